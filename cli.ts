@@ -13,25 +13,25 @@ import type { Env } from "./daemon/host/paths.ts";
 import { getTrace } from "./daemon/features/messages/contract.ts";
 import { broadcast, notifyPeer } from "./daemon/features/notifications/contract.ts";
 import { listPeers, PeerStatus } from "./daemon/features/peers/contract.ts";
-import { ATTACH_COMMAND, ATTACH_FLAG, attached } from "./cli/commands/attach.ts";
+import { ATTACH_COMMAND, ATTACH_FLAG, resolveAttachments } from "./cli/commands/attach.ts";
 import { waitForReply } from "./cli/commands/asking.ts";
 import {
+  apiCommand,
+  type Args,
+  buildParser,
   type Command,
-  explain,
+  CommandContext,
   JSON_FLAG,
-  parserOf,
-  Session,
-  verb,
-  type Words,
+  reportError,
 } from "./cli/command/command.ts";
-import { EXIT, Misused } from "./cli/client/failures.ts";
+import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { completionsFor } from "./cli/commands/daemon/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/commands/daemon/daemon.ts";
 import { DOCTOR } from "./cli/doctor/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/commands/inbox.ts";
 import { JOB_COMMANDS } from "./cli/commands/jobs.ts";
 import { SPAWN_COMMANDS } from "./cli/commands/spawn.ts";
-import { ink, print, printJson, processTerminal, type Terminal } from "./cli/output/print.ts";
+import { print, printJson, processTerminal, styled, type Terminal } from "./cli/output/print.ts";
 import { OPEN_COMMANDS } from "./cli/commands/daemon/open.ts";
 import { PEER_COMMANDS } from "./cli/commands/peers.ts";
 import { QUESTION_COMMANDS } from "./cli/commands/questions.ts";
@@ -42,7 +42,7 @@ import { showAsks, showPeers, showTrace } from "./cli/output/show.ts";
 import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
 import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";
-import { welcome } from "./cli/commands/welcome.ts";
+import { showWelcome } from "./cli/commands/welcome.ts";
 
 const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",
@@ -51,8 +51,8 @@ const WAIT_FLAGS = {
 const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;
 
 const ASK_COMMANDS: readonly Command[] = [
-  verb({
-    words: "peers",
+  apiCommand({
+    usage: "peers",
     summary: "List who is here",
     flags: {
       "--all": "retired ones too",
@@ -60,18 +60,24 @@ const ASK_COMMANDS: readonly Command[] = [
       "--status <status>": `one of ${PeerStatus.options.join(", ")}`,
     },
     example: "mesh peers --circle main",
-    call: ({ call }, words) => {
-      const status = PeerStatus.optional().safeParse(words.maybe("status"));
-      if (!status.success) throw new Misused(`--status: one of ${PeerStatus.options.join(", ")}`);
-      return call(listPeers, { query: { circle: words.maybe("circle"), status: status.data } });
+    call: ({ call }, args) => {
+      const status = PeerStatus.optional().safeParse(args.get("status"));
+      if (!status.success) {
+        throw new UsageError(`--status: one of ${PeerStatus.options.join(", ")}`);
+      }
+      return call(listPeers, { query: { circle: args.get("circle"), status: status.data } });
     },
-    show: ({ peers }, { terminal, clock }, words) => {
-      const wanted = words.flag("all") || words.maybe("status") === "retired";
-      showPeers(terminal, wanted ? peers : peers.filter((p) => p.status !== "retired"), clock);
+    show: ({ peers }, { terminal, clock }, args) => {
+      const includeRetired = args.flag("all") || args.get("status") === "retired";
+      showPeers(
+        terminal,
+        includeRetired ? peers : peers.filter((peer) => peer.status !== "retired"),
+        clock,
+      );
     },
   }),
   {
-    words: "ask <peer> <text>",
+    usage: "ask <peer> <text>",
     summary: "Ask a peer a question that needs a reply",
     flags: {
       ...WAIT_FLAGS,
@@ -84,88 +90,88 @@ const ASK_COMMANDS: readonly Command[] = [
     example: 'mesh ask api "Which port do you listen on?" --wait',
     run: ask,
   },
-  verb({
-    words: "ack <id> [text]",
+  apiCommand({
+    usage: "ack <id> [text]",
     summary: "Acknowledge an ask, or answer it with a text",
     flags: ATTACH_FLAG,
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
-    speaks: true,
-    call: async (session, words) => {
-      const text = words.maybe("text");
+    hasSender: true,
+    call: async (context, args) => {
+      const text = args.get("text");
       const body = {
-        correlation_id: words.text("id"),
-        from_peer: (await session.sender(words)).peer,
-        ...(text !== undefined && { message: await session.said(text) }),
-        ...await attached(session, words),
+        correlation_id: args.text("id"),
+        from_peer: (await context.sender(args)).peer,
+        ...(text !== undefined && { message: await context.readText(text) }),
+        ...await resolveAttachments(context, args),
       };
-      return await session.call(ackAsk, { body });
+      return await context.call(ackAsk, { body });
     },
     show: ({ close_reason }, { terminal }) =>
-      print(terminal, ink("green", "closed"), `: ${close_reason}`),
+      print(terminal, styled("green", "closed"), `: ${close_reason}`),
   }),
-  verb({
-    words: "decline <id> <reason>",
+  apiCommand({
+    usage: "decline <id> <reason>",
     summary: "Close an ask unanswered; the reason goes to the asker",
     example: 'mesh decline ask-3f9c04d1a2b7 "Not my part of the code; ask web"',
-    speaks: true,
-    call: async (session, words) => {
-      const reason = await session.said(words.text("reason"));
-      const from_peer = (await session.sender(words)).peer;
-      const body = { correlation_id: words.text("id"), reason, from_peer };
-      return await session.call(declineAsk, { body });
+    hasSender: true,
+    call: async (context, args) => {
+      const reason = await context.readText(args.text("reason"));
+      const from_peer = (await context.sender(args)).peer;
+      const body = { correlation_id: args.text("id"), reason, from_peer };
+      return await context.call(declineAsk, { body });
     },
     show: ({ close_reason }, { terminal }) =>
-      print(terminal, ink("green", "closed"), `: ${close_reason}`),
+      print(terminal, styled("green", "closed"), `: ${close_reason}`),
   }),
-  verb({
-    words: "notify <peer> <text>",
+  apiCommand({
+    usage: "notify <peer> <text>",
     summary: "Tell a peer something that needs no reply",
     flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG },
     example: 'mesh notify web "The API moved to port 8080"',
-    speaks: true,
-    call: async (session, words) => {
-      const text = await session.said(words.text("text"));
-      const from_peer = (await session.sender(words)).peer;
-      const to = { to_peer: words.text("peer"), circle: words.maybe("circle") };
-      const body = { from_peer, ...to, text, ...await attached(session, words) };
-      return await session.call(notifyPeer, { body });
+    hasSender: true,
+    call: async (context, args) => {
+      const text = await context.readText(args.text("text"));
+      const from_peer = (await context.sender(args)).peer;
+      const to = { to_peer: args.text("peer"), circle: args.get("circle") };
+      const body = { from_peer, ...to, text, ...await resolveAttachments(context, args) };
+      return await context.call(notifyPeer, { body });
     },
     show: (sent, { terminal }) => {
       const { delivery_state, delivery_id, to_peer_name, reason } = sent;
-      const why = reason === null ? "" : ` (${reason})`;
+      const reasonText = reason === null ? "" : ` (${reason})`;
       print(
         terminal,
-        ink("green", delivery_state),
-        ` to ${to_peer_name}${why}  `,
-        ink("dim", delivery_id),
+        styled("green", delivery_state),
+        ` to ${to_peer_name}${reasonText}  `,
+        styled("dim", delivery_id),
       );
     },
   }),
-  verb({
-    words: "broadcast <text>",
+  apiCommand({
+    usage: "broadcast <text>",
     summary: "Tell the agents of a circle; never the human",
     flags: { "--circle <name>": "tell this circle" },
     example: 'mesh broadcast "main is green again"',
-    speaks: true,
-    call: async (session, words) => {
-      const text = await session.said(words.text("text"));
-      const from_peer = (await session.sender(words)).peer;
-      return await session.call(broadcast, {
-        body: { from_peer, text, circle: words.maybe("circle") },
+    hasSender: true,
+    call: async (context, args) => {
+      const text = await context.readText(args.text("text"));
+      const from_peer = (await context.sender(args)).peer;
+      return await context.call(broadcast, {
+        body: { from_peer, text, circle: args.get("circle") },
       });
     },
     show: ({ sent_to, skipped, failed }, { terminal }) => {
       const names = sent_to.map(({ name }) => name).join(", ");
-      const nobody = "sent to nobody; --circle names another circle";
-      print(terminal, names ? `sent to ${sent_to.length}: ${names}` : nobody);
+      const emptyMessage = "sent to nobody; --circle names another circle";
+      print(terminal, names ? `sent to ${sent_to.length}: ${names}` : emptyMessage);
       for (const { peer_id, reason } of skipped) print(terminal, `skipped ${peer_id}: ${reason}`);
       for (const { peer_id, error } of failed) {
-        print(terminal, ink("red", `failed ${peer_id}: ${error}`));
+        print(terminal, styled("red", `failed ${peer_id}: ${error}`));
       }
     },
   }),
-  verb({
-    words: "asks",
+  apiCommand({
+    usage: "asks",
     summary: "List open asks to and from you",
     flags: {
       "--inbound": "only those to you",
@@ -173,86 +179,90 @@ const ASK_COMMANDS: readonly Command[] = [
       "--all": "everybody's, closed ones too",
     },
     example: "mesh asks --inbound",
-    speaks: true,
+    hasSender: true,
     call: asks,
     show: ({ asks }, { terminal, clock }) => showAsks(terminal, asks, clock),
   }),
   {
-    words: "show <id>",
+    usage: "show <id>",
     summary: "Show an ask, an inbox item, or any other message",
     flags: { ...WAIT_FLAGS, ...JSON_FLAG },
     example: "mesh show ask-3f9c04d1a2b7",
     run: showAny,
   },
-  verb({
-    words: "trace <id>",
+  apiCommand({
+    usage: "trace <id>",
     summary: "Show the recorded stages of a message",
     example: "mesh trace notif-3f9c04d1a2b7",
-    call: ({ call }, words) => call(getTrace, { params: { trace_id: words.text("id") } }),
+    call: ({ call }, args) => call(getTrace, { params: { trace_id: args.text("id") } }),
     show: (trace, { terminal }) => showTrace(terminal, trace),
   }),
 ];
 
-async function ask(session: Session, words: Words): Promise<number> {
-  const { terminal } = session;
+async function ask(context: CommandContext, args: Args): Promise<number> {
+  const { terminal } = context;
   // Read before anything is sent: wrong usage asks nobody.
-  words.number("timeout");
-  const text = await session.said(words.text("text"));
-  const { peer } = await session.sender(words);
-  const opened = await session.call(openAsk, {
+  args.number("timeout");
+  const text = await context.readText(args.text("text"));
+  const { peer } = await context.sender(args);
+  const opened = await context.call(openAsk, {
     body: {
       from_peer: peer,
-      to_peer: words.text("peer"),
+      to_peer: args.text("peer"),
       text,
-      ...await attached(session, words),
-      circle: words.maybe("circle"),
-      reply_to: words.maybe("replyTo"),
-      reply_delivery: words.flag("wait") ? "pull" : "push",
+      ...await resolveAttachments(context, args),
+      circle: args.get("circle"),
+      reply_to: args.get("replyTo"),
+      reply_delivery: args.flag("wait") ? "pull" : "push",
     },
   });
   const { correlation_id, to_peer_name, delivery_state } = opened;
-  if (words.flag("wait") && correlation_id !== null) {
-    return await waitForReply(session, words, { correlation_id, peer_id: peer });
+  if (args.flag("wait") && correlation_id !== null) {
+    return await waitForReply(context, args, { correlation_id, peer_id: peer });
   }
-  if (words.flag("json")) printJson(terminal, opened);
-  else print(terminal, ink("cyan", correlation_id ?? ""), `  ${delivery_state} to ${to_peer_name}`);
+  if (args.flag("json")) printJson(terminal, opened);
+  else {print(
+      terminal,
+      styled("cyan", correlation_id ?? ""),
+      `  ${delivery_state} to ${to_peer_name}`,
+    );}
   return EXIT.done;
 }
 
-async function asks(session: Session, words: Words) {
-  const { peer, known } = await session.sender(words);
+async function asks(context: CommandContext, args: Args) {
+  const { peer, identifiedBy } = await context.sender(args);
   // Nobody in particular has no asks of its own: it sees everybody's open ones.
-  if (words.flag("all")) return await session.call(listAsks, { query: { limit: "500" } });
-  if (known === "nobody") {
-    return await session.call(listAsks, { query: { state: "open", limit: "500" } });
+  if (args.flag("all")) return await context.call(listAsks, { query: { limit: "500" } });
+  if (identifiedBy === "nobody") {
+    return await context.call(listAsks, { query: { state: "open", limit: "500" } });
   }
-  const inbound = words.flag("inbound"), outbound = words.flag("outbound");
+  const inbound = args.flag("inbound"), outbound = args.flag("outbound");
   const direction = inbound === outbound ? "both" : inbound ? "inbound" : "outbound";
-  return await session.call(pendingAsks, { query: { peer_id: peer, direction } });
+  return await context.call(pendingAsks, { query: { peer_id: peer, direction } });
 }
 
 /** Roles are started by `main.ts`; here they only have their help. */
 const ROLE_COMMANDS: readonly Command[] = [
   {
-    words: "daemon",
+    usage: "daemon",
     summary: "Run the daemon in the foreground",
     example: "mesh daemon",
     run: async ({ env }) => await ROLES.daemon(env),
   },
   {
-    words: "relay",
+    usage: "relay",
     summary: "Run the relay, the hosted door for remote clients",
     example: "RELAY_PORT=8378 mesh relay",
     run: async ({ env }) => await ROLES.relay(env),
   },
   {
-    words: "mcp",
+    usage: "mcp",
     summary: "Speak MCP over stdio, for agents that cannot use the daemon's own /mcp",
     example: "mesh mcp",
     run: async ({ env }) => (await ROLES.mcp(env), EXIT.done),
   },
   {
-    words: "hook [words...]",
+    usage: "hook [words...]",
     summary: "What agents' hooks call; `mesh setup` installs them",
     example: "mesh hook claude-code UserPromptSubmit",
     run: async ({ env }) => await ROLES.hook(env, []),
@@ -260,11 +270,11 @@ const ROLE_COMMANDS: readonly Command[] = [
 ];
 
 const COMPLETIONS: Command = {
-  words: "completions <shell>",
+  usage: "completions <shell>",
   summary: "Print completions for bash, zsh or fish",
   example: "source <(mesh completions bash)",
-  run: ({ terminal }, words) => {
-    terminal.out(completionsFor(words.text("shell"), COMMANDS));
+  run: ({ terminal }, args) => {
+    terminal.out(completionsFor(args.text("shell"), COMMANDS));
     return Promise.resolve(EXIT.done);
   },
 };
@@ -290,7 +300,7 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /** What the help of the whole program begins with. */
-export const ABOUT = {
+export const PROGRAM = {
   summary: "Agent Mesh: lets coding agents, and you, ask each other.",
   version: VERSION,
 };
@@ -302,16 +312,16 @@ export async function runCli(
   terminal: Terminal = processTerminal(env),
   clock: Clock = systemClock,
 ): Promise<number> {
-  const session = new Session({ args, env, terminal, clock });
+  const context = new CommandContext({ args, env, terminal, clock });
   let code: number = EXIT.done;
   try {
-    if (args.length === 0) return await welcome(session);
-    const parser = parserOf(COMMANDS, { ...ABOUT, terminal }, async (command, words) => {
-      code = await command.run(session, words);
+    if (args.length === 0) return await showWelcome(context);
+    const parser = buildParser(COMMANDS, { ...PROGRAM, terminal }, async (command, args) => {
+      code = await command.run(context, args);
     });
     await parser.parseAsync(args, { from: "user" });
     return code;
-  } catch (fault) {
-    return explain(fault, terminal, { json: args.includes("--json") });
+  } catch (error) {
+    return reportError(error, terminal, { json: args.includes("--json") });
   }
 }

@@ -39,12 +39,12 @@ interface Counts {
 }
 
 async function has(...programs: readonly string[]): Promise<boolean> {
-  const look = programs.map((program) => `command -v ${program}`).join(" || ");
-  const which = new Deno.Command("sh", { args: ["-c", look], stdout: "null" });
+  const probeCommand = programs.map((program) => `command -v ${program}`).join(" || ");
+  const which = new Deno.Command("sh", { args: ["-c", probeCommand], stdout: "null" });
   return (await which.output()).success;
 }
 
-async function bring({ programs, apt }: Need): Promise<void> {
+async function install({ programs, apt }: Need): Promise<void> {
   if (await has(...programs)) return;
   if (Deno.build.os !== "linux" || Deno.uid() !== 0 || !await has("apt-get")) {
     return print(`${apt} is missing; its tests are skipped. Install the package ${apt}`);
@@ -129,7 +129,7 @@ async function runRound({ name, batches }: Round): Promise<Result[]> {
 }
 
 async function main(): Promise<number> {
-  for (const need of NEEDS) await bring(need);
+  for (const need of NEEDS) await install(need);
   const read = (file: string) => Deno.readTextFileSync(`${ROOT}${file}`);
   const results: Result[] = [];
   for (const round of rounds(testFiles(ROOT), read)) results.push(...await runRound(round));

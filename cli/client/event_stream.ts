@@ -1,10 +1,10 @@
 /** Reads the event stream, and takes it up again where it broke off. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { Refused } from "kit/http/client.ts";
+import { ApiError } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { Splitter } from "kit/core/text.ts";
-import { type Daemon, Unreachable } from "./daemon_client.ts";
+import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 
 /** One event of the stream: `data` is what it carries, parsed. */
 export interface StreamEvent {
@@ -13,35 +13,35 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-export interface Watching {
-  readonly daemon: Pick<Daemon, "get">;
+export interface WatchOptions {
+  readonly daemon: Pick<DaemonClient, "get">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Stream parameters: `since`, `replay`. */
   readonly query?: Readonly<Record<string, string>>;
   /** Told when the stream broke, and when it is there again. */
-  readonly notice?: (what: "lost" | "resumed") => void;
+  readonly onConnectionChange?: (change: "lost" | "resumed") => void;
 }
 
 const PAUSE_MS_MIN = 250;
 const PAUSE_MS_MAX = 5_000;
 
 /** Events until the signal aborts. Only a first connection that fails is an error. */
-export async function* watchEvents(watching: Watching): AsyncGenerator<StreamEvent> {
-  const { clock, signal, notice, query = {} } = watching;
+export async function* watchEvents(options: WatchOptions): AsyncGenerator<StreamEvent> {
+  const { clock, signal, onConnectionChange, query = {} } = options;
   let last: string | undefined, pause_ms = 0;
   for (let first = true; !signal.aborted; first = false) {
-    const body = await connect(watching, { last, query, first });
+    const body = await connect(options, { last, query, first });
     if (body) {
-      if (pause_ms > 0) notice?.("resumed");
+      if (pause_ms > 0) onConnectionChange?.("resumed");
       pause_ms = 0;
-      for await (const event of parseEvents(endOn(body, signal))) {
-        last = event.id ?? (event.type === "ready" ? last ?? readyAt(event.data) : last);
+      for await (const event of parseEvents(endOnAbort(body, signal))) {
+        last = event.id ?? (event.type === "ready" ? last ?? readyEventId(event.data) : last);
         yield event;
       }
     }
     if (signal.aborted) return;
-    if (pause_ms === 0) notice?.("lost");
+    if (pause_ms === 0) onConnectionChange?.("lost");
     pause_ms = Math.min(Math.max(pause_ms * 2, PAUSE_MS_MIN), PAUSE_MS_MAX);
     await pause(clock, pause_ms, signal);
   }
@@ -66,15 +66,15 @@ function parseFrame(frame: string): StreamEvent | undefined {
   for (const line of frame.split(/\r?\n/)) {
     const [, name, value = ""] = /^(\w+):? ?(.*)/s.exec(line) ?? [];
     if (name === undefined) continue;
-    const before = name === "data" ? fields.get("data") : undefined;
-    fields.set(name, before === undefined ? value : `${before}\n${value}`);
+    const previous = name === "data" ? fields.get("data") : undefined;
+    fields.set(name, previous === undefined ? value : `${previous}\n${value}`);
   }
   const data = fields.get("data");
   if (data === undefined) return undefined;
   return { id: fields.get("id"), type: fields.get("event") ?? "message", data: parseData(data) };
 }
 
-interface From {
+interface ConnectOptions {
   readonly last: string | undefined;
   readonly query: Readonly<Record<string, string>>;
   readonly first: boolean;
@@ -82,36 +82,36 @@ interface From {
 
 /** Undefined when the daemon is away for now. */
 async function connect(
-  { daemon, signal }: Watching,
-  { last, query, first }: From,
+  { daemon, signal }: WatchOptions,
+  { last, query, first }: ConnectOptions,
 ): Promise<AsyncIterable<Uint8Array> | undefined> {
   const headers = { accept: "text/event-stream", ...(last && { "last-event-id": last }) };
   const search = last === undefined ? `?${new URLSearchParams(query)}` : "";
   try {
     const response = await daemon.get(`/events/stream${search}`, { headers, signal });
-    if (!response.ok) throw new Refused(response.status, await response.json());
+    if (!response.ok) throw new ApiError(response.status, await response.json());
     return response.body ?? undefined;
-  } catch (fault) {
-    if (signal.aborted || (fault instanceof Unreachable && !first)) return undefined;
-    throw fault;
+  } catch (error) {
+    if (signal.aborted || (error instanceof DaemonUnreachable && !first)) return undefined;
+    throw error;
   }
 }
 
 /** A body that ends, instead of failing, when the line breaks or the signal aborts. */
-async function* endOn(
+async function* endOnAbort(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
-  } catch (fault) {
+  } catch (error) {
     // Deno tells a broken line as a TypeError; whatever else it is, is ours to see.
-    if (!signal.aborted && !(fault instanceof TypeError)) throw fault;
+    if (!signal.aborted && !(error instanceof TypeError)) throw error;
   }
 }
 
 /** Where a live stream begins, so that a break before its first event loses nothing. */
-function readyAt(data: unknown): string | undefined {
+function readyEventId(data: unknown): string | undefined {
   const known = typeof data === "object" && data !== null && "last" in data;
   return known && typeof data.last === "number" ? String(data.last) : undefined;
 }

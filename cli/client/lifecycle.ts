@@ -2,22 +2,22 @@
 
 import { join } from "node:path";
 import type { Clock } from "kit/core/clock.ts";
-import { mustBeOurs } from "kit/host/private_files.ts";
+import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { Health } from "../../daemon/api/events/contract.ts";
-import { argumentsOf, startOf, terminate } from "../../daemon/host/processes.ts";
-import { type Daemon, readSettings, Unreachable } from "./daemon_client.ts";
+import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes.ts";
+import { type DaemonClient, DaemonUnreachable, readSettings } from "./daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { Failed } from "./failures.ts";
+import { CommandError } from "./failures.ts";
 
 const START_MS_MAX = 15_000;
 /** A clean stop commits and tells every waiter; a daemon that needs longer is stuck. */
 const STOP_MS_MAX = 15_000;
-const LOOK_EVERY_MS = 25;
+const POLL_INTERVAL_MS = 25;
 const LOG_LINES_SHOWN = 12;
 
-export interface Up {
+export interface StartResult {
   readonly url: string;
   readonly pid: number;
   readonly log_file: string;
@@ -29,28 +29,28 @@ export function logPath(env: Env): string {
 }
 
 /** The command line of this same program with other words, from source or compiled. */
-export function ourselves(...words: string[]): { command: string; args: string[] } {
-  if (Deno.build.standalone) return { command: Deno.execPath(), args: words };
+export function selfCommand(...args: string[]): { command: string; args: string[] } {
+  if (Deno.build.standalone) return { command: Deno.execPath(), args };
   const main = new URL("../../main.ts", import.meta.url);
-  return { command: Deno.execPath(), args: ["run", "-A", "--quiet", main.href, ...words] };
+  return { command: Deno.execPath(), args: ["run", "-A", "--quiet", main.href, ...args] };
 }
 
 /** What the daemon says of itself; an answer of another shape is no daemon of ours. */
-export async function healthOf({ url, get }: Daemon): Promise<Health> {
+export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
   const response = await get("/health");
   const text = await response.text();
   const health = Health.safeParse(tryJson(text));
-  if (!health.success) throw new Unreachable(url, health.error);
+  if (!health.success) throw new DaemonUnreachable(url, health.error);
   return health.data;
 }
 
 /** Undefined when nothing answers. */
-export async function tryHealth(daemon: Daemon): Promise<Health | undefined> {
+export async function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
   try {
-    return await healthOf(daemon);
-  } catch (fault) {
-    if (fault instanceof Unreachable) return undefined;
-    throw fault;
+    return await mustGetHealth(daemon);
+  } catch (error) {
+    if (error instanceof DaemonUnreachable) return undefined;
+    throw error;
   }
 }
 
@@ -58,68 +58,74 @@ export async function tryHealth(daemon: Daemon): Promise<Health | undefined> {
 export async function startDaemon(
   env: Env,
   clock: Clock,
-  find: () => Daemon,
-): Promise<Up> {
+  getClient: () => DaemonClient,
+): Promise<StartResult> {
   readSettings(env);
   const log_file = logPath(env);
-  const running = await tryHealth(find());
-  if (running) return { url: find().url, pid: running.pid, log_file, started: false };
+  const running = await getHealth(getClient());
+  if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
-  mustBeOurs(statePath(env)); // The daemon's log is written there before the daemon looks.
-  const logged = sizeOf(log_file);
+  mustBeOwned(statePath(env)); // The daemon's log is written there before the daemon looks.
+  const logOffset = fileSize(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;
   child.status.then((status) => ended = status);
-  const until = clock.now() + START_MS_MAX;
-  while (clock.now() < until) {
-    const health = runningDaemon(env) && await tryHealth(find());
-    if (health) return { url: find().url, pid: health.pid, log_file, started: true };
+  const deadline = clock.now() + START_MS_MAX;
+  while (clock.now() < deadline) {
+    const health = runningDaemon(env) && await getHealth(getClient());
+    if (health) return { url: getClient().url, pid: health.pid, log_file, started: true };
     if (ended) {
-      throw new Failed(`The daemon ended with code ${ended.code}\n${tail(log_file, logged)}`);
+      throw new CommandError(
+        `The daemon ended with code ${ended.code}\n${tail(log_file, logOffset)}`,
+      );
     }
-    await clock.sleep(LOOK_EVERY_MS);
+    await clock.sleep(POLL_INTERVAL_MS);
   }
-  throw new Failed(`The daemon does not answer after ${START_MS_MAX / 1000} s; see ${log_file}`);
+  throw new CommandError(
+    `The daemon does not answer after ${START_MS_MAX / 1000} s; see ${log_file}`,
+  );
 }
 
 /** Asks the daemon to stop and waits until it is gone; undefined when none is up. */
 export async function stopDaemon(
   env: Env,
   clock: Clock,
-  daemon: Daemon,
+  daemon: DaemonClient,
 ): Promise<RuntimeInfo | undefined> {
-  const beacon = runningDaemon(env);
-  if (!beacon) {
-    const other = await tryHealth(daemon);
-    if (!other) return undefined;
-    throw new Failed(
-      `The daemon at ${daemon.url} (process ${other.pid}) is not of this state directory, ` +
+  const runtimeInfo = runningDaemon(env);
+  if (!runtimeInfo) {
+    const otherDaemon = await getHealth(daemon);
+    if (!otherDaemon) return undefined;
+    throw new CommandError(
+      `The daemon at ${daemon.url} (process ${otherDaemon.pid}) is not of this state directory, ` +
         `${statePath(env)}; nothing was stopped`,
     );
   }
-  const { pid } = beacon;
-  if (!await isOurs(beacon, daemon)) {
-    throw new Failed(`Process ${pid} of daemon.json is not a mesh daemon; nothing was stopped`);
+  const { pid } = runtimeInfo;
+  if (!await isOwnDaemon(runtimeInfo, daemon)) {
+    throw new CommandError(
+      `Process ${pid} of daemon.json is not a mesh daemon; nothing was stopped`,
+    );
   }
-  const started = startOf(pid);
-  if (started === undefined) return beacon;
+  const started = startTimeOf(pid);
+  if (started === undefined) return runtimeInfo;
   const ended = await terminate({ pid, started }, { term_ms: STOP_MS_MAX, clock });
-  if (ended === "forbidden") throw new Failed(`Process ${pid} belongs to another user`);
+  if (ended === "forbidden") throw new CommandError(`Process ${pid} belongs to another user`);
   if (ended === "alive") {
-    throw new Failed(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
+    throw new CommandError(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
   }
-  return beacon;
+  return runtimeInfo;
 }
 
 /** A pid may have been given to another process: it answers as this pid, or its words say so. */
-async function isOurs({ pid }: RuntimeInfo, daemon: Daemon): Promise<boolean> {
-  const health = await tryHealth(daemon);
+async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<boolean> {
+  const health = await getHealth(daemon);
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }
 
 /** `sh` opens the log, since a child's streams cannot outlive us otherwise. */
 function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
-  const { command, args } = ourselves("daemon");
+  const { command, args } = selfCommand("daemon");
   const child = new Deno.Command("sh", {
     args: ["-c", 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1', "mesh", log_file, command]
       .concat(args),
@@ -136,16 +142,16 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
 }
 
 /** The last lines that were written to a file after its first `skipped` bytes. */
-export function tail(path: string, skipped = 0): string {
-  const text = new TextDecoder().decode(Deno.readFileSync(path).subarray(skipped));
+export function tail(path: string, offset = 0): string {
+  const text = new TextDecoder().decode(Deno.readFileSync(path).subarray(offset));
   return text.trimEnd().split("\n").slice(-LOG_LINES_SHOWN).join("\n");
 }
 
-function sizeOf(path: string): number {
+function fileSize(path: string): number {
   try {
     return Deno.statSync(path).size;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return 0;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return 0;
+    throw error;
   }
 }

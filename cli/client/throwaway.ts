@@ -4,11 +4,11 @@ import { join } from "node:path";
 import type { Env } from "../../daemon/host/paths.ts";
 
 /** Nothing of the user's configuration or state: only what a program needs to run at all. */
-export function envIn(dir: string, env: Env): Env {
-  const kept = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "TERM"];
+export function isolatedEnv(dir: string, env: Env): Env {
+  const inherited = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "TERM"];
   const home = join(dir, "home");
   return {
-    ...Object.fromEntries(kept.flatMap((name) => env[name] ? [[name, env[name]]] : [])),
+    ...Object.fromEntries(inherited.flatMap((name) => env[name] ? [[name, env[name]]] : [])),
     HOME: home,
     XDG_CONFIG_HOME: join(home, ".config"),
     XDG_STATE_HOME: join(home, ".local", "state"),
@@ -31,8 +31,8 @@ export function hasTmux(env: Env): boolean {
   try {
     return new Deno.Command("tmux", { args: ["-V"], env: { ...env }, clearEnv: true })
       .outputSync().success;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }

@@ -1,104 +1,104 @@
 /** Uploads files, each streamed from the disk, and names them to the messages that carry them. */
 
 import { basename } from "node:path";
-import { Refused } from "kit/http/client.ts";
+import { ApiError } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import {
   ATTACHMENTS_MAX,
   uploadAttachment,
 } from "../../daemon/features/messages/attachments/contract.ts";
-import { type Session, verb, type Words } from "../command/command.ts";
-import { Failed, Misused } from "../client/failures.ts";
-import { Unreachable } from "../client/daemon_client.ts";
+import { apiCommand, type Args, type CommandContext } from "../command/command.ts";
+import { CommandError, UsageError } from "../client/failures.ts";
+import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { print } from "../output/print.ts";
-import type { Uploaded } from "../output/attachments.ts";
+import type { Attachment } from "../output/attachments.ts";
 
 export const ATTACH_FLAG = {
   "--attach <file> ...":
     "send this file along, or one uploaded before by its id; may be said again",
 } as const;
 
-export const ATTACH_COMMAND = verb({
-  words: "attach <file>",
+export const ATTACH_COMMAND = apiCommand({
+  usage: "attach <file>",
   summary: "Upload a file; messages carry it by the id that is printed",
   example: "mesh attach screenshot.png",
-  call: (session, words) => upload(session, words.text("file")),
+  call: (context, args) => uploadFile(context, args.text("file")),
   show: ({ id }, { terminal }) => print(terminal, id),
 });
 
 /** What `mesh attach` printed. */
-const UPLOADED = /^att-[0-9a-f]{32}$/;
+const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
 
 /** Uploads what `--attach` names, in order, unless it is uploaded; nothing when it names nothing. */
-export async function attached(
-  session: Session,
-  words: Words,
+export async function resolveAttachments(
+  context: CommandContext,
+  args: Args,
 ): Promise<{ attachments?: string[] }> {
-  const paths = words.list("attach");
+  const paths = args.list("attach");
   if (paths.length === 0) return {};
   if (paths.length > ATTACHMENTS_MAX) {
-    throw new Misused(`--attach: at most ${ATTACHMENTS_MAX} files`);
+    throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files`);
   }
-  const isUploaded = (path: string) => UPLOADED.test(path);
+  const isAttachmentId = (path: string) => ATTACHMENT_ID.test(path);
   // Before any is sent, as a typing error sends none.
-  for (const path of paths.filter((path) => !isUploaded(path))) mustBeFile(path);
+  for (const path of paths.filter((path) => !isAttachmentId(path))) mustBeFile(path);
   const attachments: string[] = [];
   for (const path of paths) {
-    attachments.push(isUploaded(path) ? path : (await upload(session, path)).id);
+    attachments.push(isAttachmentId(path) ? path : (await uploadFile(context, path)).id);
   }
   return { attachments };
 }
 
-async function upload({ daemon }: Session, path: string): Promise<Uploaded> {
+async function uploadFile({ daemon }: CommandContext, path: string): Promise<Attachment> {
   mustBeFile(path);
-  const file = await Deno.open(path).catch((fault) => {
-    throw unreadable(path, fault);
+  const file = await Deno.open(path).catch((error) => {
+    throw unreadableFile(path, error);
   });
   const boundary = `mesh-${randomIds.hex(16)}`;
   const response = await daemon.get(uploadAttachment.path, {
     method: uploadAttachment.method,
-    headers: { "content-type": `${uploadAttachment.takes}; boundary=${boundary}` },
-    body: ReadableStream.from(formOf(basename(path), file.readable, boundary)),
+    headers: { "content-type": `${uploadAttachment.bodyType}; boundary=${boundary}` },
+    body: ReadableStream.from(multipartForm(basename(path), file.readable, boundary)),
   });
-  const answer = await response.json().catch((fault) => {
-    throw new Unreachable(daemon.url, fault);
+  const answer = await response.json().catch((error) => {
+    throw new DaemonUnreachable(daemon.url, error);
   });
-  if (!response.ok) throw new Refused(response.status, answer);
+  if (!response.ok) throw new ApiError(response.status, answer);
   return answer;
 }
 
 /** A form with one file in it, as it is read from the disk. */
-async function* formOf(
+async function* multipartForm(
   filename: string,
   content: ReadableStream<Uint8Array>,
   boundary: string,
 ): AsyncGenerator<Uint8Array> {
-  const utf8 = new TextEncoder();
+  const encoder = new TextEncoder();
   const name = filename.replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
-  yield utf8.encode(
+  yield encoder.encode(
     `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n` +
-      `content-type: ${typeOf(name)}\r\n\r\n`,
+      `content-type: ${contentTypeOf(name)}\r\n\r\n`,
   );
   yield* content;
-  yield utf8.encode(`\r\n--${boundary}--\r\n`);
+  yield encoder.encode(`\r\n--${boundary}--\r\n`);
 }
 
 function mustBeFile(path: string): void {
   try {
     if (Deno.statSync(path).isFile) return;
-  } catch (fault) {
-    throw unreadable(path, fault);
+  } catch (error) {
+    throw unreadableFile(path, error);
   }
-  throw new Failed(`"${path}" is no file`);
+  throw new CommandError(`"${path}" is no file`);
 }
 
-function unreadable(path: string, fault: unknown): Failed {
-  return new Failed(`Cannot read "${path}": ${messageOf(fault)}`);
+function unreadableFile(path: string, error: unknown): CommandError {
+  return new CommandError(`Cannot read "${path}": ${messageOf(error)}`);
 }
 
 /** What agents and people send most; the rest is bytes. */
-const TYPES = new Map(Object.entries({
+const CONTENT_TYPES = new Map(Object.entries({
   csv: "text/csv",
   gif: "image/gif",
   gz: "application/gzip",
@@ -118,7 +118,7 @@ const TYPES = new Map(Object.entries({
   zip: "application/zip",
 }));
 
-function typeOf(name: string): string {
+function contentTypeOf(name: string): string {
   const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
-  return TYPES.get(extension) ?? "application/octet-stream";
+  return CONTENT_TYPES.get(extension) ?? "application/octet-stream";
 }

@@ -1,6 +1,6 @@
 /** The commands of jobs: work that outlives the one who asks for it. */
 
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import { parseFromNow } from "kit/core/duration.ts";
 import { pause } from "kit/core/timeout.ts";
 import { listPeers } from "../../daemon/features/peers/contract.ts";
@@ -17,27 +17,27 @@ import {
   resumeJob,
   retryJob,
   runJob,
-  TERMINAL,
+  TERMINAL_STATES,
   updateJob,
 } from "../../daemon/features/jobs/contract.ts";
 import {
+  apiCommand,
+  type Args,
   type Command,
+  type CommandContext,
   interruptible,
   JSON_FLAG,
-  type Session,
-  verb,
-  type Words,
 } from "../command/command.ts";
-import { EXIT, Misused } from "../client/failures.ts";
+import { EXIT, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/jobs.ts";
-import { ink, print, printJson, type Terminal } from "../output/print.ts";
+import { print, printJson, styled, type Terminal } from "../output/print.ts";
 
-type Any = Wire<typeof getJob>;
-export type WireJob = Extract<Any, { job_id: string }>;
+type JobOrRecurring = WireResponse<typeof getJob>;
+export type Job = Extract<JobOrRecurring, { job_id: string }>;
 
 const FOLLOW_FLAG = { "--follow": "show how it goes until it is done" } as const;
 /** How often a job that is followed is looked at. */
-const LOOK_EVERY_MS = 500;
+const POLL_INTERVAL_MS = 500;
 /** How much of a prompt its title is. */
 const TITLE_CHARS_MAX = 72;
 
@@ -60,8 +60,8 @@ const CREATE_FLAGS = {
   ...FOLLOW_FLAG,
 } as const;
 
-const list = verb({
-  words: "jobs list",
+const list = apiCommand({
+  usage: "jobs list",
   summary: "List jobs and recurring jobs, newest first",
   flags: {
     "--state <state>": "only those in this state",
@@ -70,16 +70,16 @@ const list = verb({
     "--limit <count>": "at most so many",
   },
   example: "mesh jobs list --state running",
-  call: ({ call }, words) => {
-    const limit = words.number("limit");
-    const state = listJobs.query.shape.state.safeParse(words.maybe("state"));
-    if (!state.success) throw new Misused(`--state: no such state: "${words.maybe("state")}"`);
+  call: ({ call }, args) => {
+    const limit = args.number("limit");
+    const state = listJobs.query.shape.state.safeParse(args.get("state"));
+    if (!state.success) throw new UsageError(`--state: no such state: "${args.get("state")}"`);
     return call(listJobs, {
       query: {
         view: "summary",
         state: state.data,
-        owner_peer_id: words.maybe("owner"),
-        circle: words.maybe("circle"),
+        owner_peer_id: args.get("owner"),
+        circle: args.get("circle"),
         ...(limit !== undefined && { limit: String(limit) }),
       },
     });
@@ -92,41 +92,41 @@ const list = verb({
 });
 
 /** A verb that shows one job, and follows it where that is asked for. */
-function shower(name: string, summary: string): Command {
+function showCommand(name: string, summary: string): Command {
   return {
-    words: `jobs ${name} <id>`,
+    usage: `jobs ${name} <id>`,
     summary,
     flags: { ...FOLLOW_FLAG, ...JSON_FLAG },
     example: `mesh jobs ${name} work-3f9c04d1a2b7 --follow`,
-    run: async (session, words) => {
-      const found = await session.call(getJob, { params: { id: words.text("id") } });
-      if (words.flag("follow")) return await tell(session, words, found);
-      if (words.flag("json")) printJson(session.terminal, found);
-      else showJob(session.terminal, found);
+    run: async (context, args) => {
+      const found = await context.call(getJob, { params: { id: args.text("id") } });
+      if (args.flag("follow")) return await printOutcome(context, args, found);
+      if (args.flag("json")) printJson(context.terminal, found);
+      else showJob(context.terminal, found);
       return EXIT.done;
     },
   };
 }
 
 /** A verb on one job, whose record is shown in a line. */
-function onJob(
+function jobCommand(
   name: string,
   contract: typeof runJob | typeof retryJob | typeof pauseJob | typeof resumeJob,
   { summary, flags }: { summary: string; flags?: Record<string, string> },
 ): Command {
   return {
-    words: `jobs ${name} <id>`,
+    usage: `jobs ${name} <id>`,
     summary,
     flags: { ...flags, ...JSON_FLAG },
     example: `mesh jobs ${name} ${
       name === "pause" || name === "resume" ? "cal" : "work"
     }-3f9c04d1a2b7`,
-    run: async (session, words) => {
-      const done = await session.call(contract as typeof runJob, {
-        params: { id: words.text("id") },
+    run: async (context, args) => {
+      const done = await context.call(contract as typeof runJob, {
+        params: { id: args.text("id") },
         body: {},
       });
-      return await tell(session, words, done);
+      return await printOutcome(context, args, done);
     },
   };
 }
@@ -134,50 +134,52 @@ function onJob(
 export const JOB_COMMANDS: readonly Command[] = [
   {
     ...list,
-    words: "jobs",
+    usage: "jobs",
     summary: "Jobs: durable work, once or recurring",
     example: "mesh jobs",
   },
   {
-    words: "jobs create <text>",
+    usage: "jobs create <text>",
     summary: "Hand out work, to a peer or to an agent that is started for it",
     flags: { ...CREATE_FLAGS, "--from <peer>": "who speaks", ...JSON_FLAG },
     example: 'mesh jobs create "Mend the flaky test" --path ~/work/api --backend claude-code',
     run: create,
   },
   list,
-  shower("show", "Show a job, or a recurring one by its cal-… id"),
-  shower("status", "The same as show"),
-  verb({
-    words: "jobs result <id>",
+  showCommand("show", "Show a job, or a recurring one by its cal-… id"),
+  showCommand("status", "The same as show"),
+  apiCommand({
+    usage: "jobs result <id>",
     summary: "Print what has come of a job",
     example: "mesh jobs result work-3f9c04d1a2b7",
-    call: ({ call }, words) => call(jobResult, { params: { id: words.text("id") } }),
+    call: ({ call }, args) => call(jobResult, { params: { id: args.text("id") } }),
     show: (result, { terminal }) => showResult(terminal, result),
   }),
-  onJob("run", runJob, {
+  jobCommand("run", runJob, {
     summary: "Begin now what waits, failed, or is recurring",
     flags: FOLLOW_FLAG,
   }),
-  onJob("retry", retryJob, {
+  jobCommand("retry", retryJob, {
     summary: "Try anew what failed or was not begun",
     flags: FOLLOW_FLAG,
   }),
-  verb({
-    words: "jobs cancel <id> [reason]",
+  apiCommand({
+    usage: "jobs cancel <id> [reason]",
     summary: "Call a job off, or a recurring one for good",
     example: 'mesh jobs cancel work-3f9c04d1a2b7 "Not needed any more"',
-    call: ({ call }, words) => {
-      const reason = words.maybe("reason");
-      const params = { id: words.text("id") };
+    call: ({ call }, args) => {
+      const reason = args.get("reason");
+      const params = { id: args.text("id") };
       return call(cancelJob, { params, body: { ...(reason !== undefined && { reason }) } });
     },
-    show: (done, { terminal }) => showLine(terminal, done),
+    show: (done, { terminal }) => printSummaryLine(terminal, done),
   }),
-  onJob("pause", pauseJob, { summary: "Let a recurring job fire no more, until it is resumed" }),
-  onJob("resume", resumeJob, { summary: "Let a paused job fire again, from now on" }),
+  jobCommand("pause", pauseJob, {
+    summary: "Let a recurring job fire no more, until it is resumed",
+  }),
+  jobCommand("resume", resumeJob, { summary: "Let a paused job fire again, from now on" }),
   {
-    words: "jobs update <id>",
+    usage: "jobs update <id>",
     summary: "Tell how a job goes; a phase of its own holds it open beyond the turn",
     flags: {
       "--state <state>": `one of ${REPORTED.join(", ")}`,
@@ -194,103 +196,107 @@ export const JOB_COMMANDS: readonly Command[] = [
   },
 ];
 
-async function create(session: Session, words: Words): Promise<number> {
-  const { clock } = session;
-  const at = (flag: string) => instantOf(flag, words.maybe(flag), clock.now());
+async function create(context: CommandContext, args: Args): Promise<number> {
+  const { clock } = context;
+  const at = (flag: string) => parseInstant(flag, args.get(flag), clock.now());
   const times = { due_at: at("due"), deadline_at: at("deadline"), expires_at: at("expires") };
-  const continuity = Continuity.optional().safeParse(words.maybe("continuity"));
-  if (!continuity.success) throw new Misused("--continuity: fresh or resume");
-  const path = words.maybe("path"), cron = words.maybe("cron");
-  const zone = words.maybe("timezone") ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const prompt = await session.said(words.text("text"));
-  const { peer, known } = await session.sender(words);
-  const owner = words.maybe("owner") ?? (known === "nobody" ? undefined : peer);
-  const made = await session.call(createJob, {
+  const continuity = Continuity.optional().safeParse(args.get("continuity"));
+  if (!continuity.success) throw new UsageError("--continuity: fresh or resume");
+  const path = args.get("path"), cron = args.get("cron");
+  const cronTimezone = args.get("timezone") ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const prompt = await context.readText(args.text("text"));
+  const { peer, identifiedBy } = await context.sender(args);
+  const owner = args.get("owner") ?? (identifiedBy === "nobody" ? undefined : peer);
+  const created = await context.call(createJob, {
     body: {
       prompt,
-      title: words.maybe("title") ?? firstLineOf(prompt),
-      assigned_peer: words.maybe("to"),
+      title: args.get("title") ?? firstLineOf(prompt),
+      assigned_peer: args.get("to"),
       path: path === undefined || /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`,
-      backend: backendOf(words),
-      profile: words.maybe("profile"),
-      process_scope: words.flag("persistent") ? "persistent" : undefined,
+      backend: parseBackend(args),
+      profile: args.get("profile"),
+      process_scope: args.flag("persistent") ? "persistent" : undefined,
       continuity: continuity.data,
-      circle: words.maybe("circle"),
+      circle: args.get("circle"),
       owner_peer: owner,
       created_by: peer,
       ...times,
       cron,
-      timezone: cron === undefined ? words.maybe("timezone") : zone,
-      checks: words.list("check"),
+      timezone: cron === undefined ? args.get("timezone") : cronTimezone,
+      checks: args.list("check"),
     },
   });
-  return await tell(session, words, made);
+  return await printOutcome(context, args, created);
 }
 
-async function update(session: Session, words: Words): Promise<number> {
-  const state = updateJob.body.shape.state.safeParse(words.maybe("state"));
-  if (!state.success) throw new Misused(`--state: one of ${REPORTED.join(", ")}`);
-  const said = async (flag: string) => {
-    const text = words.maybe(flag);
-    return text === undefined ? undefined : await session.said(text);
+async function update(context: CommandContext, args: Args): Promise<number> {
+  const state = updateJob.body.shape.state.safeParse(args.get("state"));
+  if (!state.success) throw new UsageError(`--state: one of ${REPORTED.join(", ")}`);
+  const readFlag = async (flag: string) => {
+    const text = args.get(flag);
+    return text === undefined ? undefined : await context.readText(text);
   };
-  const done = await session.call(updateJob, {
-    params: { id: words.text("id") },
+  const done = await context.call(updateJob, {
+    params: { id: args.text("id") },
     body: {
       state: state.data,
-      attempt_id: words.maybe("attempt"),
-      phase: words.maybe("phase"),
-      progress: words.number("progress"),
-      progress_note: words.maybe("note"),
-      result_summary: await said("result"),
-      error: await said("error"),
+      attempt_id: args.get("attempt"),
+      phase: args.get("phase"),
+      progress: args.number("progress"),
+      progress_note: args.get("note"),
+      result_summary: await readFlag("result"),
+      error: await readFlag("error"),
     },
   });
-  return await tell(session, words, done);
+  return await printOutcome(context, args, done);
 }
 
 /** Prints what a verb has done, and where it was asked for follows the job to its end. */
-async function tell(session: Session, words: Words, done: Any): Promise<number> {
-  const { terminal } = session;
-  const follow = words.flag("follow") && "job_id" in done;
-  if (follow) return await followJob(session, words, done);
-  if (words.flag("json")) printJson(terminal, done);
-  else showLine(terminal, done);
+async function printOutcome(
+  context: CommandContext,
+  args: Args,
+  done: JobOrRecurring,
+): Promise<number> {
+  const { terminal } = context;
+  const follow = args.flag("follow") && "job_id" in done;
+  if (follow) return await followJob(context, args, done);
+  if (args.flag("json")) printJson(terminal, done);
+  else printSummaryLine(terminal, done);
   return EXIT.done;
 }
 
-function showLine(to: Terminal, done: Any): void {
+function printSummaryLine(to: Terminal, done: JobOrRecurring): void {
   if ("job_id" in done) return showStep(to, done);
   const next = done.next_due_at === null ? "" : `  next ${done.next_due_at}`;
-  print(to, ink("cyan", done.calendar_id), `  ${done.state}${next}`);
+  print(to, styled("cyan", done.calendar_id), `  ${done.state}${next}`);
 }
 
 /** A line for each state and phase; the exit code says whether it was completed. */
-async function followJob(session: Session, words: Words, first: WireJob): Promise<number> {
-  const { terminal, clock } = session;
-  const json = words.flag("json");
+async function followJob(context: CommandContext, args: Args, first: Job): Promise<number> {
+  const { terminal, clock } = context;
+  const json = args.flag("json");
   const last = await interruptible(async (signal) => {
-    let job: WireJob = first;
-    for (let seen = "";;) {
+    let job: Job = first;
+    for (let lastShown = "";;) {
       const now = [job.state, job.phase, job.state_reason, job.progress].join();
-      if (!json && now !== seen) showStep(terminal, job);
-      seen = now;
-      if (TERMINAL.includes(job.state) || signal.aborted) return job;
-      await pause(clock, LOOK_EVERY_MS, signal);
-      const found = await session.call(getJob, { params: { id: job.job_id } });
+      if (!json && now !== lastShown) showStep(terminal, job);
+      lastShown = now;
+      if (TERMINAL_STATES.includes(job.state) || signal.aborted) return job;
+      await pause(clock, POLL_INTERVAL_MS, signal);
+      const found = await context.call(getJob, { params: { id: job.job_id } });
       if ("job_id" in found) job = found;
     }
   });
   if (json) printJson(terminal, last);
-  else if (TERMINAL.includes(last.state)) showResult(terminal, last);
-  if (!TERMINAL.includes(last.state)) return EXIT.interrupted;
+  else if (TERMINAL_STATES.includes(last.state)) showResult(terminal, last);
+  if (!TERMINAL_STATES.includes(last.state)) return EXIT.interrupted;
   return last.state === "completed" ? EXIT.done : EXIT.refused;
 }
 
-function backendOf(words: Words): Backend | undefined {
-  const backend = Backend.optional().safeParse(words.maybe("backend"));
+function parseBackend(args: Args): Backend | undefined {
+  const backend = Backend.optional().safeParse(args.get("backend"));
   if (backend.success) return backend.data;
-  throw new Misused(`--backend: one of ${Backend.options.join(", ")}`);
+  throw new UsageError(`--backend: one of ${Backend.options.join(", ")}`);
 }
 
 function firstLineOf(text: string): string {
@@ -304,12 +310,16 @@ function firstLineOf(text: string): string {
 const INSTANT_MAX = 8.64e15;
 
 /** An instant as RFC 3339 has it, or so far from now: `10m`, `in 2h`. */
-function instantOf(flag: string, said: string | undefined, now: number): string | undefined {
-  if (said === undefined) return undefined;
-  const in_ms = parseFromNow(said.trim());
-  if (in_ms !== undefined && now + in_ms <= INSTANT_MAX) return new Date(now + in_ms).toISOString();
-  if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/.test(said) && !Number.isNaN(Date.parse(said))) {
-    return new Date(said).toISOString();
+function parseInstant(flag: string, text: string | undefined, now: number): string | undefined {
+  if (text === undefined) return undefined;
+  const delayMs = parseFromNow(text.trim());
+  if (delayMs !== undefined && now + delayMs <= INSTANT_MAX) {
+    return new Date(now + delayMs).toISOString();
   }
-  throw new Misused(`--${flag}: not an instant: "${said}"; say 10m, 2h, or 2026-11-20T17:40:00Z`);
+  if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))) {
+    return new Date(text).toISOString();
+  }
+  throw new UsageError(
+    `--${flag}: not an instant: "${text}"; say 10m, 2h, or 2026-11-20T17:40:00Z`,
+  );
 }

@@ -8,11 +8,11 @@ export const ROLES = {
   daemon: async (env) => (await import("../../daemon/app/main.ts")).runDaemon(env),
   relay: async (env) => (await import("../../relay/app/main.ts")).runRelay(env),
   mcp: async (env) => {
-    const [{ announce }, { runProxy }] = await Promise.all([
+    const [{ announceSession }, { runProxy }] = await Promise.all([
       import("../hook/hook.ts"),
       import("../mcp_proxy/mcp_proxy.ts"),
     ]);
-    await Promise.all([announce(env), runProxy(env)]);
+    await Promise.all([announceSession(env), runProxy(env)]);
   },
   hook: async (env, args) => (await import("../hook/hook.ts")).runHook(args, env),
 } as const satisfies Record<string, Role>;
@@ -21,8 +21,8 @@ export const ROLES = {
  * The role that these words name outright. A hook always goes straight in: wrong usage must not
  * block an agent (contract 7). The others do when nothing follows; `--help` is the CLI's.
  */
-export function roleOf([first = "", ...rest]: readonly string[]): Role | undefined {
-  const helped = rest.length === 1 && (rest[0] === "--help" || rest[0] === "-h");
-  if (helped || (first !== "hook" && rest.length > 0)) return undefined;
+export function getRole([first = "", ...rest]: readonly string[]): Role | undefined {
+  const isHelp = rest.length === 1 && (rest[0] === "--help" || rest[0] === "-h");
+  if (isHelp || (first !== "hook" && rest.length > 0)) return undefined;
   return new Map<string, Role>(Object.entries(ROLES)).get(first);
 }

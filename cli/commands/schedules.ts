@@ -1,6 +1,6 @@
 /** The commands about messages for later: schedule, list, show, change, cancel. */
 
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import {
   cancelSchedule,
   createSchedule,
@@ -10,33 +10,34 @@ import {
   ScheduleKind,
   ScheduleState,
 } from "../../daemon/features/schedules/contract.ts";
-import { type Command, type Session, verb, type Words } from "../command/command.ts";
-import { Misused } from "../client/failures.ts";
+import { apiCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
+import { UsageError } from "../client/failures.ts";
 import {
-  ink,
-  type Piece,
   print,
   printFields,
   printTable,
   printText,
   type Style,
+  styled,
+  type StyledText,
   type Terminal,
 } from "../output/print.ts";
-import { spanOf } from "../output/show.ts";
+import { formatDuration } from "../output/show.ts";
 
-type Schedule = Wire<typeof getSchedule>;
+type Schedule = WireResponse<typeof getSchedule>;
 
 const TIMING_FLAGS = {
   "--at <time>": "once: 10m, in 2h, 1h30m, 2026-11-21T09:00 by your clock, or with an offset",
   "--cron <pattern>": 'again and again: "minute hour day month weekday", @hourly, @daily, …',
   "--timezone <name>": "the clock that --cron goes by; yours by default",
 } as const;
-const ABOUT = "A name is looked up when the message is due. What was due while the daemon was " +
+const CREATE_DETAILS =
+  "A name is looked up when the message is due. What was due while the daemon was " +
   "down is sent once when it is back. A one-shot that cannot be sent stays, as failed, and its " +
   "sender is told.";
 
-const list = verb({
-  words: "schedule list",
+const list = apiCommand({
+  usage: "schedule list",
   summary: "List scheduled messages",
   flags: {
     "--state <state>": `one of ${ScheduleState.options.join(", ")}`,
@@ -45,42 +46,42 @@ const list = verb({
     "--circle <name>": "of this circle only",
   },
   example: "mesh schedule list --state failed",
-  call: ({ call }, words) => {
-    const state = ScheduleState.optional().safeParse(words.maybe("state"));
-    if (!state.success) throw new Misused(`--state: one of ${ScheduleState.options.join(", ")}`);
-    const circle = words.maybe("circle");
-    const named = { from_peer: words.maybe("from"), to_peer: words.maybe("to"), circle };
-    return call(listSchedules, { query: { ...named, state: state.data } });
+  call: ({ call }, args) => {
+    const state = ScheduleState.optional().safeParse(args.get("state"));
+    if (!state.success) throw new UsageError(`--state: one of ${ScheduleState.options.join(", ")}`);
+    const circle = args.get("circle");
+    const filters = { from_peer: args.get("from"), to_peer: args.get("to"), circle };
+    return call(listSchedules, { query: { ...filters, state: state.data } });
   },
   show: ({ schedules }, { terminal, clock }) => showSchedules(terminal, schedules, clock.now()),
 });
 
 export const SCHEDULE_COMMANDS: readonly Command[] = [
-  { ...list, words: "schedule", summary: "What is said later", example: "mesh schedule" },
-  verb({
-    words: "schedule create <peer> <text>",
+  { ...list, usage: "schedule", summary: "What is said later", example: "mesh schedule" },
+  apiCommand({
+    usage: "schedule create <peer> <text>",
     summary: "Schedule a message to a peer",
-    about: ABOUT,
+    details: CREATE_DETAILS,
     flags: {
       ...TIMING_FLAGS,
       "--ask": "as a question that needs a reply",
       "--circle <name>": "look for the name in this circle",
     },
     example: 'mesh schedule create api "Send the report" --cron "0 9 * * 1-5"',
-    speaks: true,
+    hasSender: true,
     call: create,
-    show: (made, { terminal }) => showOne(terminal, "scheduled", made),
+    show: (created, { terminal }) => printChange(terminal, "scheduled", created),
   }),
   list,
-  verb({
-    words: "schedule show <id>",
+  apiCommand({
+    usage: "schedule show <id>",
     summary: "Show a scheduled message, and how its last fire went",
     example: "mesh schedule show sched-3f9c04d1a2b7",
-    call: ({ call }, words) => call(getSchedule, { params: { id: words.text("id") } }),
+    call: ({ call }, args) => call(getSchedule, { params: { id: args.text("id") } }),
     show: (schedule, { terminal }) => showSchedule(terminal, schedule),
   }),
-  verb({
-    words: "schedule edit <id>",
+  apiCommand({
+    usage: "schedule edit <id>",
     summary: "Change a scheduled message that is active",
     flags: {
       ...TIMING_FLAGS,
@@ -90,66 +91,66 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
     },
     example: "mesh schedule edit sched-3f9c04d1a2b7 --at 'in 2h'",
     call: edit,
-    show: (changed, { terminal }) => showOne(terminal, "changed", changed),
+    show: (changed, { terminal }) => printChange(terminal, "changed", changed),
   }),
-  verb({
-    words: "schedule delete <id>",
+  apiCommand({
+    usage: "schedule delete <id>",
     summary: "Cancel a scheduled message",
     example: "mesh schedule delete sched-3f9c04d1a2b7",
-    call: ({ call }, words) => call(cancelSchedule, { params: { id: words.text("id") } }),
+    call: ({ call }, args) => call(cancelSchedule, { params: { id: args.text("id") } }),
     show: ({ schedule_id, state }, { terminal }) =>
-      print(terminal, ink("green", state), `  ${schedule_id}`),
+      print(terminal, styled("green", state), `  ${schedule_id}`),
   }),
 ];
 
-async function create(session: Session, words: Words): Promise<Schedule> {
-  const timing = timingOf(words);
+async function create(context: CommandContext, args: Args): Promise<Schedule> {
+  const timing = parseTiming(args);
   if (!("fire_at" in timing) && !("cron" in timing)) {
-    throw new Misused("When? Say --at TIME, or --cron PATTERN");
+    throw new UsageError("When? Say --at TIME, or --cron PATTERN");
   }
-  const text = await session.said(words.text("text"));
-  const from_peer = (await session.sender(words)).peer;
-  const kind = words.flag("ask") ? "ask" : "notify";
-  const to = { to_peer: words.text("peer"), circle: words.maybe("circle") };
-  return await session.call(createSchedule, { body: { from_peer, ...to, text, kind, ...timing } });
+  const text = await context.readText(args.text("text"));
+  const from_peer = (await context.sender(args)).peer;
+  const kind = args.flag("ask") ? "ask" : "notify";
+  const to = { to_peer: args.text("peer"), circle: args.get("circle") };
+  return await context.call(createSchedule, { body: { from_peer, ...to, text, kind, ...timing } });
 }
 
-async function edit(session: Session, words: Words): Promise<Schedule> {
-  const kind = ScheduleKind.optional().safeParse(words.maybe("kind"));
-  if (!kind.success) throw new Misused(`--kind: one of ${ScheduleKind.options.join(", ")}`);
-  const text = words.maybe("text"), to_peer = words.maybe("to");
+async function edit(context: CommandContext, args: Args): Promise<Schedule> {
+  const kind = ScheduleKind.optional().safeParse(args.get("kind"));
+  if (!kind.success) throw new UsageError(`--kind: one of ${ScheduleKind.options.join(", ")}`);
+  const text = args.get("text"), to_peer = args.get("to");
   const body = {
-    ...timingOf(words),
+    ...parseTiming(args),
     ...(kind.data && { kind: kind.data }),
     ...(to_peer !== undefined && { to_peer }),
-    ...(text !== undefined && { text: await session.said(text) }),
+    ...(text !== undefined && { text: await context.readText(text) }),
   };
   if (Object.keys(body).length === 0) {
-    throw new Misused("Nothing to change: see mesh schedule edit --help");
+    throw new UsageError("Nothing to change: see mesh schedule edit --help");
   }
-  return await session.call(editSchedule, { params: { id: words.text("id") }, body });
+  return await context.call(editSchedule, { params: { id: args.text("id") }, body });
 }
 
 /** A pattern goes by the clock on the wall here, unless another is named. */
-function timingOf(words: Words) {
-  const at = words.maybe("at"), cron = words.maybe("cron"), zone = words.maybe("timezone");
-  if (at !== undefined && cron !== undefined) throw new Misused("Either --at or --cron");
-  const timezone = zone ?? (cron === undefined ? undefined : here());
+function parseTiming(args: Args) {
+  const at = args.get("at"), cron = args.get("cron"), givenTimezone = args.get("timezone");
+  if (at !== undefined && cron !== undefined) throw new UsageError("Either --at or --cron");
+  const timezone = givenTimezone ?? (cron === undefined ? undefined : localTimezone());
   return {
-    ...(at !== undefined && { fire_at: withOffset(at) }),
+    ...(at !== undefined && { fire_at: toInstant(at) }),
     ...(cron !== undefined && { cron }),
     ...(timezone !== undefined && { timezone }),
   };
 }
 
-function here(): string {
+function localTimezone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 /** A time without an offset is one on the wall here. What is no such time, the daemon reads. */
-function withOffset(at: string): string {
-  const wall = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)$/.exec(at.trim());
-  const ms = wall ? Date.parse(`${wall[1]}T${wall[2]}`) : NaN;
+function toInstant(at: string): string {
+  const localTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)$/.exec(at.trim());
+  const ms = localTime ? Date.parse(`${localTime[1]}T${localTime[2]}`) : NaN;
   return Number.isNaN(ms) ? at : new Date(ms).toISOString();
 }
 
@@ -157,25 +158,25 @@ function showSchedules(to: Terminal, schedules: readonly Schedule[], now: number
   printTable(
     to,
     [
-      { title: "ID", of: ({ schedule_id }) => ink("cyan", schedule_id), kept: true },
-      { title: "STATE", of: stateOf },
-      { title: "NEXT", of: ({ next_fire_at }) => until(next_fire_at, now) },
-      { title: "WHEN", of: whenOf },
-      { title: "FROM", of: ({ from_peer_name }) => from_peer_name },
-      { title: "TO", of: ({ to_peer }) => to_peer },
-      { title: "KIND", of: ({ kind }) => kind },
-      { title: "TEXT", of: ({ text }) => text },
+      { title: "ID", cell: ({ schedule_id }) => styled("cyan", schedule_id), essential: true },
+      { title: "STATE", cell: styledState },
+      { title: "NEXT", cell: ({ next_fire_at }) => formatUntil(next_fire_at, now) },
+      { title: "WHEN", cell: formatTiming },
+      { title: "FROM", cell: ({ from_peer_name }) => from_peer_name },
+      { title: "TO", cell: ({ to_peer }) => to_peer },
+      { title: "KIND", cell: ({ kind }) => kind },
+      { title: "TEXT", cell: ({ text }) => text },
     ],
     schedules,
     "Nothing is scheduled. Schedule a message with: mesh schedule create",
   );
 }
 
-function showOne(to: Terminal, done: string, schedule: Schedule): void {
+function printChange(to: Terminal, action: string, schedule: Schedule): void {
   const { schedule_id, to_peer, next_fire_at } = schedule;
   const next = schedule.cron === null || next_fire_at === null ? "" : `, next ${next_fire_at}`;
-  const said = `  to ${to_peer}: ${whenOf(schedule)}${next}  `;
-  print(to, ink("green", done), said, ink("dim", schedule_id));
+  const summary = `  to ${to_peer}: ${formatTiming(schedule)}${next}  `;
+  print(to, styled("green", action), summary, styled("dim", schedule_id));
 }
 
 function showSchedule(to: Terminal, schedule: Schedule): void {
@@ -183,13 +184,13 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
   const { next_fire_at, last_fired_at, last_outcome, last_error, last_message_id } = schedule;
   const outcome = [last_outcome, last_error].filter(Boolean).join(": ");
   printFields(to, {
-    schedule: ink("cyan", schedule_id),
-    state: stateOf(schedule),
+    schedule: styled("cyan", schedule_id),
+    state: styledState(schedule),
     from: from_peer_name,
     to: to_peer,
     kind,
     circle,
-    when: whenOf(schedule),
+    when: formatTiming(schedule),
     next: next_fire_at,
     "last fire": last_fired_at && `${last_fired_at}  ${outcome}`,
     message: last_message_id,
@@ -202,17 +203,17 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
 const STYLES: Partial<Record<Schedule["state"], Style>> = { active: "green", failed: "red" };
 
 /** A recurring one that goes on after a failure says so. */
-function stateOf({ state, last_error }: Schedule): Piece {
-  const said = last_error === null ? state : `${state}: ${last_error}`;
-  return ink(state === "active" && last_error ? "yellow" : STYLES[state] ?? "dim", said);
+function styledState({ state, last_error }: Schedule): StyledText {
+  const summary = last_error === null ? state : `${state}: ${last_error}`;
+  return styled(state === "active" && last_error ? "yellow" : STYLES[state] ?? "dim", summary);
 }
 
-function whenOf({ fire_at, cron, timezone }: Schedule): string {
+function formatTiming({ fire_at, cron, timezone }: Schedule): string {
   return cron === null ? `at ${fire_at}` : `${cron} (${timezone})`;
 }
 
-function until(next: string | null, now: number): string {
+function formatUntil(next: string | null, now: number): string {
   if (next === null) return "";
   const ms = Date.parse(next) - now;
-  return ms < 1000 ? "now" : `in ${spanOf(ms)}`;
+  return ms < 1000 ? "now" : `in ${formatDuration(ms)}`;
 }

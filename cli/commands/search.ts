@@ -2,37 +2,37 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace, Kind } from "../../daemon/features/messages/contract.ts";
 import { getMessage, listMessages } from "../../daemon/features/messages/log/contract.ts";
-import { askerOf, waitForReply } from "./asking.ts";
-import { type Command, type Session, verb, type Words } from "../command/command.ts";
-import { EXIT, Misused } from "../client/failures.ts";
+import { toAskHandle, waitForReply } from "./asking.ts";
+import { apiCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
+import { EXIT, UsageError } from "../client/failures.ts";
 import { showItem } from "./inbox.ts";
 import {
-  complain,
-  ink,
   print,
+  printError,
   printFields,
   printJson,
   printTable,
   printText,
+  styled,
   type Terminal,
 } from "../output/print.ts";
-import { showMany } from "./questions.ts";
-import { clockTime, showAsk } from "../output/show.ts";
-import { why } from "../output/why.ts";
+import { showAskMany } from "./questions.ts";
+import { formatClockTime, showAsk } from "../output/show.ts";
+import { explainMessage } from "../output/why.ts";
 
-type Message = Wire<typeof getMessage>;
+type Message = WireResponse<typeof getMessage>;
 
-const FOUND = 20;
+const RESULTS_DEFAULT = 20;
 /** What the daemon gives in one page. */
 const PAGE_MAX = 500;
 
 export const SEARCH_COMMANDS: readonly Command[] = [
-  verb({
-    words: "search [query...]",
+  apiCommand({
+    usage: "search [query...]",
     summary: "Find what was said, newest first; without words, the latest",
     flags: {
       "--peer <peer>": "that it took part in, by name or id",
@@ -40,91 +40,97 @@ export const SEARCH_COMMANDS: readonly Command[] = [
       "--kind <kind>": `one of ${Kind.options.join(", ")}`,
       "--since <time>": "not before: 2h, 3d, 2030-01-31, or a time with its offset",
       "--until <time>": "before this time",
-      "--limit <count>": `at most so many (${FOUND})`,
+      "--limit <count>": `at most so many (${RESULTS_DEFAULT})`,
     },
     example: `mesh search '"port 8080"' 'deplo*' --peer api --since 3d`,
     call: search,
     show: ({ messages, next }, { terminal, clock }) => {
       showMessages(terminal, messages, clock);
-      if (next !== null) complain(terminal, ink("dim", "There is more: see --limit and --until."));
+      if (next !== null) {
+        printError(terminal, styled("dim", "There is more: see --limit and --until."));
+      }
     },
   }),
-  verb({
-    words: "why <id>",
+  apiCommand({
+    usage: "why <id>",
     summary: "Say in plain English what became of a message",
     example: "mesh why ask-3f9c04d1a2b7",
-    call: async ({ call }, words) => {
-      const id = words.text("id");
+    call: async ({ call }, args) => {
+      const id = args.text("id");
       const message = await call(getMessage, { params: { id } });
       const trace = await call(getTrace, { params: { trace_id: message.message_id } });
       return { message, trace };
     },
     show: ({ message, trace }, { terminal }) => {
-      for (const { at, text, good } of why(message, trace)) {
-        const time = at === null ? "" : clockTime(at);
-        print(terminal, ink("dim", `${time.padEnd(12)}  `), good ? text : ink("yellow", text));
+      for (const { at, text, succeeded } of explainMessage(message, trace)) {
+        const time = at === null ? "" : formatClockTime(at);
+        print(
+          terminal,
+          styled("dim", `${time.padEnd(12)}  `),
+          succeeded ? text : styled("yellow", text),
+        );
       }
     },
   }),
 ];
 
-async function search({ call, clock }: Session, words: Words) {
-  const kind = Kind.optional().safeParse(words.maybe("kind"));
-  if (!kind.success) throw new Misused(`--kind: one of ${Kind.options.join(", ")}`);
-  const most = words.number("limit") ?? FOUND;
-  if (!Number.isInteger(most) || most < 1) throw new Misused("--limit: a whole number from 1");
+async function search({ call, clock }: CommandContext, args: Args) {
+  const kind = Kind.optional().safeParse(args.get("kind"));
+  if (!kind.success) throw new UsageError(`--kind: one of ${Kind.options.join(", ")}`);
+  const max = args.number("limit") ?? RESULTS_DEFAULT;
+  if (!Number.isInteger(max) || max < 1) throw new UsageError("--limit: a whole number from 1");
   const query = {
-    q: words.maybe("query"),
-    peer: words.maybe("peer"),
-    with: words.maybe("with"),
+    q: args.get("query"),
+    peer: args.get("peer"),
+    with: args.get("with"),
     kind: kind.data,
-    since: instantOf("since", words, clock),
-    until: instantOf("until", words, clock),
+    since: parseInstant("since", args, clock),
+    until: parseInstant("until", args, clock),
   };
   const messages: Message[] = [];
   let next: string | null = null;
   do {
-    const limit = String(Math.min(PAGE_MAX, most - messages.length));
-    const part = { limit, cursor: next ?? undefined };
-    const page: Wire<typeof listMessages> = await call(listMessages, {
-      query: { ...query, ...part },
+    const limit = String(Math.min(PAGE_MAX, max - messages.length));
+    const pageQuery = { limit, cursor: next ?? undefined };
+    const page: WireResponse<typeof listMessages> = await call(listMessages, {
+      query: { ...query, ...pageQuery },
     });
     messages.push(...page.messages);
     next = page.next;
-  } while (next !== null && messages.length < most);
+  } while (next !== null && messages.length < max);
   return { messages, next };
 }
 
 /** `3d` ago; a day or an instant of this place; or an instant with its offset. */
-function instantOf(flag: string, words: Words, clock: Clock): string | undefined {
-  const text = words.maybe(flag);
+function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
+  const text = args.get(flag);
   if (text === undefined) return undefined;
-  const ago_ms = parseDuration(text);
+  const agoMs = parseDuration(text);
   const local = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text.replace(" ", "T");
-  const at = ago_ms === undefined
+  const at = agoMs === undefined
     ? Date.parse(/^\d{4}-/.test(local) ? local : "")
-    : clock.now() - ago_ms;
+    : clock.now() - agoMs;
   if (Number.isNaN(at) || Math.abs(at) > 8.64e15) {
-    throw new Misused(`--${flag}: not a time: "${text}"; such as 2h, 3d or 2030-01-31`);
+    throw new UsageError(`--${flag}: not a time: "${text}"; such as 2h, 3d or 2030-01-31`);
   }
   return new Date(Math.max(0, at)).toISOString();
 }
 
 /** `mesh show`: whatever has an id. */
-export async function showAny(session: Session, words: Words): Promise<number> {
-  const { call, terminal } = session;
-  const id = words.text("id");
-  if (id.startsWith("inb-")) return await showItem(session, words);
-  if (id.startsWith("askm-")) return (await showMany(session, words, id), EXIT.done);
+export async function showAny(context: CommandContext, args: Args): Promise<number> {
+  const { call, terminal } = context;
+  const id = args.text("id");
+  if (id.startsWith("inb-")) return await showItem(context, args);
+  if (id.startsWith("askm-")) return (await showAskMany(context, args, id), EXIT.done);
   if (/^(?:notif|qd)-/.test(id)) {
     const message = await call(getMessage, { params: { id } });
-    if (words.flag("json")) printJson(terminal, message);
+    if (args.flag("json")) printJson(terminal, message);
     else showMessage(terminal, message);
     return EXIT.done;
   }
   const ask = await call(getAsk, { params: { id } });
-  if (words.flag("wait")) return await waitForReply(session, words, askerOf(ask));
-  if (words.flag("json")) printJson(terminal, ask);
+  if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
+  if (args.flag("json")) printJson(terminal, ask);
   else showAsk(terminal, ask);
   return EXIT.done;
 }
@@ -133,14 +139,18 @@ function showMessages(to: Terminal, messages: readonly Message[], clock: Clock):
   printTable(
     to,
     [
-      { title: "WHEN", of: ({ created_at }) => ink("dim", dayTime(created_at, clock)), kept: true },
+      {
+        title: "WHEN",
+        cell: ({ created_at }) => styled("dim", formatDayTime(created_at, clock)),
+        essential: true,
+      },
       {
         title: "WHO",
-        of: ({ from_peer_name, to_peer_name }) => `${from_peer_name} → ${to_peer_name}`,
+        cell: ({ from_peer_name, to_peer_name }) => `${from_peer_name} → ${to_peer_name}`,
       },
-      { title: "KIND", of: ({ kind, close_reason }) => close_reason ? `${kind}, closed` : kind },
-      { title: "ID", of: ({ message_id }) => ink("cyan", message_id), kept: true },
-      { title: "TEXT", of: ({ snippet, text }) => snippet ?? text },
+      { title: "KIND", cell: ({ kind, close_reason }) => close_reason ? `${kind}, closed` : kind },
+      { title: "ID", cell: ({ message_id }) => styled("cyan", message_id), essential: true },
+      { title: "TEXT", cell: ({ snippet, text }) => snippet ?? text },
     ],
     messages,
     "Nothing that was said fits.",
@@ -150,7 +160,7 @@ function showMessages(to: Terminal, messages: readonly Message[], clock: Clock):
 function showMessage(to: Terminal, message: Message): void {
   const { message_id, correlation_id, state, reason } = message;
   printFields(to, {
-    [message.kind]: ink("cyan", message_id),
+    [message.kind]: styled("cyan", message_id),
     ask: correlation_id === message_id ? null : correlation_id,
     from: message.from_peer_name,
     to: message.to_peer_name,
@@ -164,15 +174,15 @@ function showMessage(to: Terminal, message: Message): void {
   printText(to, message.text || `(${message.close_reason ?? "no text"})`);
   if (message.reply === null) return;
   print(to);
-  print(to, ink("bold", `${message.responder ?? message.to_peer_name}:`));
+  print(to, styled("bold", `${message.responder ?? message.to_peer_name}:`));
   printText(to, message.reply);
 }
 
 /** The time of today, the date and time of another day. */
-function dayTime(instant: string, clock: Clock): string {
+function formatDayTime(instant: string, clock: Clock): string {
   const at = new Date(instant), now = new Date(clock.now());
-  const two = (value: number) => String(value).padStart(2, "0");
-  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
-  if (at.toDateString() === now.toDateString()) return `${time}:${two(at.getSeconds())}`;
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
+  const padTwo = (value: number) => String(value).padStart(2, "0");
+  const time = `${padTwo(at.getHours())}:${padTwo(at.getMinutes())}`;
+  if (at.toDateString() === now.toDateString()) return `${time}:${padTwo(at.getSeconds())}`;
+  return `${at.getFullYear()}-${padTwo(at.getMonth() + 1)}-${padTwo(at.getDate())} ${time}`;
 }

@@ -7,21 +7,21 @@ import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { getInboxItem, replyInboxItem } from "../../daemon/features/inbox/contract.ts";
-import { interruptible, type Session } from "../command/command.ts";
-import { EXIT, Failed } from "../client/failures.ts";
-import type { Daemon } from "../client/daemon_client.ts";
-import { DEMO_HUMAN, type DemoName, PARTS } from "./peer.ts";
-import { Stage } from "./setup.ts";
-import { ink, print, printText, type Terminal } from "../output/print.ts";
+import { type CommandContext, interruptible } from "../command/command.ts";
+import { CommandError, EXIT } from "../client/failures.ts";
+import type { DaemonClient } from "../client/daemon_client.ts";
+import { DEMO_HUMAN, type DemoName, SCRIPTS } from "./peer.ts";
+import { DemoHarness } from "./setup.ts";
+import { print, printText, styled, type Terminal } from "../output/print.ts";
 import { showTrace } from "../output/show.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
 /** All of it takes a few seconds; what takes longer hangs. */
-const PLAY_MS_MAX = 45_000;
-const LOOK_EVERY_MS = 50;
-const HUMAN_SAYS = "Yes, go ahead.";
+const DEMO_MS_MAX = 45_000;
+const POLL_INTERVAL_MS = 50;
+const HUMAN_REPLY = "Yes, go ahead.";
 
-const Carried = z.object({
+const EventData = z.object({
   correlation_id: z.string().nullish(),
   delivery_id: z.string().nullish(),
   item_id: z.string().nullish(),
@@ -29,153 +29,160 @@ const Carried = z.object({
   from: z.string().nullish(),
   to: z.string().nullish(),
 });
-type Carried = z.infer<typeof Carried>;
+type EventData = z.infer<typeof EventData>;
 
-export async function runDemo({ env, clock, terminal }: Session): Promise<number> {
-  const begun = clock.now();
-  const stage = new Stage(env, clock);
+export async function runDemo({ env, clock, terminal }: CommandContext): Promise<number> {
+  const startedAt = clock.now();
+  const harness = new DemoHarness(env, clock);
   let failed: unknown;
   await interruptible(async (interrupted) => {
-    const over = new AbortController();
-    const signal = AbortSignal.any([interrupted, deadline(clock, over.signal)]);
+    const finished = new AbortController();
+    const signal = AbortSignal.any([interrupted, deadline(clock, finished.signal)]);
     try {
-      await play({ stage, clock, terminal, signal });
-    } catch (fault) {
-      failed = fault;
+      await runScript({ harness, clock, terminal, signal });
+    } catch (error) {
+      failed = error;
     } finally {
-      over.abort();
+      finished.abort();
     }
-    if (failed !== undefined) await showWreck(stage, terminal);
+    if (failed !== undefined) await showFailure(harness, terminal);
     heading(terminal, "The end");
-    const ended = await stage.leave();
-    print(terminal, `Nothing is left: ${ended} processes have ended, ${stage.dir} is gone.`);
+    const endedCount = await harness.cleanUp();
+    print(terminal, `Nothing is left: ${endedCount} processes have ended, ${harness.dir} is gone.`);
   });
-  if (failed !== undefined) throw new Failed(`The demo failed: ${messageOf(failed)}`);
-  print(terminal, ink("green", "Done"), ` in ${((clock.now() - begun) / 1000).toFixed(1)} s.`);
+  if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);
+  print(
+    terminal,
+    styled("green", "Done"),
+    ` in ${((clock.now() - startedAt) / 1000).toFixed(1)} s.`,
+  );
   return EXIT.done;
 }
 
-interface Play {
-  readonly stage: Stage;
+interface ScriptOptions {
+  readonly harness: DemoHarness;
   readonly clock: Clock;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
 }
 
-async function play({ stage, clock, terminal, signal }: Play): Promise<void> {
+async function runScript({ harness, clock, terminal, signal }: ScriptOptions): Promise<void> {
   heading(terminal, "A daemon of its own");
-  const daemon = await stage.startDaemon(signal);
-  print(terminal, `${daemon.url}, with everything it keeps in ${stage.dir}`);
+  const daemon = await harness.startDaemon(signal);
+  print(terminal, `${daemon.url}, with everything it keeps in ${harness.dir}`);
 
   heading(terminal, "Two agents");
-  if (!stage.tmux) print(terminal, "tmux is not installed: the two run as plain processes.");
+  if (!harness.tmux) print(terminal, "tmux is not installed: the two run as plain processes.");
   const events = watchEvents({ daemon, clock, signal, query: { since: "0" } });
-  const news = new News(events, signal);
-  await stage.enter("api");
-  await news.of("peer_registered", ({ name }) => name === "api");
-  await stage.enter("web");
-  await news.of("peer_registered", ({ name }) => name === "web");
+  const eventWaiter = new EventWaiter(events, signal);
+  await harness.addPeer("api");
+  await eventWaiter.waitFor("peer_registered", ({ name }) => name === "api");
+  await harness.addPeer("web");
+  await eventWaiter.waitFor("peer_registered", ({ name }) => name === "web");
   print(
     terminal,
-    `web and api, ${stage.tmux ? "each in a pane of a private tmux server" : "on /ws"}`,
+    `web and api, ${harness.tmux ? "each in a pane of a private tmux server" : "on /ws"}`,
   );
 
   heading(terminal, "web asks api, and api answers");
-  const asked = await news.of("ask", ({ from }) => from === "web");
-  await news.of("ack", ({ correlation_id }) => correlation_id === asked.correlation_id);
-  await showExchange(daemon, terminal, idOf(asked.correlation_id));
+  const askEvent = await eventWaiter.waitFor("ask", ({ from }) => from === "web");
+  await eventWaiter.waitFor(
+    "ack",
+    ({ correlation_id }) => correlation_id === askEvent.correlation_id,
+  );
+  await showExchange(daemon, terminal, mustHaveId(askEvent.correlation_id));
 
   heading(terminal, "web tells api something");
-  const notified = await news.of("notification", ({ from }) => from === "web");
-  print(terminal, ink("cyan", "web → api: "), PARTS.web.onAnswer.text);
+  const notifyEvent = await eventWaiter.waitFor("notification", ({ from }) => from === "web");
+  print(terminal, styled("cyan", "web → api: "), SCRIPTS.web.onReply.text);
 
   heading(terminal, `api asks ${DEMO_HUMAN}, the human, who answers from the inbox`);
-  const came = await news.of("inbox_item", ({ from }) => from === "api");
-  const params = { id: idOf(came.item_id) };
+  const itemEvent = await eventWaiter.waitFor("inbox_item", ({ from }) => from === "api");
+  const params = { id: mustHaveId(itemEvent.item_id) };
   const item = await daemon.call(getInboxItem, { params });
-  await daemon.call(replyInboxItem, { params, body: { surface: "demo", text: HUMAN_SAYS } });
-  await news.of("ack", ({ correlation_id }) => correlation_id === item.correlation_id);
-  await showExchange(daemon, terminal, idOf(item.correlation_id));
+  await daemon.call(replyInboxItem, { params, body: { surface: "demo", text: HUMAN_REPLY } });
+  await eventWaiter.waitFor("ack", ({ correlation_id }) => correlation_id === item.correlation_id);
+  await showExchange(daemon, terminal, mustHaveId(item.correlation_id));
 
-  await untilShown({ stage, clock, signal }, "api", HUMAN_SAYS);
+  await waitForText({ harness, clock, signal }, "api", HUMAN_REPLY);
   heading(terminal, "How each message went");
-  for (const id of [asked.correlation_id, notified.delivery_id, item.correlation_id]) {
-    showTrace(terminal, await daemon.call(getTrace, { params: { trace_id: idOf(id) } }));
+  for (const id of [askEvent.correlation_id, notifyEvent.delivery_id, item.correlation_id]) {
+    showTrace(terminal, await daemon.call(getTrace, { params: { trace_id: mustHaveId(id) } }));
     print(terminal);
   }
   heading(terminal, "What the two agents saw");
-  await showScreens(stage, terminal);
+  await showScreens(harness, terminal);
 }
 
-async function showExchange({ call }: Daemon, terminal: Terminal, id: string): Promise<void> {
+async function showExchange({ call }: DaemonClient, terminal: Terminal, id: string): Promise<void> {
   const ask = await call(getAsk, { params: { id } });
-  if (ask.reply === null) throw new Failed(`${id} has no reply: ${ask.close_reason}`);
-  print(terminal, ink("cyan", `${ask.from_peer_name} → ${ask.to_peer_name}: `), ask.text);
-  print(terminal, ink("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
+  if (ask.reply === null) throw new CommandError(`${id} has no reply: ${ask.close_reason}`);
+  print(terminal, styled("cyan", `${ask.from_peer_name} → ${ask.to_peer_name}: `), ask.text);
+  print(terminal, styled("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
 }
 
 /** A pane shows a text a moment after the daemon has handed it over. */
-async function untilShown(
-  { stage, clock, signal }: Omit<Play, "terminal">,
+async function waitForText(
+  { harness, clock, signal }: Omit<ScriptOptions, "terminal">,
   name: DemoName,
   text: string,
 ): Promise<void> {
-  while (!(await stage.screen(name)).includes(text)) await clock.sleep(LOOK_EVERY_MS, signal);
+  while (!(await harness.screen(name)).includes(text)) await clock.sleep(POLL_INTERVAL_MS, signal);
 }
 
-async function showScreens(stage: Stage, terminal: Terminal): Promise<void> {
-  for (const name of stage.players) {
-    print(terminal, ink("bold", name));
-    printText(terminal, (await stage.screen(name)).trimEnd(), "  │ ");
+async function showScreens(harness: DemoHarness, terminal: Terminal): Promise<void> {
+  for (const name of harness.peers) {
+    print(terminal, styled("bold", name));
+    printText(terminal, (await harness.screen(name)).trimEnd(), "  │ ");
   }
 }
 
 /** For the reader of a failure: what the agents and the daemon said last. */
-async function showWreck(stage: Stage, terminal: Terminal): Promise<void> {
+async function showFailure(harness: DemoHarness, terminal: Terminal): Promise<void> {
   heading(terminal, "Where it stopped");
-  await showScreens(stage, terminal);
-  printText(terminal, await stage.complaints());
+  await showScreens(harness, terminal);
+  printText(terminal, await harness.daemonErrors());
 }
 
 function heading(terminal: Terminal, text: string): void {
   print(terminal);
-  print(terminal, ink("bold", text));
+  print(terminal, styled("bold", text));
 }
 
-function idOf(id: string | null | undefined): string {
-  if (!id) throw new Failed("An event came without the id it should carry");
+function mustHaveId(id: string | null | undefined): string {
+  if (!id) throw new CommandError("An event came without the id it should carry");
   return id;
 }
 
 /** Aborts when the play takes too long, unless it is over by then. */
-function deadline(clock: Clock, over: AbortSignal): AbortSignal {
-  const late = new AbortController();
-  const reason = new Failed(`It took longer than ${PLAY_MS_MAX / 1000} s`);
-  void pause(clock, PLAY_MS_MAX, over).then(() => late.abort(reason));
-  return late.signal;
+function deadline(clock: Clock, finished: AbortSignal): AbortSignal {
+  const timedOut = new AbortController();
+  const reason = new CommandError(`It took longer than ${DEMO_MS_MAX / 1000} s`);
+  void pause(clock, DEMO_MS_MAX, finished).then(() => timedOut.abort(reason));
+  return timedOut.signal;
 }
 
 /** The stream, as one who waits for something in particular: what came before is remembered. */
-class News {
+class EventWaiter {
   readonly #events: AsyncGenerator<StreamEvent>;
   readonly #signal: AbortSignal;
-  readonly #heard: { type: string; carried: Carried }[] = [];
+  readonly #seen: { type: string; eventData: EventData }[] = [];
 
   constructor(events: AsyncGenerator<StreamEvent>, signal: AbortSignal) {
     this.#events = events;
     this.#signal = signal;
   }
 
-  async of(type: string, fits: (carried: Carried) => boolean): Promise<Carried> {
-    const known = this.#heard.find((heard) => heard.type === type && fits(heard.carried));
-    if (known) return known.carried;
+  async waitFor(type: string, matches: (eventData: EventData) => boolean): Promise<EventData> {
+    const earlier = this.#seen.find((seen) => seen.type === type && matches(seen.eventData));
+    if (earlier) return earlier.eventData;
     for (let next = await this.#events.next(); !next.done; next = await this.#events.next()) {
-      const carried = Carried.safeParse(next.value.data);
-      if (!carried.success) continue;
-      this.#heard.push({ type: next.value.type, carried: carried.data });
-      if (next.value.type === type && fits(carried.data)) return carried.data;
+      const eventData = EventData.safeParse(next.value.data);
+      if (!eventData.success) continue;
+      this.#seen.push({ type: next.value.type, eventData: eventData.data });
+      if (next.value.type === type && matches(eventData.data)) return eventData.data;
     }
     this.#signal.throwIfAborted();
-    throw new Failed(`The stream ended before ${type}`);
+    throw new CommandError(`The stream ended before ${type}`);
   }
 }

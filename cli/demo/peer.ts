@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { readSettings } from "../client/daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { type Session } from "../command/command.ts";
-import { EXIT, Failed } from "../client/failures.ts";
-import { ink, print, type Terminal } from "../output/print.ts";
+import { type CommandContext } from "../command/command.ts";
+import { CommandError, EXIT } from "../client/failures.ts";
+import { print, styled, type Terminal } from "../output/print.ts";
 
 /** The frames of contract 4, as far as a peer that only talks reads them. */
 const Frame = z.discriminatedUnion("type", [
@@ -42,14 +42,14 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 
 /** What a peer says, and when. */
-interface Part {
-  readonly opening?: Line;
-  readonly answer?: string;
-  readonly onAnswer?: Line;
-  readonly onNotify?: Line;
+interface Script {
+  readonly firstMessage?: ScriptedMessage;
+  readonly replyText?: string;
+  readonly onReply?: ScriptedMessage;
+  readonly onNotify?: ScriptedMessage;
 }
 
-interface Line {
+interface ScriptedMessage {
   readonly type: "ask" | "notify";
   readonly to_peer: string;
   readonly text: string;
@@ -59,54 +59,60 @@ export const DEMO_HUMAN = "sam";
 const DEMO_CIRCLE = "demo";
 
 /** The whole play. `web` opens it as soon as it is connected. */
-export const PARTS = {
+export const SCRIPTS = {
   api: {
-    answer: "On 8080, since this morning.",
+    replyText: "On 8080, since this morning.",
     onNotify: { type: "ask", to_peer: DEMO_HUMAN, text: "May I restart the API now?" },
   },
   web: {
-    opening: { type: "ask", to_peer: "api", text: "Which port does the API listen on?" },
-    onAnswer: { type: "notify", to_peer: "api", text: "Thanks. The proxy points to 8080 now." },
+    firstMessage: { type: "ask", to_peer: "api", text: "Which port does the API listen on?" },
+    onReply: { type: "notify", to_peer: "api", text: "Thanks. The proxy points to 8080 now." },
   },
-} as const satisfies Record<string, Part>;
+} as const satisfies Record<string, Script>;
 
-export type DemoName = keyof typeof PARTS;
+export type DemoName = keyof typeof SCRIPTS;
 
-export async function runDemoPeer(session: Session, name: string): Promise<number> {
-  const { env, terminal } = session;
-  const part = new Map<string, Part>(Object.entries(PARTS)).get(name);
-  if (!part) throw new Failed(`The demo has no part for "${name}"`);
-  const beacon = runningDaemon(env);
-  if (!beacon) throw new Failed("The demo's daemon is not up");
+export async function runDemoPeer(context: CommandContext, name: string): Promise<number> {
+  const { env, terminal } = context;
+  const script = new Map<string, Script>(Object.entries(SCRIPTS)).get(name);
+  if (!script) throw new CommandError(`The demo has no part for "${name}"`);
+  const runtimeInfo = runningDaemon(env);
+  if (!runtimeInfo) throw new CommandError("The demo's daemon is not up");
   const auth_token = readSettings(env)["daemon.auth_token"]?.reveal();
-  const { promise: over, resolve } = Promise.withResolvers<number>();
-  const peer = new DemoPeer({ name, part, terminal, socket: socketTo(beacon), over: resolve });
+  const { promise: ended, resolve } = Promise.withResolvers<number>();
+  const peer = new DemoPeer({
+    name,
+    script,
+    terminal,
+    socket: socketTo(runtimeInfo),
+    onEnd: resolve,
+  });
   peer.open(auth_token);
-  return await over;
+  return await ended;
 }
 
 function socketTo({ url }: RuntimeInfo): WebSocket {
   return new WebSocket(new URL("/ws", url.replace(/^http/, "ws")));
 }
 
-interface Cast {
+interface DemoPeerOptions {
   readonly name: string;
-  readonly part: Part;
+  readonly script: Script;
   readonly terminal: Terminal;
   readonly socket: WebSocket;
-  readonly over: (code: number) => void;
+  readonly onEnd: (code: number) => void;
 }
 
 class DemoPeer {
-  readonly #cast: Cast;
+  readonly #options: DemoPeerOptions;
   #requests = 0;
 
-  constructor(cast: Cast) {
-    this.#cast = cast;
+  constructor(options: DemoPeerOptions) {
+    this.#options = options;
   }
 
   open(auth_token: string | undefined): void {
-    const { name, socket, over } = this.#cast;
+    const { name, socket, onEnd } = this.#options;
     socket.onopen = () =>
       this.#send({
         type: "connect",
@@ -121,56 +127,56 @@ class DemoPeer {
     socket.onmessage = ({ data }) => {
       const frame = Frame.safeParse(JSON.parse(String(data)));
       // A daemon may say more than a small peer understands.
-      if (frame.success) this.#hear(frame.data);
+      if (frame.success) this.#handleFrame(frame.data);
     };
     socket.onclose = ({ code, reason }) => {
-      this.#say("dim", `The connection has ended: ${code} ${reason}`);
-      over(EXIT.done);
+      this.#print("dim", `The connection has ended: ${code} ${reason}`);
+      onEnd(EXIT.done);
     };
   }
 
-  #hear(frame: Frame): void {
-    const { part } = this.#cast;
+  #handleFrame(frame: Frame): void {
+    const { script } = this.#options;
     switch (frame.type) {
       case "connected":
-        this.#say("dim", `${frame.display_name} is connected`);
-        return this.#speak(part.opening);
+        this.#print("dim", `${frame.display_name} is connected`);
+        return this.#sendMessage(script.firstMessage);
       case "ask":
-        this.#receive(frame, "asks");
-        if (part.answer === undefined) return;
-        this.#say("green", `→ ${frame.from_peer}: ${part.answer}`);
+        this.#showDelivery(frame, "asks");
+        if (script.replyText === undefined) return;
+        this.#print("green", `→ ${frame.from_peer}: ${script.replyText}`);
         return this.#request("ack", {
           correlation_id: frame.correlation_id,
-          message: part.answer,
+          message: script.replyText,
         });
       case "notify":
-        this.#receive(frame, "says");
-        return this.#speak(part.onNotify);
+        this.#showDelivery(frame, "says");
+        return this.#sendMessage(script.onNotify);
       case "ack":
-        this.#receive({ ...frame, text: frame.text ?? "" }, frame.outcome ?? "closed");
-        return this.#speak(part.onAnswer);
+        this.#showDelivery({ ...frame, text: frame.text ?? "" }, frame.outcome ?? "closed");
+        return this.#sendMessage(script.onReply);
       case "ping":
         return this.#send({ type: "pong", ping_id: frame.ping_id });
       case "result":
-        if (frame.error) this.#say("red", `refused: ${frame.detail ?? frame.error}`);
+        if (frame.error) this.#print("red", `refused: ${frame.detail ?? frame.error}`);
         return;
       case "error":
-        return this.#say("red", `${frame.error}: ${frame.detail}`);
+        return this.#print("red", `${frame.error}: ${frame.detail}`);
     }
   }
 
-  #receive(
+  #showDelivery(
     { delivery_id, from_peer, text }: { delivery_id: string; from_peer: string; text: string },
-    how: string,
+    label: string,
   ): void {
-    this.#say("cyan", `← ${from_peer} ${how}: ${text}`);
+    this.#print("cyan", `← ${from_peer} ${label}: ${text}`);
     this.#send({ type: "delivery_ack", delivery_id, status: "seen" });
   }
 
-  #speak(line: Line | undefined): void {
-    if (!line) return;
-    this.#say("green", `→ ${line.to_peer}: ${line.text}`);
-    this.#request(line.type, { to_peer: line.to_peer, text: line.text });
+  #sendMessage(message: ScriptedMessage | undefined): void {
+    if (!message) return;
+    this.#print("green", `→ ${message.to_peer}: ${message.text}`);
+    this.#request(message.type, { to_peer: message.to_peer, text: message.text });
   }
 
   #request(type: string, fields: Record<string, unknown>): void {
@@ -178,10 +184,10 @@ class DemoPeer {
   }
 
   #send(frame: Record<string, unknown>): void {
-    this.#cast.socket.send(JSON.stringify(frame));
+    this.#options.socket.send(JSON.stringify(frame));
   }
 
-  #say(style: "dim" | "green" | "cyan" | "red", text: string): void {
-    print(this.#cast.terminal, ink(style, text));
+  #print(style: "dim" | "green" | "cyan" | "red", text: string): void {
+    print(this.#options.terminal, styled(style, text));
   }
 }

@@ -5,36 +5,36 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { endsWithin, isAlive } from "../../daemon/host/processes.ts";
-import { Failed } from "../client/failures.ts";
-import { type Daemon, findDaemon } from "../client/daemon_client.ts";
+import { isAlive, waitForExit } from "../../daemon/host/processes.ts";
+import { CommandError } from "../client/failures.ts";
+import { createDaemonClient, type DaemonClient } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { ourselves, tryHealth } from "../client/lifecycle.ts";
-import { envIn, hasTmux } from "../client/throwaway.ts";
+import { getHealth, selfCommand } from "../client/lifecycle.ts";
+import { hasTmux, isolatedEnv } from "../client/throwaway.ts";
 import { DEMO_HUMAN, type DemoName } from "./peer.ts";
 
 const START_MS_MAX = 20_000;
 const STOP_MS_MAX = 10_000;
-const LOOK_EVERY_MS = 25;
+const POLL_INTERVAL_MS = 25;
 /** Both panes, one above the other, in a terminal that nobody sees. */
-const PANES = { columns: 78, rows: 25 } as const;
+const PANE_SIZE = { columns: 78, rows: 25 } as const;
 
 /** A peer's screen, whatever it runs in. */
-interface Player {
+interface DemoProcess {
   readonly pid: number;
   screen(): Promise<string>;
 }
 
-export class Stage {
+export class DemoHarness {
   readonly dir: string;
   readonly tmux: boolean;
   readonly #env: Env;
   readonly #clock: Clock;
   readonly #socket: string;
-  readonly #players = new Map<DemoName, Player>();
+  readonly #peers = new Map<DemoName, DemoProcess>();
   readonly #pids: number[] = [];
   #daemon: Deno.ChildProcess | undefined;
-  #complaints: Promise<string> = Promise.resolve("");
+  #daemonErrors: Promise<string> = Promise.resolve("");
   #children: Deno.ChildProcess[] = [];
 
   /** Makes the directory, and nothing else yet. */
@@ -42,96 +42,105 @@ export class Stage {
     this.dir = Deno.makeTempDirSync({ prefix: "mesh-demo-" });
     this.#socket = join(this.dir, "tmux.sock");
     this.#clock = clock;
-    this.#env = envIn(this.dir, env);
+    this.#env = isolatedEnv(this.dir, env);
     this.tmux = hasTmux(this.#env);
     for (const name of ["home", "state"]) Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
     const config = { daemon: { port: 0 }, human: { name: DEMO_HUMAN } };
     Deno.writeTextFileSync(join(this.dir, "config.yaml"), stringify(config), { mode: 0o600 });
   }
 
-  async startDaemon(signal: AbortSignal): Promise<Daemon> {
-    const child = this.#spawn(ourselves("daemon"), "null", "piped");
+  async startDaemon(signal: AbortSignal): Promise<DaemonClient> {
+    const child = this.#spawn(selfCommand("daemon"), "null", "piped");
     this.#daemon = child;
-    this.#complaints = new Response(child.stderr).text();
+    this.#daemonErrors = new Response(child.stderr).text();
     let ended = false;
     child.status.then(() => ended = true);
-    const until = this.#clock.now() + START_MS_MAX;
-    while (!ended && this.#clock.now() < until) {
-      const daemon = runningDaemon(this.#env) && findDaemon(this.#env, false);
-      if (daemon && await tryHealth(daemon)) return daemon;
-      await this.#clock.sleep(LOOK_EVERY_MS, signal);
+    const deadline = this.#clock.now() + START_MS_MAX;
+    while (!ended && this.#clock.now() < deadline) {
+      const daemon = runningDaemon(this.#env) && createDaemonClient(this.#env, false);
+      if (daemon && await getHealth(daemon)) return daemon;
+      await this.#clock.sleep(POLL_INTERVAL_MS, signal);
     }
-    if (!ended) throw new Failed(`The daemon does not answer after ${START_MS_MAX / 1000} s`);
-    throw new Failed("The daemon has ended");
+    if (!ended) throw new CommandError(`The daemon does not answer after ${START_MS_MAX / 1000} s`);
+    throw new CommandError("The daemon has ended");
   }
 
-  async enter(name: DemoName): Promise<void> {
-    const player = this.tmux ? await this.#enterPane(name) : this.#enterPlain(name);
-    this.#players.set(name, player);
-    this.#pids.push(player.pid);
+  async addPeer(name: DemoName): Promise<void> {
+    const process = this.tmux ? await this.#startInPane(name) : this.#startAsProcess(name);
+    this.#peers.set(name, process);
+    this.#pids.push(process.pid);
   }
 
   /** Who has entered, in that order. */
-  get players(): readonly DemoName[] {
-    return [...this.#players.keys()];
+  get peers(): readonly DemoName[] {
+    return [...this.#peers.keys()];
   }
 
   /** What a peer's screen shows now. */
   async screen(name: DemoName): Promise<string> {
-    return await this.#players.get(name)?.screen() ?? "";
+    return await this.#peers.get(name)?.screen() ?? "";
   }
 
   /** Ends what was started, and only that; how many processes, or a failure with what is left. */
-  async leave(): Promise<number> {
+  async cleanUp(): Promise<number> {
     try {
       if (existsSync(this.#socket)) await this.#tmux("kill-server");
     } finally {
       for (const child of this.#children) kill(child.pid);
-      for (const pid of this.#pids) await this.#mustEnd(pid);
+      for (const pid of this.#pids) await this.#mustExit(pid);
       await Promise.all(this.#children.map(({ status }) => status));
-      await this.#complaints;
+      await this.#daemonErrors;
       Deno.removeSync(this.dir, { recursive: true });
     }
-    const left = this.#pids.filter((pid) => isAlive(pid));
-    if (left.length > 0) throw new Failed(`Still running: ${left.join(", ")}`);
-    if (existsSync(this.dir)) throw new Failed(`Still there: ${this.dir}`);
+    const remaining = this.#pids.filter((pid) => isAlive(pid));
+    if (remaining.length > 0) throw new CommandError(`Still running: ${remaining.join(", ")}`);
+    if (existsSync(this.dir)) throw new CommandError(`Still there: ${this.dir}`);
     return this.#pids.length;
   }
 
-  async #mustEnd(pid: number): Promise<void> {
-    if (await endsWithin(STOP_MS_MAX, { pid }, { clock: this.#clock })) return;
-    throw new Failed(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
+  async #mustExit(pid: number): Promise<void> {
+    if (await waitForExit(STOP_MS_MAX, { pid }, { clock: this.#clock })) return;
+    throw new CommandError(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
   }
 
   /** What the daemon has complained of; it ends with the daemon. */
-  async complaints(): Promise<string> {
+  async daemonErrors(): Promise<string> {
     if (this.#daemon) kill(this.#daemon.pid);
-    return await this.#complaints;
+    return await this.#daemonErrors;
   }
 
-  async #enterPane(name: DemoName): Promise<Player> {
-    const { command, args } = ourselves("demo-peer", name);
-    const first = this.#players.size === 0;
-    const { columns, rows } = PANES;
-    const place = first
+  async #startInPane(name: DemoName): Promise<DemoProcess> {
+    const { command, args } = selfCommand("demo-peer", name);
+    const first = this.#peers.size === 0;
+    const { columns, rows } = PANE_SIZE;
+    const paneArgs = first
       ? ["new-session", "-d", "-s", "demo", "-x", String(columns), "-y", String(rows)]
       : ["split-window", "-v", "-t", "demo"];
-    const keep = first ? [";", "set-option", "-g", "remain-on-exit", "on"] : [];
+    const keepArgs = first ? [";", "set-option", "-g", "remain-on-exit", "on"] : [];
     const format = "#{pane_id} #{pane_pid} #{pid}";
-    const said = await this.#tmux(...place, "-P", "-F", format, "--", command, ...args, ...keep);
-    const [pane = "", pid, server] = said.trim().split(" ");
+    const output = await this.#tmux(
+      ...paneArgs,
+      "-P",
+      "-F",
+      format,
+      "--",
+      command,
+      ...args,
+      ...keepArgs,
+    );
+    const [pane = "", pid, server] = output.trim().split(" ");
     if (first) this.#pids.push(Number(server));
     return { pid: Number(pid), screen: () => this.#tmux("capture-pane", "-p", "-t", pane) };
   }
 
-  #enterPlain(name: DemoName): Player {
-    const child = this.#spawn(ourselves("demo-peer", name), "piped", "null");
-    let shown = "";
-    const listen = async () => {
-      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) shown += text;
+  #startAsProcess(name: DemoName): DemoProcess {
+    const child = this.#spawn(selfCommand("demo-peer", name), "piped", "null");
+    let output = "";
+    const collect = async () => {
+      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) output += text;
     };
-    void listen();
-    return { pid: child.pid, screen: () => Promise.resolve(shown) };
+    void collect();
+    return { pid: child.pid, screen: () => Promise.resolve(output) };
   }
 
   #spawn(
@@ -153,15 +162,15 @@ export class Stage {
     return child;
   }
 
-  async #tmux(...words: string[]): Promise<string> {
+  async #tmux(...args: string[]): Promise<string> {
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: ["-u", "-S", this.#socket, "-f", "/dev/null", ...words],
+      args: ["-u", "-S", this.#socket, "-f", "/dev/null", ...args],
       env: { ...this.#env },
       clearEnv: true,
       cwd: this.dir,
     }).output();
     const text = new TextDecoder();
-    if (!success) throw new Failed(`tmux ${words[0]}: ${text.decode(stderr).trim()}`);
+    if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
     return text.decode(stdout);
   }
 }

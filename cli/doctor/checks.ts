@@ -3,9 +3,9 @@
 import { messageOf } from "kit/core/text.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
-import { type Check, error, type Finding } from "./finding.ts";
+import { type Check, errorFinding, type Finding } from "./finding.ts";
 import type { Machine } from "./machine.ts";
-import type { Mesh } from "./mesh.ts";
+import type { MeshSnapshot } from "./mesh.ts";
 import { PEERS } from "./peers.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { TMUX } from "./tmux.ts";
@@ -15,17 +15,20 @@ export const CHECKS: readonly Check[] = [
 ];
 
 /** All that is found. A check that fails is a finding too, and hides no other's. */
-export async function findAll(machine: Machine, mesh: Mesh): Promise<Finding[]> {
-  const found = await Promise.all(CHECKS.map(async ({ area, look }) => {
+export async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Finding[]> {
+  const found = await Promise.all(CHECKS.map(async ({ area, run }) => {
     try {
-      return (await look(machine, mesh)).map((one) => ({ area, ...one }));
-    } catch (fault) {
-      const why = messageOf(fault);
-      return [{ area, ...error(FAILED, `could not be looked at: ${why}`, "mesh logs") }];
+      return (await run(machine, snapshot)).map((one) => ({ area, ...one }));
+    } catch (error) {
+      const why = messageOf(error);
+      return [{
+        area,
+        ...errorFinding(CHECK_FAILED, `could not be looked at: ${why}`, "mesh logs"),
+      }];
     }
   }));
   return found.flat();
 }
 
 /** The code of a finding that says nothing but that a check failed. */
-export const FAILED = "CHECK_FAILED";
+export const CHECK_FAILED = "CHECK_FAILED";

@@ -1,28 +1,28 @@
 /** `mesh doctor`: how the daemon, its mesh and this machine are, and what to do about it. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type Command, JSON_FLAG, type Session, type Words } from "../command/command.ts";
+import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { FAILED, findAll } from "./checks.ts";
+import { CHECK_FAILED, runChecks } from "./checks.ts";
 import type { Finding, Severity } from "./finding.ts";
 import { thisMachine } from "./machine.ts";
-import { type Answer, hear, type Mesh, WAITING_MAX } from "./mesh.ts";
+import { type DeliveryAudit, type MeshSnapshot, QUEUED_LISTED_MAX, takeSnapshot } from "./mesh.ts";
 import {
-  ink,
   print,
   printFields,
   printJson,
   printTable,
   type Style,
+  styled,
   type Terminal,
 } from "../output/print.ts";
-import { spanOf } from "../output/show.ts";
-import { reasonOf } from "../output/why.ts";
+import { formatDuration } from "../output/show.ts";
+import { formatReason } from "../output/why.ts";
 
 export const DOCTOR: Command = {
-  words: "doctor",
+  usage: "doctor",
   summary: "Say what is wrong with the daemon, its mesh or this machine, and how to mend it",
-  about: "0 when nothing is wrong, 1 with an error among the findings, 3 when nothing at all " +
+  details: "0 when nothing is wrong, 1 with an error among the findings, 3 when nothing at all " +
     "could be looked at. Looks, and changes nothing; the daemon may be down.",
   flags: {
     "--all": "what is well, too",
@@ -33,46 +33,46 @@ export const DOCTOR: Command = {
   run: doctor,
 };
 
-interface Waiting {
+interface WaitingPeer {
   readonly name: string;
   readonly count: number;
   readonly oldest: string;
   readonly reason: string | null;
 }
 
-async function doctor(session: Session, words: Words): Promise<number> {
-  const { env, terminal, clock } = session;
-  const mesh = await hear(env, clock, () => session.daemon);
-  const findings = await findAll(thisMachine(env, clock), mesh);
-  if (words.flag("json")) printJson(terminal, answerOf(findings, mesh));
-  else show({ terminal, clock }, words, { findings, mesh });
-  if (findings.every(({ code }) => code === FAILED)) return EXIT.unreachable;
+async function doctor(context: CommandContext, args: Args): Promise<number> {
+  const { env, terminal, clock } = context;
+  const snapshot = await takeSnapshot(env, clock, () => context.daemon);
+  const findings = await runChecks(thisMachine(env, clock), snapshot);
+  if (args.flag("json")) printJson(terminal, toJson(findings, snapshot));
+  else printReport({ terminal, clock }, args, { findings, snapshot });
+  if (findings.every(({ code }) => code === CHECK_FAILED)) return EXIT.unreachable;
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
 }
 
 /** What only the daemon knows is null or empty while it is down. */
-function answerOf(findings: readonly Finding[], { health, peers, answer }: Mesh) {
-  const { counts = {}, total = null, unproved = null, unaccounted = [] } = answer ?? {};
-  const waiting = answer ? waitingOf(answer) : [];
-  const by_status = peers ? countsOf(peers) : {};
-  const mesh = { peers: by_status, waiting, counts, total, unproved, unaccounted };
-  return { findings, health: health ?? null, ...mesh };
+function toJson(findings: readonly Finding[], { health, peers, audit }: MeshSnapshot) {
+  const { counts = {}, total = null, unproved = null, unaccounted = [] } = audit ?? {};
+  const waiting = audit ? waitingPeers(audit) : [];
+  const byStatus = peers ? countByStatus(peers) : {};
+  const summary = { peers: byStatus, waiting, counts, total, unproved, unaccounted };
+  return { findings, health: health ?? null, ...summary };
 }
 
-function show(
-  { terminal, clock }: Pick<Session, "terminal" | "clock">,
-  words: Words,
-  { findings, mesh }: { findings: readonly Finding[]; mesh: Mesh },
+function printReport(
+  { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
+  args: Args,
+  { findings, snapshot }: { findings: readonly Finding[]; snapshot: MeshSnapshot },
 ): void {
-  const { answer } = mesh;
-  if (mesh.health) showState(terminal, mesh), print(terminal);
-  showFindings(terminal, findings, words.flag("all"));
-  if (!answer) return;
-  showWaiting(terminal, waitingOf(answer), clock);
-  if ((answer.counts["queued"] ?? 0) > Number(WAITING_MAX)) {
-    print(terminal, ink("dim", `Of the newest ${WAITING_MAX} that wait.`));
+  const { audit } = snapshot;
+  if (snapshot.health) showState(terminal, snapshot), print(terminal);
+  showFindings(terminal, findings, args.flag("all"));
+  if (!audit) return;
+  showWaiting(terminal, waitingPeers(audit), clock);
+  if ((audit.counts["queued"] ?? 0) > Number(QUEUED_LISTED_MAX)) {
+    print(terminal, styled("dim", `Of the newest ${QUEUED_LISTED_MAX} that wait.`));
   }
-  if (words.flag("audit")) showAudit(terminal, answer);
+  if (args.flag("audit")) showAudit(terminal, audit);
 }
 
 const STYLES: Readonly<Record<Severity, Style>> = {
@@ -85,79 +85,81 @@ const STYLES: Readonly<Record<Severity, Style>> = {
 /** The worst first; what is well is counted, unless all is asked for. */
 function showFindings(to: Terminal, findings: readonly Finding[], all: boolean): void {
   const order: readonly Severity[] = ["error", "warning", "note", "ok"];
-  const shown = order.filter((severity) => all || severity !== "ok")
-    .flatMap((severity) => findings.filter((one) => one.severity === severity));
-  for (const { area, severity, detail, fix } of shown) {
-    print(to, ink(STYLES[severity], severity.padEnd(8)), ink("dim", area.padEnd(10)), detail);
-    if (fix !== null) print(to, " ".repeat(18), ink("dim", "fix: "), fix);
+  const listed = order.filter((severity) => all || severity !== "ok")
+    .flatMap((severity) => findings.filter((finding) => finding.severity === severity));
+  for (const { area, severity, detail, fix } of listed) {
+    print(to, styled(STYLES[severity], severity.padEnd(8)), styled("dim", area.padEnd(10)), detail);
+    if (fix !== null) print(to, " ".repeat(18), styled("dim", "fix: "), fix);
   }
-  const well = findings.filter(({ severity }) => severity === "ok").length;
-  if (!all) print(to, ink("green", `${well} checks are well`), ": mesh doctor --all");
+  const okCount = findings.filter(({ severity }) => severity === "ok").length;
+  if (!all) print(to, styled("green", `${okCount} checks are well`), ": mesh doctor --all");
 }
 
-function showState(to: Terminal, { health, daemon, peers, answer }: Mesh): void {
+function showState(to: Terminal, { health, daemon, peers, audit }: MeshSnapshot): void {
   if (!health) return;
   printFields(to, {
-    daemon: ink("green", "up"),
+    daemon: styled("green", "up"),
     url: daemon?.url,
     version: `${health.version}, schema ${health.schema_version}`,
     pid: String(health.pid),
-    "up for": spanOf(health.uptime_seconds * 1000),
-    peers: peers && (told(countsOf(peers)) || "none"),
+    "up for": formatDuration(health.uptime_seconds * 1000),
+    peers: peers && (formatCounts(countByStatus(peers)) || "none"),
     relay: health.relay.status,
-    waiting: answer && String(answer.counts["queued"] ?? 0),
-    unproved: answer && unprovedOf(answer),
+    waiting: audit && String(audit.counts["queued"] ?? 0),
+    unproved: audit && formatUnproved(audit),
   });
 }
 
-function unprovedOf({ unproved }: Answer) {
-  return unproved === 0 ? "0" : ink("yellow", `${unproved}: they went out without a proof`);
+function formatUnproved({ unproved }: DeliveryAudit) {
+  return unproved === 0 ? "0" : styled("yellow", `${unproved}: they went out without a proof`);
 }
 
-function countsOf(peers: NonNullable<Mesh["peers"]>): Record<string, number> {
+function countByStatus(peers: NonNullable<MeshSnapshot["peers"]>): Record<string, number> {
   return Object.fromEntries(
-    Map.groupBy(peers, ({ status }) => status).entries().map(([status, of]) => [status, of.length]),
+    Map.groupBy(peers, ({ status }) => status).entries().map((
+      [status, group],
+    ) => [status, group.length]),
   );
 }
 
-function showWaiting(to: Terminal, waiting: readonly Waiting[], clock: Clock): void {
+function showWaiting(to: Terminal, waiting: readonly WaitingPeer[], clock: Clock): void {
   if (waiting.length === 0) return;
   print(to);
   printTable(
     to,
     [
-      { title: "WAITS FOR", of: ({ name }) => ink("cyan", name), kept: true },
-      { title: "COUNT", of: ({ count }) => String(count) },
-      { title: "OLDEST", of: ({ oldest }) => spanOf(clock.now() - Date.parse(oldest)) },
-      { title: "WHY", of: ({ reason }) => reasonOf(reason) },
+      { title: "WAITS FOR", cell: ({ name }) => styled("cyan", name), essential: true },
+      { title: "COUNT", cell: ({ count }) => String(count) },
+      { title: "OLDEST", cell: ({ oldest }) => formatDuration(clock.now() - Date.parse(oldest)) },
+      { title: "WHY", cell: ({ reason }) => formatReason(reason) },
     ],
     waiting,
     "",
   );
 }
 
-function showAudit(to: Terminal, { counts, total, unaccounted }: Answer): void {
+function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit): void {
   print(to);
   const states = Object.entries(counts).map(([state, count]) => [state, String(count)]);
   printFields(to, { ...Object.fromEntries(states), total: String(total) });
-  const none = unaccounted.length === 0;
-  print(to, ink(none ? "green" : "red", `${unaccounted.length} unaccounted`));
+  const allAccounted = unaccounted.length === 0;
+  print(to, styled(allAccounted ? "green" : "red", `${unaccounted.length} unaccounted`));
   for (const { delivery_id, state, problem } of unaccounted) {
-    print(to, "  ", ink("cyan", delivery_id), `  ${state}: ${problem.replaceAll("_", " ")}`);
+    print(to, "  ", styled("cyan", delivery_id), `  ${state}: ${problem.replaceAll("_", " ")}`);
   }
 }
 
 /** Who is waited for, most first. Deliveries come newest first. */
-function waitingOf({ deliveries }: Answer): Waiting[] {
-  const by_peer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
-  return [...by_peer.values()].flatMap((of) => {
-    const last = of.at(-1);
+function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {
+  const byPeer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
+  return [...byPeer.values()].flatMap((group) => {
+    const last = group.at(-1);
     if (!last) return [];
     const { to_peer_name: name, created_at: oldest, reason } = last;
-    return [{ name, count: of.length, oldest, reason }];
+    return [{ name, count: group.length, oldest, reason }];
   }).sort((a, b) => b.count - a.count);
 }
 
-function told(counts: Readonly<Record<string, number>>): string {
+function formatCounts(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(", ");
 }

@@ -1,7 +1,7 @@
 /** What `mesh doctor` finds: one fact each, how bad it is, and what to do about it in one line. */
 
 import type { Machine } from "./machine.ts";
-import type { Mesh } from "./mesh.ts";
+import type { MeshSnapshot } from "./mesh.ts";
 
 export type Severity = "ok" | "note" | "warning" | "error";
 
@@ -17,22 +17,31 @@ export interface Finding {
 }
 
 /** A finding, before its area is known. */
-export type Found = Omit<Finding, "area">;
+export type CheckResult = Omit<Finding, "area">;
 
 /** One area: looks, changes nothing, and says what it saw. */
 export interface Check {
   readonly area: string;
-  look(machine: Machine, mesh: Mesh): readonly Found[] | Promise<readonly Found[]>;
+  run(
+    machine: Machine,
+    snapshot: MeshSnapshot,
+  ): readonly CheckResult[] | Promise<readonly CheckResult[]>;
 }
 
-export const ok = (code: string, detail: string): Found => of("ok", code, detail, null);
-export const note = (code: string, detail: string, fix: string | null = null): Found =>
-  of("note", code, detail, fix);
-export const warning = (code: string, detail: string, fix: string): Found =>
-  of("warning", code, detail, fix);
-export const error = (code: string, detail: string, fix: string): Found =>
-  of("error", code, detail, fix);
+export const ok = (code: string, detail: string): CheckResult =>
+  toFinding("ok", code, detail, null);
+export const noteFinding = (code: string, detail: string, fix: string | null = null): CheckResult =>
+  toFinding("note", code, detail, fix);
+export const warningFinding = (code: string, detail: string, fix: string): CheckResult =>
+  toFinding("warning", code, detail, fix);
+export const errorFinding = (code: string, detail: string, fix: string): CheckResult =>
+  toFinding("error", code, detail, fix);
 
-function of(severity: Severity, code: string, detail: string, fix: string | null): Found {
+function toFinding(
+  severity: Severity,
+  code: string,
+  detail: string,
+  fix: string | null,
+): CheckResult {
   return { code, severity, detail, fix };
 }

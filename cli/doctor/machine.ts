@@ -9,10 +9,10 @@ import type { Env } from "../../daemon/host/paths.ts";
 /** A program that has not ended by then is given up. */
 const PROGRAM_MS_MAX = 5_000;
 
-export interface Ran {
+export interface ProgramResult {
   readonly success: boolean;
   /** What it wrote, on the standard output and then on the standard error. */
-  readonly said: string;
+  readonly output: string;
 }
 
 export interface Machine {
@@ -25,23 +25,24 @@ export interface Machine {
   /** The names in a directory; none when it is not there. */
   names(path: string): string[];
   /** Bytes that are left to us on the disk of a path; undefined when that cannot be told. */
-  free(path: string): number | undefined;
+  freeBytes(path: string): number | undefined;
   /** Where the shell would find a program. */
   find(program: string): string | undefined;
   /** Runs a program to its end; undefined when there is no such program, or it does not end. */
-  run(program: string, args: readonly string[], input?: string): Promise<Ran | undefined>;
+  run(program: string, args: readonly string[], input?: string): Promise<ProgramResult | undefined>;
 }
 
 export function thisMachine(env: Env, clock: Clock): Machine {
-  const stat = (path: string) => unlessShut(() => Deno.statSync(path));
+  const stat = (path: string) => undefinedIfInaccessible(() => Deno.statSync(path));
   return {
     env,
     clock,
     stat,
-    text: (path) => unlessShut(() => Deno.readTextFileSync(path)),
-    names: (path) => unlessShut(() => [...Deno.readDirSync(path)].map(({ name }) => name)) ?? [],
-    free: (path) =>
-      unlessShut(() => {
+    text: (path) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
+    names: (path) =>
+      undefinedIfInaccessible(() => [...Deno.readDirSync(path)].map(({ name }) => name)) ?? [],
+    freeBytes: (path) =>
+      undefinedIfInaccessible(() => {
         const { bavail, bsize } = statfsSync(path);
         return bavail * bsize;
       }),
@@ -53,8 +54,8 @@ export function thisMachine(env: Env, clock: Clock): Machine {
 }
 
 /** The release that a program tells of: the full stop behind it is the sentence's. */
-export function versionIn(said: string): string | undefined {
-  return /(?<!\d)\d+\.\d+(?:\S*\w)?/.exec(said)?.[0];
+export function parseVersion(output: string): string | undefined {
+  return /(?<!\d)\d+\.\d+(?:\S*\w)?/.exec(output)?.[0];
 }
 
 /** `~/…` of the user whose environment it is. */
@@ -66,7 +67,7 @@ export function isProgram(info: Deno.FileInfo | undefined): boolean {
   return info !== undefined && info.isFile && (info.mode === null || (info.mode & 0o111) !== 0);
 }
 
-interface Running {
+interface RunOptions {
   readonly env: Env;
   readonly clock: Clock;
   readonly input: string | undefined;
@@ -75,9 +76,9 @@ interface Running {
 async function run(
   program: string,
   args: readonly string[],
-  { env, clock, input }: Running,
-): Promise<Ran | undefined> {
-  const ran = async (signal: AbortSignal): Promise<Ran> => {
+  { env, clock, input }: RunOptions,
+): Promise<ProgramResult | undefined> {
+  const runProgram = async (signal: AbortSignal): Promise<ProgramResult> => {
     const child = new Deno.Command(program, {
       args: [...args],
       env: { ...env },
@@ -87,43 +88,43 @@ async function run(
       stderr: "piped",
       signal,
     }).spawn();
-    if (input !== undefined) await feed(child, input);
+    if (input !== undefined) await writeInput(child, input);
     const { success, stdout, stderr } = await child.output();
     const text = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
-    return { success, said: text.trim() };
+    return { success, output: text.trim() };
   };
   try {
-    return await timeout(clock, PROGRAM_MS_MAX, ran);
+    return await timeout(clock, PROGRAM_MS_MAX, runProgram);
   } catch (error) {
-    if (isShut(error)) return undefined;
+    if (isInaccessible(error)) return undefined;
     throw error;
   }
 }
 
 /** A program that ends before it has read everything says why in its own words. */
-async function feed(child: Deno.ChildProcess, input: string): Promise<void> {
+async function writeInput(child: Deno.ChildProcess, input: string): Promise<void> {
   const writer = child.stdin.getWriter();
   try {
     await writer.write(new TextEncoder().encode(input));
     await writer.close();
-  } catch (fault) {
-    if (!(fault instanceof Deno.errors.BrokenPipe)) throw fault;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
   }
 }
 
-function unlessShut<A>(work: () => A): A | undefined {
+function undefinedIfInaccessible<A>(work: () => A): A | undefined {
   try {
     return work();
-  } catch (fault) {
-    if (isShut(fault)) return undefined;
-    throw fault;
+  } catch (error) {
+    if (isInaccessible(error)) return undefined;
+    throw error;
   }
 }
 
 /** Whatever the system refuses us; a fault of our own is not that. */
-function isShut(fault: unknown): boolean {
+function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];
-  return kinds.some((kind) => fault instanceof kind) ||
-    (fault instanceof Error && "code" in fault && typeof fault.code === "string");
+  return kinds.some((kind) => error instanceof kind) ||
+    (error instanceof Error && "code" in error && typeof error.code === "string");
 }

@@ -1,8 +1,15 @@
 /** What the daemon itself finds contradictory about its peers, where it offers to look. */
 
 import * as z from "zod";
-import type { Daemon } from "../client/daemon_client.ts";
-import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
+import type { DaemonClient } from "../client/daemon_client.ts";
+import {
+  type Check,
+  type CheckResult,
+  errorFinding,
+  noteFinding,
+  ok,
+  warningFinding,
+} from "./finding.ts";
 import type { Peers } from "./mesh.ts";
 
 const PATH = "/peers/{id}/doctor";
@@ -19,36 +26,36 @@ const Report = z.object({
 
 export const PEERS: Check = {
   area: "peers",
-  async look(_, { daemon, peers }) {
-    if (!daemon || !peers || !await isOffered(daemon)) return [];
-    const open = peers.filter(({ status }) => status !== "retired");
-    const looked = open.slice(0, PEERS_MAX);
-    const found: Found[] = [];
-    for (const peer of looked) found.push(...await contradictions(daemon, peer));
-    if (looked.length < open.length) {
-      const detail = `${looked.length} of ${open.length} peers were looked at`;
-      found.push(note("PEERS_MANY", detail, "GET /peers/{id}/doctor looks at one"));
+  async run(_, { daemon, peers }) {
+    if (!daemon || !peers || !await isSupported(daemon)) return [];
+    const active = peers.filter(({ status }) => status !== "retired");
+    const inspected = active.slice(0, PEERS_MAX);
+    const found: CheckResult[] = [];
+    for (const peer of inspected) found.push(...await contradictions(daemon, peer));
+    if (inspected.length < active.length) {
+      const detail = `${inspected.length} of ${active.length} peers were looked at`;
+      found.push(noteFinding("PEERS_MANY", detail, "GET /peers/{id}/doctor looks at one"));
     }
     return found.length > 0
       ? found
-      : [ok("PEERS_SOUND", `${looked.length} peers contradict nothing`)];
+      : [ok("PEERS_SOUND", `${inspected.length} peers contradict nothing`)];
   },
 };
 
-async function isOffered({ get }: Daemon): Promise<boolean> {
+async function isSupported({ get }: DaemonClient): Promise<boolean> {
   const response = await get("/openapi.json");
   const document = z.object({ paths: z.record(z.string(), z.unknown()) })
     .safeParse(await response.json().catch(() => undefined));
   return document.success && Object.hasOwn(document.data.paths, PATH);
 }
 
-async function contradictions({ get }: Daemon, peer: Peers[number]): Promise<Found[]> {
+async function contradictions({ get }: DaemonClient, peer: Peers[number]): Promise<CheckResult[]> {
   const response = await get(PATH.replace("{id}", encodeURIComponent(peer.peer_id)));
   const report = Report.safeParse(await response.json().catch(() => undefined));
   // Gone between the list and the look.
   if (!response.ok || !report.success) return [];
   const fix = `mesh peers --all, and GET /peers/${peer.peer_id}/doctor for all of its evidence`;
   return report.data.contradictions.map(({ code, severity, detail }) =>
-    (severity === "error" ? error : warning)(code, `${peer.name}: ${detail}`, fix)
+    (severity === "error" ? errorFinding : warningFinding)(code, `${peer.name}: ${detail}`, fix)
   );
 }

@@ -2,58 +2,72 @@
 
 import { join } from "node:path";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import { type Check, error, type Found, note, ok, warning } from "./finding.ts";
+import {
+  type Check,
+  type CheckResult,
+  errorFinding,
+  noteFinding,
+  ok,
+  warningFinding,
+} from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
 /** The oldest that mesh was tried with (README). */
-const PROVED = "3.3";
+const TESTED_VERSION_MIN = "3.3";
 /** What delivery does: control mode, a buffer, a bracketed paste (architecture 3). */
-const TRIAL = ["set-buffer -b mesh hello", "paste-buffer -p -d -b mesh", "kill-server", ""];
+const PROBE_COMMANDS = [
+  "set-buffer -b mesh hello",
+  "paste-buffer -p -d -b mesh",
+  "kill-server",
+  "",
+];
 
 export const TMUX: Check = {
   area: "tmux",
-  async look(machine) {
-    const version = await versionOf(machine);
+  async run(machine) {
+    const version = await getVersion(machine);
     if (version === undefined) {
       const detail = "tmux is not on the PATH: agents in terminals can only be reached by hooks";
-      return [note("TMUX_MISSING", detail, "install tmux, and start agents inside it")];
+      return [noteFinding("TMUX_MISSING", detail, "install tmux, and start agents inside it")];
     }
-    return [versionFound(version), await trial(machine), ...await servers(machine)];
+    return [versionFinding(version), await probeTmux(machine), ...await servers(machine)];
   },
 };
 
 /** `3.3a` of `tmux 3.3a`. */
-async function versionOf(machine: Machine): Promise<string | undefined> {
-  const ran = await machine.run("tmux", ["-V"]);
-  return ran?.success ? ran.said.replace(/^tmux /, "") : undefined;
+async function getVersion(machine: Machine): Promise<string | undefined> {
+  const result = await machine.run("tmux", ["-V"]);
+  return result?.success ? result.output.replace(/^tmux /, "") : undefined;
 }
 
-function versionFound(version: string): Found {
+function versionFinding(version: string): CheckResult {
   const [, major = "", minor = ""] = /(?<!\d)(\d+)\.(\d+)/.exec(version) ?? [];
-  const [least_major = 0, least_minor = 0] = PROVED.split(".").map(Number);
-  const older = major === "" ? false : Number(major) < least_major ||
-    Number(major) === least_major && Number(minor) < least_minor;
-  if (!older) return ok("TMUX_FOUND", `tmux ${version}`);
-  const detail = `tmux ${version} is older than ${PROVED}, which mesh was tried with`;
-  return warning("TMUX_OLD", detail, `use tmux ${PROVED} or newer`);
+  const [minMajor = 0, minMinor = 0] = TESTED_VERSION_MIN.split(".").map(Number);
+  const isOlder = major === "" ? false : Number(major) < minMajor ||
+    Number(major) === minMajor && Number(minor) < minMinor;
+  if (!isOlder) return ok("TMUX_FOUND", `tmux ${version}`);
+  const detail = `tmux ${version} is older than ${TESTED_VERSION_MIN}, which mesh was tried with`;
+  return warningFinding("TMUX_OLD", detail, `use tmux ${TESTED_VERSION_MIN} or newer`);
 }
 
-async function trial(machine: Machine): Promise<Found> {
+async function probeTmux(machine: Machine): Promise<CheckResult> {
   const socket = `mesh-doctor-${Deno.pid}`;
   const args = ["-L", socket, "-f", "/dev/null", "-C", "new-session", "cat"];
-  const ran = await machine.run("tmux", args, TRIAL.join("\n"));
-  const answered = [...(ran?.said ?? "").matchAll(/^%end /gm)].length >= TRIAL.length - 1;
-  if (ran && answered && !/^%error /m.test(ran.said)) {
+  const result = await machine.run("tmux", args, PROBE_COMMANDS.join("\n"));
+  const responsive =
+    [...(result?.output ?? "").matchAll(/^%end /gm)].length >= PROBE_COMMANDS.length - 1;
+  if (result && responsive && !/^%error /m.test(result.output)) {
     return ok("TMUX_WORKS", "control mode and bracketed paste work");
   }
   await machine.run("tmux", ["-L", socket, "kill-server"]);
-  const said = ran?.said.split("\n").find((line) => !line.startsWith("%")) ?? "it does not answer";
+  const output = result?.output.split("\n").find((line) => !line.startsWith("%")) ??
+    "it does not answer";
   const fix = "try `tmux -L trial -C new-session`; the directory of its sockets must be writable";
-  return error("TMUX_BROKEN", `tmux does not do what delivery needs: ${said}`, fix);
+  return errorFinding("TMUX_BROKEN", `tmux does not do what delivery needs: ${output}`, fix);
 }
 
 /** Agents in any of them are reached, but only from the one that they registered with. */
-async function servers({ env, ...machine }: Machine): Promise<Found[]> {
+async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const uid = Deno.uid();
   if (uid === null) return [];
   const dir = join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid}`);
@@ -62,16 +76,18 @@ async function servers({ env, ...machine }: Machine): Promise<Found[]> {
   if (unsafe !== undefined) {
     const fix =
       `remove ${dir}, or name another folder in TMUX_TMPDIR; messages reach no pane there`;
-    return [error("TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix)];
+    return [errorFinding("TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix)];
   }
-  const answered = await Promise.all(sockets.map(async (name) => {
+  const responsive = await Promise.all(sockets.map(async (name) => {
     const checked = checkSocket(join(dir, name));
     if (checked.state !== "trusted") return [];
-    const ran = await machine.run("tmux", ["-S", checked.path, "list-sessions"]);
-    return ran?.success ? [name] : [];
+    const result = await machine.run("tmux", ["-S", checked.path, "list-sessions"]);
+    return result?.success ? [name] : [];
   }));
-  const alive = answered.flat().sort();
-  if (alive.length < 2) return [];
-  const detail = `${alive.length} tmux servers run: ${alive.join(", ")}`;
-  return [note("TMUX_SERVERS", detail, "none is needed; `tmux ls` shows only the default one")];
+  const running = responsive.flat().sort();
+  if (running.length < 2) return [];
+  const detail = `${running.length} tmux servers run: ${running.join(", ")}`;
+  return [
+    noteFinding("TMUX_SERVERS", detail, "none is needed; `tmux ls` shows only the default one"),
+  ];
 }

@@ -11,7 +11,7 @@ import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
 /** Everything together: reading, the daemon's answer. */
 const TOTAL_MS_MAX = 1_500;
 /** Not an event of the agent's: the hook that waits beside its session. */
-const WAITING = "Wake";
+const WAKE_EVENT = "Wake";
 /** The log is for the last faults only. */
 const LOG_BYTES_MAX = 65_536;
 const CHUNK_BYTES = 65_536;
@@ -20,27 +20,27 @@ const CHUNK_BYTES = 65_536;
 export async function runHook(args: readonly string[], env: Env): Promise<number> {
   try {
     const hooks = definitionOf(args[0])?.hooks;
-    if (args[1] === WAITING && hooks?.wait) return await wait(args[0], hooks, env);
-    const answer = await handOn(args, hooks, env);
+    if (args[1] === WAKE_EVENT && hooks?.wait) return await wait(args[0], hooks, env);
+    const answer = await forward(args, hooks, env);
     if (answer !== undefined) Deno.stdout.writeSync(new TextEncoder().encode(answer));
-  } catch (fault) {
-    note(env, `${args.join(" ")}: ${messageOf(fault)}`);
+  } catch (error) {
+    logFailure(env, `${args.join(" ")}: ${messageOf(error)}`);
   }
   return 0;
 }
 
 /** Waits until a message is to wake the session, which reads it on the standard error. */
 async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Promise<number> {
-  const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
+  const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const { session_id }: Record<string, unknown> = JSON.parse(new TextDecoder().decode(input));
   if (typeof session_id !== "string") throw new Error("The payload names no session");
-  const waitForWaking = await hooks.wait?.();
-  if (!waitForWaking) return 0;
-  return await waitForWaking(session_id, {
-    ask: async (question) => {
-      const daemon = daemonOf(env);
+  const waitForWake = await hooks.wait?.();
+  if (!waitForWake) return 0;
+  return await waitForWake(session_id, {
+    post: async (question) => {
+      const daemon = findDaemon(env);
       const to = { path: `/hooks/${agent}/wait`, hooks, env };
-      if (daemon) return await ask(new URL(daemon.url), { ...to, body: encoded(question) });
+      if (daemon) return await post(new URL(daemon.url), { ...to, body: encoded(question) });
       return undefined;
     },
     write: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(text)),
@@ -48,33 +48,33 @@ async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Pr
 }
 
 /** The daemon's answer; undefined when no daemon is up. */
-async function handOn(
+async function forward(
   [agent, event]: readonly string[],
   hooks: HookCommand | undefined,
   env: Env,
 ): Promise<string | undefined> {
   // First, whatever follows: the agent is not to write into a pipe that nobody reads.
-  const began = systemClock.now();
-  const input = await within(TOTAL_MS_MAX, readAll(Deno.stdin));
+  const started_at = systemClock.now();
+  const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
   const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
-  const daemon = daemonOf(env);
+  const daemon = findDaemon(env);
   if (daemon === undefined) return undefined;
-  const held_ms = isHeld(hooks, event ?? namedIn(body)) ? daemon.held_ms : 0;
-  const left_ms = TOTAL_MS_MAX - (systemClock.now() - began);
-  const asked = { path: `/hooks/${agent}`, hooks, env, body };
-  return await within(held_ms + left_ms, ask(new URL(daemon.url), asked));
+  const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
+  const remaining_ms = TOTAL_MS_MAX - (systemClock.now() - started_at);
+  const request = { path: `/hooks/${agent}`, hooks, env, body };
+  return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
 }
 
 /** The event that a payload names, where the command line names none. */
-function namedIn(body: Uint8Array): string | undefined {
+function eventNamedIn(body: Uint8Array): string | undefined {
   const { hook_event_name } = JSON.parse(new TextDecoder().decode(body)) ?? {};
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
 /** Whether the human may be asked about this event; the daemon's notice says for how long. */
-function isHeld(hooks: HookCommand | undefined, event: string | undefined): boolean {
-  return event !== undefined && (hooks?.held_events.includes(event) ?? false);
+function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
+  return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
 
 function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
@@ -85,24 +85,24 @@ function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
  * Announces the session that has just started `mesh mcp`, for agents whose first hook comes with
  * the first prompt. Without a daemon nothing is sent, and that hook announces the session.
  */
-export async function announce(env: Env): Promise<void> {
+export async function announceSession(env: Env): Promise<void> {
   for (const { id, hooks } of AGENTS) {
     const payload = hooks?.announcement?.(env);
     if (payload === undefined) continue;
     try {
-      const daemon = daemonOf(env);
+      const daemon = findDaemon(env);
       if (daemon === undefined) return;
       // The process that started us is the agent: no hook of it sets the variable here.
-      const own = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
-      const asked = { path: `/hooks/${id}`, hooks, env: own, body: encoded(payload) };
-      await within(TOTAL_MS_MAX, ask(new URL(daemon.url), asked));
-    } catch (fault) {
-      note(env, `${id} arrived: ${messageOf(fault)}`);
+      const ownEnv = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
+      const request = { path: `/hooks/${id}`, hooks, env: ownEnv, body: encoded(payload) };
+      await withTimeout(TOTAL_MS_MAX, post(new URL(daemon.url), request));
+    } catch (error) {
+      logFailure(env, `${id} arrived: ${messageOf(error)}`);
     }
   }
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const done = await timeout(systemClock, ms, work.then((result) => ({ result })));
   if (!done) throw new Error("The daemon has not answered in time");
   return done.result;
@@ -119,17 +119,17 @@ async function readAll(from: Reader): Promise<Uint8Array> {
     const read = await from.read(all.subarray(size));
     if (read === null) return all.subarray(0, size);
     size += read;
-    if (size === all.length) all = grown(all);
+    if (size === all.length) all = doubled(all);
   }
 }
 
-function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+function doubled(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(bytes.length * 2);
   larger.set(bytes);
   return larger;
 }
 
-interface Asked {
+interface HookRequest {
   /** The route, such as `/hooks/codex`. */
   readonly path: string;
   readonly hooks: HookCommand | undefined;
@@ -137,10 +137,10 @@ interface Asked {
   readonly env: Env;
 }
 
-async function ask(url: URL, asked: Asked): Promise<string | undefined> {
+async function post(url: URL, request: HookRequest): Promise<string | undefined> {
   using connection = await connect(url);
   if (!connection) return undefined;
-  await writeAll(connection, requestOf(url.host, asked));
+  await writeAll(connection, encodeRequest(url.host, request));
   return read(new TextDecoder().decode(await readAll(connection)));
 }
 
@@ -148,7 +148,7 @@ async function ask(url: URL, asked: Asked): Promise<string | undefined> {
  * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
  * agent, and hand them the prompt.
  */
-function requestOf(host: string, { path, hooks, body, env }: Asked): Uint8Array {
+function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
     "Host": host,
@@ -184,9 +184,9 @@ function read(answer: string): string {
 async function connect({ hostname, port }: URL): Promise<Deno.TcpConn | undefined> {
   try {
     return await Deno.connect({ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
-  } catch (fault) {
-    if (fault instanceof Deno.errors.ConnectionRefused) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.ConnectionRefused) return undefined;
+    throw error;
   }
 }
 
@@ -195,22 +195,22 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
 }
 
 /** Undefined without a daemon. */
-function daemonOf(env: Env): { url: string; held_ms: number } | undefined {
+function findDaemon(env: Env): { url: string; decision_ms: number } | undefined {
   const info = readRuntimeFile(env);
   if (info === "malformed") throw new Error("daemon.json names no url or no pid");
-  return info && { url: info.url, held_ms: (info.approval_seconds ?? 0) * 1000 };
+  return info && { url: info.url, decision_ms: (info.approval_seconds ?? 0) * 1000 };
 }
 
 /** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */
-function note(env: Env, what: string): void {
+function logFailure(env: Env, what: string): void {
   const path = `${statePath(env)}/hook.log`;
   const time = new Date(systemClock.now()).toISOString();
   try {
     const kept = readTextOrNothing(path) ?? "";
     const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;
     Deno.writeTextFileSync(path, text.slice(-LOG_BYTES_MAX), { mode: 0o600 });
-  } catch (fault) {
-    if (fault instanceof Error) return;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Error) return;
+    throw error;
   }
 }

@@ -11,7 +11,7 @@ const IN_FLIGHT_MAX = 256;
 /** The daemon takes 1 MiB; what is longer is dropped here, and never held. */
 const LINE_CHARS_MAX = 4_194_304;
 /** What was asked before stdin ended may still be answered for so long. */
-const PARTING_MS = 1000;
+const FINISH_MS_MAX = 1000;
 
 /** JSON-RPC 2.0, and its first code for a server's own use. */
 const PARSE_ERROR = -32_700;
@@ -19,12 +19,12 @@ const SERVER_ERROR = -32_000;
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 /** Which parameter of a request the header `Mcp-Name` repeats (MCP 2026-07-28). */
-const NAMED_BY = new Map([["tools/call", "name"], ["prompts/get", "name"], [
+const NAME_PARAMETER = new Map([["tools/call", "name"], ["prompts/get", "name"], [
   "resources/read",
   "uri",
 ]]);
 
-type Json = Record<string, unknown>;
+type JsonObject = Record<string, unknown>;
 type Id = string | number;
 
 /** Runs until stdin ends. */
@@ -32,32 +32,32 @@ export async function runProxy(env: Env): Promise<void> {
   const out = Deno.stdout.writable.getWriter();
   const encoder = new TextEncoder();
   const proxy = new StdioProxy(env, (line) => out.write(encoder.encode(`${line}\n`)));
-  for await (const line of linesOf(Deno.stdin.readable)) proxy.take(line);
-  await proxy.part();
+  for await (const line of linesOf(Deno.stdin.readable)) proxy.handleLine(line);
+  await proxy.finish();
 }
 
 /** Each line of the input; undefined for one that is too long to hold. */
 async function* linesOf(input: ReadableStream<Uint8Array<ArrayBuffer>>) {
-  let held = "", too_long = false;
+  let partial = "", too_long = false;
   for await (const text of input.pipeThrough(new TextDecoderStream())) {
     const parts = text.split("\n");
     const last = parts.pop() ?? "";
-    for (const part of parts) {
-      yield too_long ? undefined : held + part;
-      held = "";
+    for (const finish of parts) {
+      yield too_long ? undefined : partial + finish;
+      partial = "";
       too_long = false;
     }
-    too_long ||= held.length + last.length > LINE_CHARS_MAX;
-    held = too_long ? "" : held + last;
+    too_long ||= partial.length + last.length > LINE_CHARS_MAX;
+    partial = too_long ? "" : partial + last;
   }
-  if (held) yield held;
+  if (partial) yield partial;
 }
 
 class StdioProxy {
   readonly #env: Env;
   readonly #write: (line: string) => Promise<void>;
   readonly #inFlight = new Map<Id, AbortController>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #pending = new Set<Promise<void>>();
   /** Read at the first message, and again when the daemon does not take it. */
   #token: string | undefined;
   /** What `initialize` agreed on; from 2026-07-28 on each message says it itself. */
@@ -69,7 +69,7 @@ class StdioProxy {
   }
 
   /** Starts to carry one message; answers are written as they come. */
-  take(line: string | undefined): void {
+  handleLine(line: string | undefined): void {
     if (line?.trim() === "") return;
     const message = line === undefined ? undefined : tryJson(line);
     const messages = [message].flat().filter(isJson);
@@ -77,24 +77,24 @@ class StdioProxy {
     if (cancelled !== undefined) return this.#inFlight.get(cancelled)?.abort();
     const work = line === undefined || messages.length === 0
       ? this.#write(refusal(null, PARSE_ERROR, "This line is no JSON-RPC message, or too long"))
-      : this.#carry(line, messages);
-    this.#underWay.add(work);
-    work.finally(() => this.#underWay.delete(work));
+      : this.#forward(line, messages);
+    this.#pending.add(work);
+    work.finally(() => this.#pending.delete(work));
   }
 
   /** Lets what is under way come to its end, for a moment. */
-  async part(): Promise<void> {
-    const all = Promise.allSettled(this.#underWay);
-    await timeout(systemClock, PARTING_MS, all);
-    this.#inFlight.forEach((leave) => leave.abort());
+  async finish(): Promise<void> {
+    const all = Promise.allSettled(this.#pending);
+    await timeout(systemClock, FINISH_MS_MAX, all);
+    this.#inFlight.forEach((controller) => controller.abort());
     await all;
   }
 
-  async #carry(line: string, messages: readonly Json[]): Promise<void> {
+  async #forward(line: string, messages: readonly JsonObject[]): Promise<void> {
     const ids = messages.flatMap(requestId);
-    const leave = new AbortController();
-    ids.forEach((id) => this.#inFlight.set(id, leave));
-    const answers = await this.#answers(line, messages, ids, leave.signal);
+    const controller = new AbortController();
+    ids.forEach((id) => this.#inFlight.set(id, controller));
+    const answers = await this.#answers(line, messages, ids, controller.signal);
     ids.forEach((id) => this.#inFlight.delete(id));
     for (const answer of answers) await this.#write(answer);
   }
@@ -102,18 +102,18 @@ class StdioProxy {
   /** The lines to write: the daemon's answer, or a refusal for each request. */
   async #answers(
     line: string,
-    messages: readonly Json[],
+    messages: readonly JsonObject[],
     ids: readonly Id[],
     signal: AbortSignal,
   ): Promise<string[]> {
-    const refuse = (why: string) => ids.map((id) => refusal(id, SERVER_ERROR, why));
+    const refuse = (reason: string) => ids.map((id) => refusal(id, SERVER_ERROR, reason));
     if (this.#inFlight.size > IN_FLIGHT_MAX) return refuse("Too many requests at once");
     try {
       const response = await this.#post(line, messages[0] ?? {}, signal);
       const text = await response.text();
       const answer = tryJson(text);
       if (isRpc(answer)) {
-        this.#remember(messages[0], answer);
+        this.#rememberVersion(messages[0], answer);
         return [JSON.stringify(withId(answer, ids))];
       }
       if (response.ok && ids.length === 0) return [];
@@ -121,8 +121,8 @@ class StdioProxy {
         ? answer
         : {};
       return refuse(`The mesh daemon refused: ${error}: ${detail}`);
-    } catch (fault) {
-      return signal.aborted ? [] : refuse(whyNot(fault));
+    } catch (error) {
+      return signal.aborted ? [] : refuse(explainFailure(error));
     }
   }
 
@@ -130,7 +130,7 @@ class StdioProxy {
    * Posts a message. The token is read only when the daemon wants one, as reading the configuration
    * costs more than all the rest; one that was refused may have been changed, and is read anew.
    */
-  async #post(body: string, message: Json, signal: AbortSignal): Promise<Response> {
+  async #post(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
     const response = await this.#send(body, message, signal);
     if (response.status !== 401) return response;
     await response.body?.cancel();
@@ -139,7 +139,7 @@ class StdioProxy {
     return await this.#send(body, message, signal);
   }
 
-  #send(body: string, message: Json, signal: AbortSignal): Promise<Response> {
+  #send(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
     const headers = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -153,21 +153,21 @@ class StdioProxy {
   /** Looked up each time: a daemon that was restarted may be at another port. */
   #address(): URL {
     const daemon = runningDaemon(this.#env);
-    if (!daemon) throw new NoDaemon("No mesh daemon is up");
+    if (!daemon) throw new DaemonNotRunningError("No mesh daemon is up");
     return new URL("/mcp", daemon.url);
   }
 
   /** The headers that repeat what a message says, for the generation that it is of. */
-  #protocol(message: Json): Record<string, string> {
+  #protocol(message: JsonObject): Record<string, string> {
     const { method, params } = message;
-    const given = isJson(params) ? params : {};
-    const meta = given["_meta"];
+    const fields = isJson(params) ? params : {};
+    const meta = fields["_meta"];
     const version = isJson(meta) ? meta[VERSION_KEY] : undefined;
     if (typeof version !== "string" || typeof method !== "string") {
-      const agreed = method === "initialize" ? undefined : this.#version;
-      return agreed === undefined ? {} : { "mcp-protocol-version": agreed };
+      const agreedVersion = method === "initialize" ? undefined : this.#version;
+      return agreedVersion === undefined ? {} : { "mcp-protocol-version": agreedVersion };
     }
-    const name = given[NAMED_BY.get(method) ?? ""];
+    const name = fields[NAME_PARAMETER.get(method) ?? ""];
     return {
       "mcp-protocol-version": version,
       "mcp-method": method,
@@ -175,7 +175,7 @@ class StdioProxy {
     };
   }
 
-  #remember(message: Json | undefined, answer: unknown): void {
+  #rememberVersion(message: JsonObject | undefined, answer: unknown): void {
     if (message?.["method"] !== "initialize" || !isJson(answer)) return;
     const { result } = answer;
     const version = isJson(result) ? result["protocolVersion"] : undefined;
@@ -183,28 +183,28 @@ class StdioProxy {
   }
 }
 
-class NoDaemon extends Error {
-  override readonly name = "NoDaemon";
+class DaemonNotRunningError extends Error {
+  override readonly name = "DaemonNotRunningError";
 }
 
 /** One sentence for a model and its user: what is wrong, and what helps. */
-function whyNot(fault: unknown): string {
-  const why = messageOf(fault);
-  if (fault instanceof NoDaemon) return `${why}: start it with \`mesh up\``;
+function explainFailure(error: unknown): string {
+  const reason = messageOf(error);
+  if (error instanceof DaemonNotRunningError) return `${reason}: start it with \`mesh up\``;
   // Refused before a byte was sent; anything else may have reached the daemon.
-  if (/\(Connect\)/.test(why)) return "The mesh daemon does not answer: start it with `mesh up`";
-  if (!(fault instanceof TypeError)) return why;
+  if (/\(Connect\)/.test(reason)) return "The mesh daemon does not answer: start it with `mesh up`";
+  if (!(error instanceof TypeError)) return reason;
   return "The mesh daemon went away before it answered: what was asked may have been done";
 }
 
 /** The id of the request that a `notifications/cancelled` calls off. */
-function cancelledBy({ method, params }: Json): Id | undefined {
+function cancelledBy({ method, params }: JsonObject): Id | undefined {
   if (method !== "notifications/cancelled" || !isJson(params)) return undefined;
   return toId(params["requestId"]);
 }
 
 /** The id under which a message wants an answer, if it wants one. */
-function requestId({ id, method }: Json): Id[] {
+function requestId({ id, method }: JsonObject): Id[] {
   const known = method === undefined ? undefined : toId(id);
   return known === undefined ? [] : [known];
 }
@@ -215,8 +215,8 @@ function toId(value: unknown): Id | undefined {
 
 /** An error about a request that could not be read has no id; the only one under way is meant. */
 function withId(answer: unknown, [id, ...more]: readonly Id[]): unknown {
-  const orphan = isJson(answer) && (answer["id"] ?? null) === null;
-  return orphan && id !== undefined && more.length === 0 ? { ...answer, id } : answer;
+  const lacksId = isJson(answer) && (answer["id"] ?? null) === null;
+  return lacksId && id !== undefined && more.length === 0 ? { ...answer, id } : answer;
 }
 
 function refusal(id: Id | null, code: number, message: string): string {
@@ -225,14 +225,14 @@ function refusal(id: Id | null, code: number, message: string): string {
 
 /** A header's value: what is not plain ASCII goes as base64 (MCP 2026-07-28). */
 function toHeader(name: string): string {
-  const plain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?");
-  return plain ? name : `=?base64?${new TextEncoder().encode(name).toBase64()}?=`;
+  const isAscii = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?");
+  return isAscii ? name : `=?base64?${new TextEncoder().encode(name).toBase64()}?=`;
 }
 
 function isRpc(value: unknown): boolean {
-  return [value].flat().some((one) => isJson(one) && one["jsonrpc"] === "2.0");
+  return [value].flat().some((item) => isJson(item) && item["jsonrpc"] === "2.0");
 }
 
-function isJson(value: unknown): value is Json {
+function isJson(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

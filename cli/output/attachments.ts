@@ -1,23 +1,23 @@
 /** Prints the files of a message. */
 
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import type { uploadAttachment } from "../../daemon/features/messages/attachments/contract.ts";
 
-export type Uploaded = Wire<typeof uploadAttachment>;
+export type Attachment = WireResponse<typeof uploadAttachment>;
 
 /** One line a file: what it is called, how large it is, where it lies. */
-export function listed(attachments: readonly Uploaded[]): string[] {
+export function attachmentLines(attachments: readonly Attachment[]): string[] {
   return attachments.map(({ filename, size, content_type, path }) =>
-    `${filename} (${content_type}, ${sizeOf(size)}) ${path}`
+    `${filename} (${content_type}, ${formatSize(size)}) ${path}`
   );
 }
 
-function sizeOf(size: number): string {
-  const step = UNITS.find(({ bytes }) => size >= bytes);
+function formatSize(size: number): string {
+  const step = SIZE_UNITS.find(({ bytes }) => size >= bytes);
   return step ? `${(size / step.bytes).toFixed(1)} ${step.unit}` : `${size} bytes`;
 }
 
-const UNITS = [
+const SIZE_UNITS = [
   { bytes: 1_048_576, unit: "MB" },
   { bytes: 1024, unit: "kB" },
 ] as const;

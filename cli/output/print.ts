@@ -1,13 +1,13 @@
 /** The one door to the terminal: whatever others wrote is cleaned here, and nowhere else. */
 
 import { cleanLine } from "kit/core/text.ts";
-import { fit, layOut, widthOf } from "./table.ts";
+import { columnWidths, displayWidth, truncate } from "./table.ts";
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
 /** A piece of a line; colours are added after cleaning, so no text can bring its own. */
-export type Piece = string | { readonly text: string; readonly style: Style };
+export type StyledText = string | { readonly text: string; readonly style: Style };
 
 /** Where lines go, and how much room there is. */
 export interface Terminal {
@@ -15,7 +15,7 @@ export interface Terminal {
   readonly columns: number | undefined;
   readonly colours: boolean;
   /** True when a person sits at it. */
-  readonly person: boolean;
+  readonly interactive: boolean;
   out(text: string): void;
   err(text: string): void;
   /** All that comes on the standard input. */
@@ -24,12 +24,12 @@ export interface Terminal {
 
 export interface Column<R> {
   readonly title: string;
-  readonly of: (row: R) => Piece;
+  readonly cell: (row: R) => StyledText;
   /** Cut only when nothing else can give way. */
-  readonly kept?: true;
+  readonly essential?: true;
 }
 
-export function ink(style: Style, text: string): Piece {
+export function styled(style: Style, text: string): StyledText {
   return { style, text };
 }
 
@@ -42,21 +42,24 @@ export function clean(text: string): string {
   return cleanLine(text.replaceAll(SEQUENCE, ""));
 }
 
-export function print(to: Terminal, ...pieces: Piece[]): void {
-  to.out(render(to, pieces) + "\n");
+export function print(to: Terminal, ...segments: StyledText[]): void {
+  to.out(render(to, segments) + "\n");
 }
 
 /** For what went wrong and for hints: the answer alone belongs on the standard output. */
-export function complain(to: Terminal, ...pieces: Piece[]): void {
-  to.err(render(to, pieces) + "\n");
+export function printError(to: Terminal, ...segments: StyledText[]): void {
+  to.err(render(to, segments) + "\n");
 }
 
 /** The contract's answer, unchanged: what steers or is not seen is written as an escape. */
 export function printJson(to: Terminal, answer: unknown, indent = 2): void {
   const text = JSON.stringify(answer, undefined, indent).replaceAll(
     /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
-    (sign) =>
-      sign.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+    (character) =>
+      character.replaceAll(
+        /[^]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      ),
   );
   to.out(text + "\n");
 }
@@ -71,59 +74,62 @@ export function printTable<R>(
   to: Terminal,
   columns: readonly Column<R>[],
   rows: readonly R[],
-  nothing: string,
+  emptyText: string,
 ): void {
-  if (rows.length === 0) return print(to, nothing);
-  const cells = rows.map((row) => columns.map(({ of }) => of(row)));
+  if (rows.length === 0) return print(to, emptyText);
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)));
   const titles = columns.map(({ title }) => title);
-  const widths = layOut([titles, ...cells.map((line) => line.map(plain))], {
+  const widths = columnWidths([titles, ...cells.map((line) => line.map(toPlainText))], {
     columns: to.columns,
-    kept: columns.map(({ kept }) => kept ?? false),
+    essential: columns.map(({ essential }) => essential ?? false),
   });
-  const put = (line: readonly Piece[]) =>
-    print(to, ...line.flatMap((cell, at) => padded(cell, widths, at)));
-  put(titles.map((title) => ink("bold", title)));
-  for (const line of cells) put(line);
+  const printRow = (line: readonly StyledText[]) =>
+    print(to, ...line.flatMap((cell, index) => padCell(cell, widths, index)));
+  printRow(titles.map((title) => styled("bold", title)));
+  for (const line of cells) printRow(line);
 }
 
 /** Names and values under each other; a value that is null or undefined is left out. */
-export function printFields(to: Terminal, fields: Record<string, Piece | null | undefined>): void {
-  const known = Object.entries(fields).flatMap(([name, value]) =>
+export function printFields(
+  to: Terminal,
+  fields: Record<string, StyledText | null | undefined>,
+): void {
+  const present = Object.entries(fields).flatMap(([name, value]) =>
     value === null || value === undefined || value === "" ? [] : [{ name, value }]
   );
-  const width = Math.max(0, ...known.map(({ name }) => widthOf(name)));
-  for (const { name, value } of known) print(to, ink("dim", name.padEnd(width + 2)), value);
+  const width = Math.max(0, ...present.map(({ name }) => displayWidth(name)));
+  for (const { name, value } of present) print(to, styled("dim", name.padEnd(width + 2)), value);
 }
 
-function padded(cell: Piece, widths: readonly number[], at: number): Piece[] {
-  const width = widths[at] ?? 0;
-  const text = fit(plain(cell), width);
-  const piece = typeof cell === "string" ? text : { ...cell, text };
-  const last = at === widths.length - 1;
-  return last ? [piece] : [piece, " ".repeat(width - widthOf(text) + 2)];
+function padCell(cell: StyledText, widths: readonly number[], index: number): StyledText[] {
+  const width = widths[index] ?? 0;
+  const text = truncate(toPlainText(cell), width);
+  const segment = typeof cell === "string" ? text : { ...cell, text };
+  const last = index === widths.length - 1;
+  return last ? [segment] : [segment, " ".repeat(width - displayWidth(text) + 2)];
 }
 
-function plain(piece: Piece): string {
-  return clean(typeof piece === "string" ? piece : piece.text);
+function toPlainText(segment: StyledText): string {
+  return clean(typeof segment === "string" ? segment : segment.text);
 }
 
-function render({ colours }: Terminal, pieces: readonly Piece[]): string {
-  return pieces.map((piece) => {
-    const text = plain(piece);
-    if (typeof piece === "string" || !colours || text === "") return text;
-    return `\u001b[${CODES[piece.style]}m${text}\u001b[0m`;
+function render({ colours }: Terminal, segments: readonly StyledText[]): string {
+  return segments.map((segment) => {
+    const text = toPlainText(segment);
+    if (typeof segment === "string" || !colours || text === "") return text;
+    return `\u001b[${CODES[segment.style]}m${text}\u001b[0m`;
   }).join("").trimEnd();
 }
 
 /** The terminal of this process. */
 export function processTerminal(env: Readonly<Record<string, string>>): Terminal {
   const encoder = new TextEncoder();
-  const wide = Deno.stdout.isTerminal();
+  const isTerminal = Deno.stdout.isTerminal();
   return {
     // A terminal that does not know its width says 0.
-    columns: wide ? Deno.consoleSize().columns || undefined : undefined,
-    colours: wide && !env["NO_COLOR"] && env["TERM"] !== "dumb",
-    person: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),
+    columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
+    colours: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
+    interactive: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),
     out: (text) => writeAll(Deno.stdout, encoder.encode(text)),
     err: (text) => writeAll(Deno.stderr, encoder.encode(text)),
     read: () => new Response(Deno.stdin.readable).text(),
@@ -135,6 +141,6 @@ interface Writer {
 }
 
 function writeAll(to: Writer, bytes: Uint8Array): void {
-  let at = 0;
-  while (at < bytes.length) at += to.writeSync(bytes.subarray(at));
+  let index = 0;
+  while (index < bytes.length) index += to.writeSync(bytes.subarray(index));
 }

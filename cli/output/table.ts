@@ -1,81 +1,83 @@
 /** How wide text stands in a terminal, and how columns share its width. Pure; prints nothing. */
 
 /** Between two columns. */
-const GAP = 2;
+const GAP_COLUMNS = 2;
 /** No column is cut below this, unless the terminal is narrower than all of them. */
 const COLUMN_MIN = 6;
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-const PLAIN = /^[\x20-\x7e]*$/;
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 /** Scripts and forms that take two cells (Unicode UAX 11, wide and fullwidth). */
-const WIDE =
+const DOUBLE_WIDTH =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
 const EMOJI = /^\p{Emoji_Presentation}|^\p{Extended_Pictographic}.*\ufe0f|^\p{Regional_Indicator}/u;
-const NOTHING = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 /** Cells that a text takes: one each, two for wide characters and emoji, none for marks. */
-export function widthOf(text: string): number {
-  if (PLAIN.test(text)) return text.length;
+export function displayWidth(text: string): number {
+  if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segments.segment(text)) width += widthOfOne(segment);
+  for (const { segment } of segments.segment(text)) width += graphemeWidth(segment);
   return width;
 }
 
 /** The text, or as much of it as fits before an ellipsis. */
-export function fit(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text;
+export function truncate(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text;
   if (columns < 1) return "";
-  let kept = "", width = 0;
+  let prefix = "", width = 0;
   for (const { segment } of segments.segment(text)) {
-    width += widthOfOne(segment);
+    width += graphemeWidth(segment);
     if (width > columns - 1) break;
-    kept += segment;
+    prefix += segment;
   }
-  return `${kept}…`;
+  return `${prefix}…`;
 }
 
 /** What the columns of a table may use. */
-interface Room {
+interface TableLayout {
   /** Undefined where nothing is cut. */
   readonly columns: number | undefined;
   /** Columns that give way last, such as names and ids. */
-  readonly kept?: readonly boolean[];
+  readonly essential?: readonly boolean[];
 }
 
 /** The width of each column; the widest give way first. */
-export function layOut(
+export function columnWidths(
   lines: readonly (readonly string[])[],
-  { columns, kept = [] }: Room,
+  { columns, essential = [] }: TableLayout,
 ): number[] {
   const count = Math.max(0, ...lines.map((line) => line.length));
-  const widths = Array.from({ length: count }, (_, at) => widest(lines, at));
+  const widths = Array.from({ length: count }, (_, index) => widestCell(lines, index));
   if (columns === undefined) return widths;
-  const room = columns - GAP * (count - 1);
+  const available = columns - GAP_COLUMNS * (count - 1);
   // None can be wider than all together: a text of a peer's is not shortened cell by cell.
-  for (const [at, width] of widths.entries()) widths[at] = Math.min(width, Math.max(0, room));
-  shrink(widths, room, (at) => kept[at] ? Infinity : COLUMN_MIN);
-  shrink(widths, room, () => COLUMN_MIN);
-  shrink(widths, room, () => 0);
+  for (const [index, width] of widths.entries()) {
+    widths[index] = Math.min(width, Math.max(0, available));
+  }
+  shrink(widths, available, (index) => essential[index] ? Infinity : COLUMN_MIN);
+  shrink(widths, available, () => COLUMN_MIN);
+  shrink(widths, available, () => 0);
   return widths;
 }
 
 /** Takes cells from the widest column, one by one, while any is above its least width. */
-function shrink(widths: number[], room: number, least: (at: number) => number): void {
+function shrink(widths: number[], available: number, min: (index: number) => number): void {
   let total = widths.reduce((sum, width) => sum + width, 0);
-  while (total > room) {
-    const spare = widths.map((width, at) => width > least(at) ? width : 0);
-    const most = Math.max(...spare);
-    if (most === 0) return;
-    widths[spare.lastIndexOf(most)] = most - 1;
+  while (total > available) {
+    const shrinkable = widths.map((width, index) => width > min(index) ? width : 0);
+    const max = Math.max(...shrinkable);
+    if (max === 0) return;
+    widths[shrinkable.lastIndexOf(max)] = max - 1;
     total--;
   }
 }
 
-function widest(lines: readonly (readonly string[])[], at: number): number {
-  return lines.reduce((most, line) => Math.max(most, widthOf(line[at] ?? "")), 0);
+function widestCell(lines: readonly (readonly string[])[], index: number): number {
+  return lines.reduce((max, line) => Math.max(max, displayWidth(line[index] ?? "")), 0);
 }
 
-function widthOfOne(grapheme: string): number {
-  if (NOTHING.test(grapheme)) return 0;
-  return WIDE.test(grapheme) || EMOJI.test(grapheme) ? 2 : 1;
+function graphemeWidth(grapheme: string): number {
+  if (ZERO_WIDTH.test(grapheme)) return 0;
+  return DOUBLE_WIDTH.test(grapheme) || EMOJI.test(grapheme) ? 2 : 1;
 }

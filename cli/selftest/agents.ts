@@ -4,10 +4,10 @@ import type { AgentDefinition } from "../../daemon/features/agents/definition.ts
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
 import type { Fixture, ModelApi, Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { ChatModel } from "./model/chat.ts";
-import { GeminiWire } from "./model/gemini.ts";
-import { Model } from "./model/model.ts";
-import { ResponsesWire } from "./model/responses.ts";
-import type { Scripted } from "./model/scripted.ts";
+import { GeminiModel } from "./model/gemini.ts";
+import { MessagesModel } from "./model/model.ts";
+import { ResponsesModel } from "./model/responses.ts";
+import type { ScriptedModel } from "./model/scripted.ts";
 
 /** What is tested: the facts of an agent, and how its user would treat it. */
 export interface Subject {
@@ -15,16 +15,16 @@ export interface Subject {
   readonly fixture: Fixture;
 }
 
-export const TESTABLE: readonly AgentDefinition[] = AGENTS.filter(({ fixture }) => fixture);
+export const TESTABLE_AGENTS: readonly AgentDefinition[] = AGENTS.filter(({ fixture }) => fixture);
 
-const MODELS: Readonly<Record<ModelApi, new (rules: readonly Rule[]) => Scripted>> = {
-  messages: Model,
-  responses: ResponsesWire,
+const MODELS: Readonly<Record<ModelApi, new (rules: readonly Rule[]) => ScriptedModel>> = {
+  messages: MessagesModel,
+  responses: ResponsesModel,
   chat: ChatModel,
-  "generate-content": GeminiWire,
+  "generate-content": GeminiModel,
 };
 
 /** Starts the model that answers an agent. */
-export function modelFor({ model_api, rules }: Fixture, forbidden: string): Scripted {
+export function createModel({ model_api, rules }: Fixture, forbidden: string): ScriptedModel {
   return new MODELS[model_api](rules?.(forbidden) ?? []);
 }

@@ -7,23 +7,23 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { isAlive, sendSignal, startOf, terminate } from "../../daemon/host/processes.ts";
+import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import { Failed } from "../client/failures.ts";
-import { findDaemon } from "../client/daemon_client.ts";
+import { CommandError } from "../client/failures.ts";
+import { createDaemonClient } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { ourselves, tryHealth } from "../client/lifecycle.ts";
-import { envIn } from "../client/throwaway.ts";
+import { getHealth, selfCommand } from "../client/lifecycle.ts";
+import { isolatedEnv } from "../client/throwaway.ts";
 
 const DAEMON_MS_MAX = 20_000;
 /** What was told to end and has not by then is killed. */
 const END_MS_MAX = 3_000;
 /** A machine that is busy with other things takes its time. */
-const PATIENCE_MS = 45_000;
+const WAIT_MS_MAX = 45_000;
 const REMOVAL_MS_MAX = 10_000;
-const LOOK_EVERY_MS = 25;
+const POLL_INTERVAL_MS = 25;
 /** The size of a terminal that a person might have. */
-const SIZE = ["-x", "160", "-y", "50"] as const;
+const WINDOW_SIZE = ["-x", "160", "-y", "50"] as const;
 const SESSION = "selftest";
 
 export interface Pane {
@@ -31,8 +31,8 @@ export interface Pane {
   readonly pid: number;
 }
 
-export class Room {
-  readonly premises: TestHome;
+export class TestHarness {
+  readonly testHome: TestHome;
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
@@ -55,16 +55,16 @@ export class Room {
     const unsafe = whyUnsafeFolder(this.#dir);
     if (unsafe !== undefined) {
       Deno.removeSync(this.#dir);
-      throw new Failed(
+      throw new CommandError(
         `No tmux server can be trusted there: ${unsafe}; XDG_CACHE_HOME names another`,
       );
     }
     for (const name of ["home/.cache", "state", "run", "tmp", "work"]) {
       Deno.mkdirSync(join(this.#dir, name), { recursive: true, mode: 0o700 });
     }
-    this.premises = { home: join(this.#dir, "home"), folder: join(this.#dir, "work"), version };
+    this.testHome = { home: join(this.#dir, "home"), folder: join(this.#dir, "work"), version };
     const [run, tmp] = [join(this.#dir, "run"), join(this.#dir, "tmp")];
-    this.#env = { ...envIn(this.#dir, env), ...PERSON, XDG_RUNTIME_DIR: run, TMPDIR: tmp };
+    this.#env = { ...isolatedEnv(this.#dir, env), ...USER_ENV, XDG_RUNTIME_DIR: run, TMPDIR: tmp };
     // An agent may hand its servers a few variables only; that one is not among them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
     Deno.writeTextFileSync(join(this.#dir, "config.yaml"), stringify({ daemon: { port: 0 } }), {
@@ -86,26 +86,26 @@ export class Room {
   }
 
   /** What all that is started from now on has in its environment as well. */
-  extend(env: Readonly<Record<string, string>>): void {
+  extendEnv(env: Readonly<Record<string, string>>): void {
     this.#env = { ...this.#env, ...env };
   }
 
   get call(): Call {
-    return findDaemon(this.#env, false).call;
+    return createDaemonClient(this.#env, false).call;
   }
 
   async startDaemon(): Promise<void> {
-    const { command, args } = ourselves("daemon");
-    const { folder: cwd } = this.premises;
-    const quiet = { stdin: "null", stdout: "null", stderr: "null" } as const;
-    const plain = { env: { ...this.#env }, clearEnv: true, cwd, ...quiet };
-    const child = this.#daemon = new Deno.Command(command, { args, ...plain }).spawn();
+    const { command, args } = selfCommand("daemon");
+    const { folder: cwd } = this.testHome;
+    const stdio = { stdin: "null", stdout: "null", stderr: "null" } as const;
+    const spawnOptions = { env: { ...this.#env }, clearEnv: true, cwd, ...stdio };
+    const child = this.#daemon = new Deno.Command(command, { args, ...spawnOptions }).spawn();
     let ended = false;
     child.status.then(() => ended = true);
-    await this.until("the daemon", async () => {
-      if (ended) throw new Failed("Its daemon has ended");
+    await this.waitFor("the daemon", async () => {
+      if (ended) throw new CommandError("Its daemon has ended");
       return runningDaemon(this.#env)?.pid === child.pid &&
-        await tryHealth(findDaemon(this.#env, false));
+        await getHealth(createDaemonClient(this.#env, false));
     }, DAEMON_MS_MAX);
   }
 
@@ -119,7 +119,7 @@ export class Room {
   /** Opens the terminal server, and a client as a person's is. */
   async openTmux(): Promise<void> {
     // A window of its own keeps the server when the agent has left.
-    await this.tmux("new-session", "-d", "-s", SESSION, ...SIZE, "cat");
+    await this.tmux("new-session", "-d", "-s", SESSION, ...WINDOW_SIZE, "cat");
     this.#client = new Deno.Command("tmux", {
       args: [...this.#socket, "-C", "attach-session", "-t", SESSION],
       env: { ...this.#env },
@@ -138,26 +138,33 @@ export class Room {
     await client?.status;
   }
 
-  async openPane(words: readonly string[]): Promise<Pane> {
-    const place = ["new-window", "-d", "-t", `${SESSION}:`, "-c", this.premises.folder];
-    const said = await this.tmux(...place, "-P", "-F", "#{pane_id} #{pane_pid}", "--", ...words);
-    const [pane_id = "", pid] = said.split(" ");
+  async openPane(args: readonly string[]): Promise<Pane> {
+    const windowArgs = ["new-window", "-d", "-t", `${SESSION}:`, "-c", this.testHome.folder];
+    const output = await this.tmux(
+      ...windowArgs,
+      "-P",
+      "-F",
+      "#{pane_id} #{pane_pid}",
+      "--",
+      ...args,
+    );
+    const [pane_id = "", pid] = output.split(" ");
     return { pane_id, pid: Number(pid) };
   }
 
-  lives({ pid }: Pane): boolean {
+  isRunning({ pid }: Pane): boolean {
     return isAlive(pid);
   }
 
   async closePane({ pane_id, pid }: Pane): Promise<void> {
     await this.tmux("kill-pane", "-t", pane_id);
-    await this.until("the agent to end", () => !isAlive(pid));
+    await this.waitFor("the agent to end", () => !isAlive(pid));
   }
 
-  async tmux(...words: string[]): Promise<string> {
-    const { success, stdout, stderr } = await this.#run("tmux", [...this.#socket, ...words]);
+  async tmux(...args: string[]): Promise<string> {
+    const { success, stdout, stderr } = await this.#run("tmux", [...this.#socket, ...args]);
     const text = new TextDecoder();
-    if (!success) throw new Failed(`tmux ${words[0]}: ${text.decode(stderr).trim()}`);
+    if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
     return text.decode(stdout).trimEnd();
   }
 
@@ -171,7 +178,7 @@ export class Room {
   };
 
   async #run(program: string, args: string[]): Promise<Deno.CommandOutput> {
-    const { folder: cwd } = this.premises;
+    const { folder: cwd } = this.testHome;
     const options = { args, cwd, env: { ...this.#env }, clearEnv: true };
     return await new Deno.Command(program, options).output();
   }
@@ -181,7 +188,7 @@ export class Room {
   }
 
   /** Whether a file is there. */
-  holds(path: string): boolean {
+  exists(path: string): boolean {
     return existsSync(path);
   }
 
@@ -190,95 +197,97 @@ export class Room {
   }
 
   /** Polls until `probe` answers something; a failure that names what was waited for. */
-  async until<A>(
-    what: string,
+  async waitFor<A>(
+    description: string,
     probe: () => A | Promise<A>,
-    ms_max = PATIENCE_MS,
+    maxMs = WAIT_MS_MAX,
   ): Promise<NonNullable<A>> {
-    return await waitUntil(what, probe, { clock: this.#clock, signal: this.#signal, ms_max });
+    return await waitUntil(description, probe, { clock: this.#clock, signal: this.#signal, maxMs });
   }
 
   /** Ends all that bears this room's home in its environment, and removes what it kept. */
-  async leave({ end, leftovers }: Fixture): Promise<void> {
+  async cleanUp({ end, leftovers }: Fixture): Promise<void> {
     // Read first: what is ended removes the links that lead to them.
-    const paths = leftovers?.(this.premises) ?? [];
+    const paths = leftovers?.(this.testHome) ?? [];
     try {
       await end?.(this.run);
     } finally {
-      await this.#clear(paths);
+      await this.#removeAll(paths);
     }
   }
 
-  async #clear(paths: readonly string[]): Promise<void> {
+  async #removeAll(paths: readonly string[]): Promise<void> {
     await this.#run("tmux", [...this.#socket, "kill-server"]);
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
-    await this.#endStrays();
+    await this.#endLeftovers();
     for (const path of paths) remove(path);
-    const options = { clock: this.#clock, ms_max: REMOVAL_MS_MAX };
+    const options = { clock: this.#clock, maxMs: REMOVAL_MS_MAX };
     await waitUntil("the last writes of what was ended", () => isRemoved(this.#dir), options);
   }
 
-  async #endStrays(): Promise<void> {
-    const home = `HOME=${this.premises.home}`;
-    const how = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
+  async #endLeftovers(): Promise<void> {
+    const home = `HOME=${this.testHome.home}`;
+    const timing = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
     for (let pass = 0; pass < 2; pass++) { // The second is for what the first has started.
       await Promise.all(
-        strayPids(home).map(async (pid) => {
-          const started = startOf(pid);
-          if (started !== undefined) await terminate({ pid, started }, how);
+        leftoverPids(home).map(async (pid) => {
+          const started = startTimeOf(pid);
+          if (started !== undefined) await terminate({ pid, started }, timing);
         }),
       );
     }
-    const left = strayPids(home);
-    if (left.length > 0) throw new Failed(`Still running: ${left.join(", ")}`);
+    const remaining = leftoverPids(home);
+    if (remaining.length > 0) throw new CommandError(`Still running: ${remaining.join(", ")}`);
   }
 }
 
-const PERSON = { LANG: "C.UTF-8", SHELL: "/bin/sh", TERM: "xterm-256color" } as const;
+const USER_ENV = { LANG: "C.UTF-8", SHELL: "/bin/sh", TERM: "xterm-256color" } as const;
 
-interface Patience {
+interface WaitOptions {
   readonly clock: Clock;
-  readonly ms_max: number;
+  readonly maxMs: number;
   readonly signal?: AbortSignal;
 }
 
 async function waitUntil<A>(
-  what: string,
+  description: string,
   probe: () => A | Promise<A>,
-  { clock, ms_max, signal }: Patience,
+  { clock, maxMs, signal }: WaitOptions,
 ): Promise<NonNullable<A>> {
-  const until = clock.now() + ms_max;
+  const deadline = clock.now() + maxMs;
   while (true) {
     const found = await probe();
     if (found) return found;
-    if (clock.now() > until) throw new Failed(`Waited ${ms_max / 1000} s in vain for ${what}`);
-    await clock.sleep(LOOK_EVERY_MS, signal);
+    if (clock.now() > deadline) {
+      throw new CommandError(`Waited ${maxMs / 1000} s in vain for ${description}`);
+    }
+    await clock.sleep(POLL_INTERVAL_MS, signal);
   }
 }
 
 /** The processes with this line in their environment; none where no system tells. */
-function strayPids(line: string): number[] {
+function leftoverPids(entry: string): number[] {
   if (Deno.build.os !== "linux") return [];
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
-    .filter((pid) => pid > 0 && pid !== Deno.pid && environmentOf(pid).includes(line));
+    .filter((pid) => pid > 0 && pid !== Deno.pid && readEnvironment(pid).includes(entry));
 }
 
-function environmentOf(pid: number): string[] {
+function readEnvironment(pid: number): string[] {
   try {
     return Deno.readTextFileSync(`/proc/${pid}/environ`).split("\0");
-  } catch (fault) {
+  } catch (error) {
     // Another user's, or gone meanwhile.
-    if (fault instanceof Error) return [];
-    throw fault;
+    if (error instanceof Error) return [];
+    throw error;
   }
 }
 
 function remove(path: string): void {
   try {
     Deno.removeSync(path);
-  } catch (fault) {
-    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 
@@ -287,8 +296,8 @@ export function isRemoved(dir: string): boolean {
   try {
     Deno.removeSync(dir, { recursive: true });
     return true;
-  } catch (fault) {
-    if (fault instanceof Error && "code" in fault && fault.code === "ENOTEMPTY") return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOTEMPTY") return false;
+    throw error;
   }
 }

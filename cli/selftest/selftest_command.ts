@@ -3,33 +3,41 @@
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
+  type Args,
   type Command,
+  type CommandContext,
   interruptible,
   JSON_FLAG,
-  type Session,
-  type Words,
 } from "../command/command.ts";
-import { EXIT, Failed, Misused } from "../client/failures.ts";
-import { type Machine, thisMachine, versionIn } from "../doctor/machine.ts";
-import { ink, type Piece, print, printJson, printTable, type Terminal } from "../output/print.ts";
-import { TESTABLE } from "./agents.ts";
-import { play } from "./run.ts";
-import { keepVerdict, type Result, verdictOf } from "./verdicts.ts";
+import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { type Machine, parseVersion, thisMachine } from "../doctor/machine.ts";
+import {
+  print,
+  printJson,
+  printTable,
+  styled,
+  type StyledText,
+  type Terminal,
+} from "../output/print.ts";
+import { TESTABLE_AGENTS } from "./agents.ts";
+import { testAgent } from "./run.ts";
+import { type Result, saveVerdict, toVerdict } from "./verdicts.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
-import { envIn, hasTmux } from "../client/throwaway.ts";
+import { hasTmux, isolatedEnv } from "../client/throwaway.ts";
 
-const NAMES: readonly string[] = TESTABLE.map(({ id }) => id);
+const AGENT_IDS: readonly string[] = TESTABLE_AGENTS.map(({ id }) => id);
 
 export const SELFTEST: Command = {
-  words: "selftest",
+  usage: "selftest",
   summary: "Start each installed agent on a scripted model, and see how messages reach it",
-  about: "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
+  details:
+    "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
     "resumed; about half a minute an agent. It needs no network, and all of it happens in a home " +
     "and a mesh that are removed at the end: nothing of yours is touched. A rung that fails is " +
     "degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
     "until it passes. 1 when anything failed.",
   flags: {
-    "--agent <name>": `this one only: ${NAMES.join(", ")}`,
+    "--agent <name>": `this one only: ${AGENT_IDS.join(", ")}`,
     "--scenario <name> ...": "try only this; what passes then clears nothing",
     ...JSON_FLAG,
   },
@@ -38,75 +46,84 @@ export const SELFTEST: Command = {
 };
 
 /** An agent that is here, or is not. */
-interface Found {
+interface DetectedAgent {
   readonly agent: AgentDefinition;
   readonly version: string | undefined;
 }
 
-async function selftest(session: Session, words: Words): Promise<number> {
-  const { env, clock, terminal } = session;
+async function selftest(context: CommandContext, args: Args): Promise<number> {
+  const { env, clock, terminal } = context;
   const machine = thisMachine(env, clock);
-  const wanted = wantedBy(words);
-  const scenarios = scenariosOf(words);
-  if (!hasTmux(env)) throw new Failed("tmux is not installed, and the agents' terminals need it");
-  const found = await Promise.all(wanted.map((agent) => lookFor(agent, machine)));
-  const json = words.flag("json");
+  const selected = selectAgents(args);
+  const scenarios = selectScenarios(args);
+  if (!hasTmux(env)) {
+    throw new CommandError("tmux is not installed, and the agents' terminals need it");
+  }
+  const found = await Promise.all(selected.map((agent) => detectAgent(agent, machine)));
+  const json = args.flag("json");
   const results: Result[] = [];
   const interrupted = await interruptible(async (signal) => {
     for (const { agent, version } of found) {
       const fixture = await agent.fixture?.();
       if (version === undefined || !fixture) continue;
-      if (!json) print(terminal, ink("dim", `${agent.title} ${version}`));
-      const tell = (one: Result) => json || print(terminal, ...lineOf(one));
+      if (!json) print(terminal, styled("dim", `${agent.title} ${version}`));
+      const onResult = (one: Result) => json || print(terminal, ...formatResult(one));
       try {
-        const of = await play({ agent, fixture }, { env, clock, signal, version, scenarios, tell });
-        results.push(...of);
-        const whole = scenarios.length === SCENARIOS.length;
-        const verdict = verdictOf(of, { at: clock.now(), whole });
-        if (verdict) keepVerdict(env, agent.id, verdict);
-      } catch (fault) {
+        const outcomes = await testAgent({ agent, fixture }, {
+          env,
+          clock,
+          signal,
+          version,
+          scenarios,
+          onResult,
+        });
+        results.push(...outcomes);
+        const isComplete = scenarios.length === SCENARIOS.length;
+        const verdict = toVerdict(outcomes, { at: clock.now(), isComplete });
+        if (verdict) saveVerdict(env, agent.id, verdict);
+      } catch (error) {
         if (signal.aborted) return true;
-        throw fault;
+        throw error;
       }
     }
     return false;
   });
   const missing = found.filter(({ version }) => version === undefined);
-  if (json) printJson(terminal, answerOf(results, missing, interrupted));
-  else show(terminal, results, missing);
+  if (json) printJson(terminal, toJson(results, missing, interrupted));
+  else printReport(terminal, results, missing);
   if (interrupted) return EXIT.interrupted;
   return results.some(({ result }) => result === "failed") ? EXIT.refused : EXIT.done;
 }
 
-function wantedBy(words: Words): readonly AgentDefinition[] {
-  const name = words.maybe("agent");
-  if (name === undefined) return TESTABLE;
-  const wanted = TESTABLE.filter(({ id }) => id === name);
-  if (wanted.length === 0) {
-    throw new Misused(`--agent: "${name}" is not one of ${NAMES.join(", ")}`);
+function selectAgents(args: Args): readonly AgentDefinition[] {
+  const name = args.get("agent");
+  if (name === undefined) return TESTABLE_AGENTS;
+  const selected = TESTABLE_AGENTS.filter(({ id }) => id === name);
+  if (selected.length === 0) {
+    throw new UsageError(`--agent: "${name}" is not one of ${AGENT_IDS.join(", ")}`);
   }
-  return wanted;
+  return selected;
 }
 
-function scenariosOf(words: Words): readonly Scenario[] {
-  const names = words.list("scenario");
+function selectScenarios(args: Args): readonly Scenario[] {
+  const names = args.list("scenario");
   if (names.length === 0) return SCENARIOS;
   const known = SCENARIOS.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return SCENARIOS.filter(({ name }) => names.includes(name));
-  throw new Misused(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
+  throw new UsageError(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
 }
 
 /** Its version, asked in a home that is not the user's: no agent writes there but into its own. */
-async function lookFor(agent: AgentDefinition, machine: Machine): Promise<Found> {
+async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
   const home = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
   try {
-    const env: Env = envIn(home, machine.env);
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const ran = await thisMachine(env, machine.clock).run(path, ["--version"]);
-      const version = versionIn(ran?.said ?? "");
+    const env: Env = isolatedEnv(home, machine.env);
+    for (let attempt = 0; attempt < VERSION_ATTEMPTS_MAX; attempt++) {
+      const result = await thisMachine(env, machine.clock).run(path, ["--version"]);
+      const version = parseVersion(result?.output ?? "");
       if (version !== undefined) return { agent, version };
     }
     return { agent, version: "unknown" };
@@ -116,9 +133,13 @@ async function lookFor(agent: AgentDefinition, machine: Machine): Promise<Found>
 }
 
 /** The first run of a large program, on a machine that is busy, may take too long. */
-const TRIES_MAX = 3;
+const VERSION_ATTEMPTS_MAX = 3;
 
-function answerOf(results: readonly Result[], missing: readonly Found[], interrupted: boolean) {
+function toJson(
+  results: readonly Result[],
+  missing: readonly DetectedAgent[],
+  interrupted: boolean,
+) {
   return {
     ok: !interrupted && results.every(({ result }) => result !== "failed"),
     interrupted,
@@ -130,34 +151,38 @@ function answerOf(results: readonly Result[], missing: readonly Found[], interru
 const STYLES = { passed: "green", failed: "red", "not tested": "dim" } as const;
 
 /** Told as it happens: the table comes at the end. */
-function lineOf({ scenario, result, detail }: Result): Piece[] {
+function formatResult({ scenario, result, detail }: Result): StyledText[] {
   const more = detail === null ? "" : `: ${detail}`;
-  return ["  ", ink(STYLES[result], result.padEnd(10)), "  ", `${scenario}${more}`];
+  return ["  ", styled(STYLES[result], result.padEnd(10)), "  ", `${scenario}${more}`];
 }
 
-function show(to: Terminal, results: readonly Result[], missing: readonly Found[]): void {
+function printReport(
+  to: Terminal,
+  results: readonly Result[],
+  missing: readonly DetectedAgent[],
+): void {
   if (results.length > 0) {
     print(to);
     printTable(
       to,
       [
-        { title: "AGENT", of: ({ agent }) => ink("cyan", agent), kept: true },
-        { title: "VERSION", of: ({ version }) => version, kept: true },
-        { title: "SCENARIO", of: ({ scenario }) => scenario, kept: true },
-        { title: "RUNG", of: ({ rung }) => rung ?? "–", kept: true },
-        { title: "RESULT", of: ({ result }) => ink(STYLES[result], result), kept: true },
-        { title: "TIME", of: ({ ms }) => ms === null ? "–" : `${(ms / 1000).toFixed(1)} s` },
-        { title: "REMARK", of: ({ detail }) => detail ?? "" },
+        { title: "AGENT", cell: ({ agent }) => styled("cyan", agent), essential: true },
+        { title: "VERSION", cell: ({ version }) => version, essential: true },
+        { title: "SCENARIO", cell: ({ scenario }) => scenario, essential: true },
+        { title: "RUNG", cell: ({ rung }) => rung ?? "–", essential: true },
+        { title: "RESULT", cell: ({ result }) => styled(STYLES[result], result), essential: true },
+        { title: "TIME", cell: ({ ms }) => ms === null ? "–" : `${(ms / 1000).toFixed(1)} s` },
+        { title: "REMARK", cell: ({ detail }) => detail ?? "" },
       ],
       results,
       "",
     );
   }
   for (const { agent: { title, programs: [program = ""] } } of missing) {
-    print(to, ink("dim", `${title} is not installed: there is no \`${program}\` on the PATH.`));
+    print(to, styled("dim", `${title} is not installed: there is no \`${program}\` on the PATH.`));
   }
   const failed = results.filter(({ result }) => result === "failed").length;
   if (failed > 0) {
-    print(to, ink("red", `${failed} failed`), "; the rungs are degraded: mesh doctor");
+    print(to, styled("red", `${failed} failed`), "; the rungs are degraded: mesh doctor");
   }
 }

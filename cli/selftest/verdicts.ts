@@ -3,12 +3,12 @@
 import { join } from "node:path";
 import * as z from "zod";
 import {
-  type Tested,
+  parseVerdicts,
+  type TestedAgent,
   Verdicts,
   VERDICTS_FILE,
-  verdictsIn,
 } from "../../daemon/features/agents/selftest/contract.ts";
-import { type Backend, RungName } from "../../daemon/features/agents/contract.ts";
+import { type Backend, TransportName } from "../../daemon/features/agents/contract.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/host/paths.ts";
 
 /** One line of the table. */
@@ -28,36 +28,38 @@ export interface Result {
  * A rung is degraded by one failure; what passed on all that there is to try is not. To pass on a
  * part of that says nothing: it may be another part that failed before.
  */
-export function verdictOf(
+export function toVerdict(
   results: readonly Result[],
-  { at, whole }: { at: number; whole: boolean },
-): Tested | undefined {
-  const tried = results.filter(({ result, rung }) => result !== "not tested" && rung !== null);
-  const by_rung = Map.groupBy(tried, ({ rung }) => RungName.safeParse(rung).data);
-  const rungs = [...by_rung].flatMap(([rung, of]) => {
+  { at, isComplete }: { at: number; isComplete: boolean },
+): TestedAgent | undefined {
+  const testedResults = results.filter(({ result, rung }) =>
+    result !== "not tested" && rung !== null
+  );
+  const byTransport = Map.groupBy(testedResults, ({ rung }) => TransportName.safeParse(rung).data);
+  const rungs = [...byTransport].flatMap(([rung, group]) => {
     if (rung === undefined) return [];
-    const failed = of.filter(({ result }) => result === "failed");
-    if (failed.length === 0 && !whole) return [];
+    const failed = group.filter(({ result }) => result === "failed");
+    if (failed.length === 0 && !isComplete) return [];
     const why = failed.map(({ scenario, detail }) => `${scenario}: ${detail}`).join("; ");
     return [[rung, { degraded: failed.length > 0, why: why || null }] as const];
   });
-  const [first] = tried;
+  const [first] = testedResults;
   if (!first || rungs.length === 0) return undefined;
   return { version: first.version, at, rungs: Object.fromEntries(rungs) };
 }
 
 /** What is known of the agents, with what was found of one; its rungs not tried now stay. */
-export function learned(known: Verdicts, agent: Backend, tested: Tested): Verdicts {
+export function mergeVerdict(known: Verdicts, agent: Backend, tested: TestedAgent): Verdicts {
   const rungs = { ...known.agents[agent]?.rungs, ...tested.rungs };
   return { agents: { ...known.agents, [agent]: { ...tested, rungs } } };
 }
 
 /** Keeps it in the user's own state directory, for the daemon that runs there. */
-export function keepVerdict(env: Env, agent: Backend, tested: Tested): void {
+export function saveVerdict(env: Env, agent: Backend, tested: TestedAgent): void {
   const dir = statePath(env);
   const path = join(dir, VERDICTS_FILE);
-  const known = verdictsIn(readTextOrNothing(path) ?? "") ?? { agents: {} };
+  const known = parseVerdicts(readTextOrNothing(path) ?? "") ?? { agents: {} };
   Deno.mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const told = z.encode(Verdicts, learned(known, agent, tested));
-  writePrivately(path, `${JSON.stringify(told, null, 2)}\n`);
+  const encoded = z.encode(Verdicts, mergeVerdict(known, agent, tested));
+  writePrivately(path, `${JSON.stringify(encoded, null, 2)}\n`);
 }

@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
-import { openConfig, putInto, saveConfig } from "../../daemon/app/config_file.ts";
+import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
 import { type Env, writePrivately } from "../../daemon/host/paths.ts";
 import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_config.ts";
 
@@ -13,8 +13,8 @@ const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;
 
 /** The relay cannot be joined; nothing was written. */
-export class Unjoinable extends Error {
-  override readonly name = "Unjoinable";
+export class RelayJoinError extends Error {
+  override readonly name = "RelayJoinError";
   /** What was asked for is wrong, whatever the relay says. */
   readonly misused: boolean;
 
@@ -47,47 +47,49 @@ export async function joinRelay(options: JoinOptions): Promise<Joined> {
   const url = RelayUrl.safeParse(options.url);
   if (!url.success) {
     const allowed = url.error.issues[0]?.message ?? "";
-    throw new Unjoinable(`--relay: found "${options.url}"; allowed: ${allowed}`, true);
+    throw new RelayJoinError(`--relay: found "${options.url}"; allowed: ${allowed}`, true);
   }
   const relay = url.data;
   const file = openConfig(env);
-  const has = (key: string) => file.document.get(key) ?? file.document.getIn(key.split("."));
-  const same = RelayUrl.safeParse(has("relay.url")).data === relay;
-  const kept = same && RelaySecretText.safeParse(has("relay.secret")).success;
+  const setting = (key: string) => file.document.get(key) ?? file.document.getIn(key.split("."));
+  const isSameRelay = RelayUrl.safeParse(setting("relay.url")).data === relay;
+  const isKept = isSameRelay && RelaySecretText.safeParse(setting("relay.secret")).success;
   const joined = { relay, written_to: file.path, dry_run };
-  if (dry_run) return { ...joined, secret: kept ? "kept" : "drawn" };
-  if (!kept) putInto(file, "relay.secret", await draw(relay, options));
-  putInto(file, "relay.url", relay);
-  putInto(file, "relay.enabled", true);
+  if (dry_run) return { ...joined, secret: isKept ? "kept" : "drawn" };
+  if (!isKept) setKey(file, "relay.secret", await registerSecret(relay, options));
+  setKey(file, "relay.url", relay);
+  setKey(file, "relay.enabled", true);
   refuseMistakes(env, file.before ?? "", file.document);
   if (file.before !== undefined) writePrivately(`${file.path}.mesh-backup`, file.before);
   saveConfig(file);
-  return { ...joined, secret: kept ? "kept" : "drawn" };
+  return { ...joined, secret: isKept ? "kept" : "drawn" };
 }
 
 function refuseMistakes(env: Env, before: string, document: Document): void {
   const [mistake] = mistakesOf(env, before, document.toString({ lineWidth: 0 }));
-  if (mistake !== undefined) throw new Unjoinable(`Nothing was written: ${mistake}`);
+  if (mistake !== undefined) throw new RelayJoinError(`Nothing was written: ${mistake}`);
 }
 
 /** A fresh secret of the relay's. A redirect would lead the secret's first user elsewhere. */
-async function draw(relay: string, { clock, send }: JoinOptions): Promise<string> {
+async function registerSecret(relay: string, { clock, send }: JoinOptions): Promise<string> {
   const address = `${relay}/api/v1/register`;
-  const asked = async (signal: AbortSignal) => {
+  const request = async (signal: AbortSignal) => {
     const answer = await send(new Request(address, { method: "POST", redirect: "error", signal }));
     return { ok: answer.ok, status: answer.status, text: await answer.text() };
   };
-  const answer = await timeout(clock, ANSWER_MS_MAX, asked).catch((error) => {
+  const answer = await timeout(clock, ANSWER_MS_MAX, request).catch((error) => {
     const why = messageOf(error);
-    throw new Unjoinable(`Cannot reach ${address}: ${why}`);
+    throw new RelayJoinError(`Cannot reach ${address}: ${why}`);
   });
   if (!answer) {
-    throw new Unjoinable(`Cannot reach ${address}: no answer within ${ANSWER_MS_MAX / 1000} s`);
+    throw new RelayJoinError(`Cannot reach ${address}: no answer within ${ANSWER_MS_MAX / 1000} s`);
   }
   const text = answer.text.slice(0, ANSWER_LENGTH_MAX);
-  if (!answer.ok) throw new Unjoinable(`${address} answered ${answer.status}: ${errorOf(text)}`);
+  if (!answer.ok) {
+    throw new RelayJoinError(`${address} answered ${answer.status}: ${errorOf(text)}`);
+  }
   const secret = RelaySecretText.safeParse(fieldOf(text, "secret"));
-  if (!secret.success) throw new Unjoinable(`${address} gave no secret; is it a mesh relay?`);
+  if (!secret.success) throw new RelayJoinError(`${address} gave no secret; is it a mesh relay?`);
   return secret.data;
 }
 

@@ -7,12 +7,12 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { UnreadableConfig } from "../../daemon/app/config_file.ts";
 import { ensureToken } from "./token.ts";
-import { type Joined, joinRelay, Unjoinable } from "./relay.ts";
+import { type Joined, joinRelay, RelayJoinError } from "./relay.ts";
 import {
   applyChange,
   applyTextChange,
   type Edit,
-  isThere,
+  exists,
   Unchangeable,
 } from "../../daemon/features/agents/install.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
@@ -21,15 +21,17 @@ const USAGE = "mesh setup [--agent NAME] [--relay URL] [--dry-run] [--uninstall]
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
 /** The agents that there is something to set up for. */
-const KNOWN = AGENTS.flatMap((agent) => agent.setup ? [{ ...agent, setup: agent.setup }] : []);
-type Known = typeof KNOWN[number];
-const NAMES = KNOWN.map(({ id }) => id).join(", ");
+const SETUP_AGENTS = AGENTS.flatMap((agent) =>
+  agent.setup ? [{ ...agent, setup: agent.setup }] : []
+);
+type SetupAgent = typeof SETUP_AGENTS[number];
+const NAMES = SETUP_AGENTS.map(({ id }) => id).join(", ");
 
-function isInstalled({ programs: [program = ""], setup }: Known, env: Env): boolean {
-  return isOnPath(program, env) || isThere(setup.home(env));
+function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env): boolean {
+  return isOnPath(program, env) || exists(setup.home(env));
 }
 
-interface Wishes {
+interface SetupOptions {
   readonly agent?: string | undefined;
   /** The relay to join; alone, it is all that is set up. */
   readonly relay?: string | undefined;
@@ -39,80 +41,80 @@ interface Wishes {
 }
 
 /** What was done to one agent's files, or would be: a text for each file that differs. */
-interface Done {
+interface AgentResult {
   readonly agent: string;
   readonly differences: readonly string[];
   readonly notice?: string;
 }
 
 /** Where sentences go: what was done, and why it was not. */
-export interface Paper {
+export interface Output {
   out(text: string): void;
   err(text: string): void;
 }
 
 /** How a relay is spoken to. */
-type Send = (request: Request) => Promise<Response>;
+type SendRequest = (request: Request) => Promise<Response>;
 
 /** The exit code: 0 done, 1 refused, 2 misused (contract 7). */
 export async function runSetup(
   args: readonly string[],
   env: Env,
-  paper: Paper = TERMINAL,
-  send: Send = fetch,
+  output: Output = TERMINAL,
+  send: SendRequest = fetch,
 ): Promise<number> {
-  const wishes = readWishes(args);
-  if (typeof wishes === "string") {
-    paper.err(wishes);
+  const options = readOptions(args);
+  if (typeof options === "string") {
+    output.err(options);
     return EXIT.misused;
   }
-  const relay = await setUpRelay(wishes, env, { paper, send });
-  if (relay !== EXIT.done || (wishes.relay !== undefined && wishes.agent === undefined)) {
+  const relay = await setUpRelay(options, env, { output, send });
+  if (relay !== EXIT.done || (options.relay !== undefined && options.agent === undefined)) {
     return relay;
   }
-  return await setUpAgents(wishes, env, paper);
+  return await setUpAgents(options, env, output);
 }
 
 /** Joins the relay that was named, if one was. */
 async function setUpRelay(
-  { relay: url, dry_run, json }: Wishes,
+  { relay: url, dry_run, json }: SetupOptions,
   env: Env,
-  { paper, send }: { paper: Paper; send: Send },
+  { output, send }: { output: Output; send: SendRequest },
 ): Promise<number> {
   if (url === undefined) return EXIT.done;
   try {
     const joined = await joinRelay({ env, url, dry_run, send, clock: systemClock });
-    if (json) paper.out(JSON.stringify(joined, undefined, 2));
-    else relaySentences(joined).forEach((text) => paper.out(text));
+    if (json) output.out(JSON.stringify(joined, undefined, 2));
+    else relayLines(joined).forEach((text) => output.out(text));
     return EXIT.done;
-  } catch (fault) {
-    if (!(fault instanceof Unjoinable || fault instanceof UnreadableConfig)) throw fault;
-    paper.err(fault.message);
-    return fault instanceof Unjoinable && fault.misused ? EXIT.misused : EXIT.refused;
+  } catch (error) {
+    if (!(error instanceof RelayJoinError || error instanceof UnreadableConfig)) throw error;
+    output.err(error.message);
+    return error instanceof RelayJoinError && error.misused ? EXIT.misused : EXIT.refused;
   }
 }
 
-async function setUpAgents(wishes: Wishes, env: Env, paper: Paper): Promise<number> {
-  const complain = (text: string, code: number) => (paper.err(text), code);
-  const agents = KNOWN.filter((agent) =>
-    wishes.agent === undefined ? isInstalled(agent, env) : wishes.agent === agent.id
+async function setUpAgents(options: SetupOptions, env: Env, output: Output): Promise<number> {
+  const fail = (text: string, code: number) => (output.err(text), code);
+  const agents = SETUP_AGENTS.filter((agent) =>
+    options.agent === undefined ? isInstalled(agent, env) : options.agent === agent.id
   );
-  if (agents.length === 0) return complain(nobody(wishes), EXIT.refused);
+  if (agents.length === 0) return fail(noAgentFound(options), EXIT.refused);
   try {
-    const done: Done[] = [];
+    const done: AgentResult[] = [];
     for (const agent of agents) {
-      const one = await setUp(agent, wishes, env);
-      if (!wishes.json) sentences(one, wishes).forEach((text) => paper.out(text));
-      done.push(one);
+      const result = await setUp(agent, options, env);
+      if (!options.json) agentLines(result, options).forEach((text) => output.out(text));
+      done.push(result);
     }
-    const { dry_run, uninstall } = wishes;
+    const { dry_run, uninstall } = options;
     const token = uninstall ? undefined : ensureToken(env, { ids: randomIds, dry_run });
-    const said = { agents: done, token_written_to: token ?? null, dry_run, uninstall };
-    if (wishes.json) paper.out(JSON.stringify(said, undefined, 2));
-    else if (token) tokenSentences(token, dry_run).forEach((text) => paper.out(text));
-  } catch (fault) {
-    if (!(fault instanceof Unchangeable || fault instanceof UnreadableConfig)) throw fault;
-    return complain(fault.message, EXIT.refused);
+    const summary = { agents: done, token_written_to: token ?? null, dry_run, uninstall };
+    if (options.json) output.out(JSON.stringify(summary, undefined, 2));
+    else if (token) tokenLines(token, dry_run).forEach((text) => output.out(text));
+  } catch (error) {
+    if (!(error instanceof Unchangeable || error instanceof UnreadableConfig)) throw error;
+    return fail(error.message, EXIT.refused);
   }
   return EXIT.done;
 }
@@ -124,7 +126,7 @@ export function meshCommand(): readonly string[] {
   return [Deno.execPath(), "run", "-A", "--quiet", main];
 }
 
-function readWishes(args: readonly string[]): Wishes | string {
+function readOptions(args: readonly string[]): SetupOptions | string {
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -140,27 +142,27 @@ function readWishes(args: readonly string[]): Wishes | string {
     if (relay !== undefined && uninstall) {
       return "--relay joins one; to leave it: `mesh config set relay.enabled false`";
     }
-    if (agent !== undefined && !KNOWN.some(({ id }) => id === agent)) {
+    if (agent !== undefined && !SETUP_AGENTS.some(({ id }) => id === agent)) {
       return `--agent: one of ${NAMES}`;
     }
     return { agent, relay, uninstall, json, dry_run: values["dry-run"] };
-  } catch (fault) {
-    if (!(fault instanceof TypeError)) throw fault;
-    return `${fault.message}\nUsage: ${USAGE}`;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return `${error.message}\nUsage: ${USAGE}`;
   }
 }
 
 async function setUp(
-  { id, setup }: Known,
-  { dry_run, uninstall }: Wishes,
+  { id, setup }: SetupAgent,
+  { dry_run, uninstall }: SetupOptions,
   env: Env,
-): Promise<Done> {
+): Promise<AgentResult> {
   const all = await setup.edits(env, { mesh: meshCommand() });
   const apply = (edit: Edit, dry_run: boolean) => {
     const options = { dry_run, undo: uninstall };
-    return "putText" in edit
-      ? applyTextChange(edit.path, uninstall ? edit.takeText : edit.putText, options)
-      : applyChange(edit.path, uninstall ? edit.take : edit.put, options);
+    return "addText" in edit
+      ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
+      : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
   };
   // Every file is tried before any is written: a damaged second one must not leave us half in.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
@@ -169,7 +171,7 @@ async function setUp(
   return { agent: id, differences, ...(notice && !uninstall && { notice }) };
 }
 
-function relaySentences({ relay, secret, written_to, dry_run }: Joined): string[] {
+function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
   if (dry_run) {
     const what = secret === "kept" ? "keep its secret" : "draw a secret there";
     return [`${written_to}: would join ${relay}, and ${what}`];
@@ -184,7 +186,7 @@ function relaySentences({ relay, secret, written_to, dry_run }: Joined): string[
   ];
 }
 
-function tokenSentences(path: string, dry_run: boolean): string[] {
+function tokenLines(path: string, dry_run: boolean): string[] {
   if (dry_run) return [`${path}: would get a token, daemon.auth_token`];
   return [
     `${path}: has a token now, daemon.auth_token; every caller but the dashboard must send it`,
@@ -192,31 +194,31 @@ function tokenSentences(path: string, dry_run: boolean): string[] {
   ];
 }
 
-function sentences({ agent, differences, notice }: Done, wishes: Wishes): string[] {
-  const { dry_run, uninstall } = wishes;
+function agentLines({ agent, differences, notice }: AgentResult, options: SetupOptions): string[] {
+  const { dry_run, uninstall } = options;
   if (differences.length === 0) return [`${agent}: nothing to change`];
   const head = `${agent}: ${dry_run ? "would change" : "changed"}`;
-  const ends = [next(uninstall), ...(notice ? [notice] : [])];
+  const ends = [nextStep(uninstall), ...(notice ? [notice] : [])];
   return [head, ...differences, ...(dry_run ? [] : ends)];
 }
 
-function next(uninstall: boolean): string {
+function nextStep(uninstall: boolean): string {
   return uninstall
     ? "Next: restart the sessions that are open; they have read the old settings."
     : "Next: `mesh up`, then start the agent, and see it in `mesh peers`. Sessions that are " +
       "open must be restarted.";
 }
 
-function nobody({ uninstall }: Wishes): string {
+function noAgentFound({ uninstall }: SetupOptions): string {
   return `No agent was found to ${uninstall ? "take mesh out of" : "set up"}; known: ${NAMES}. ` +
     "Name one with --agent";
 }
 
 function isOnPath(program: string, env: Env): boolean {
-  return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && isThere(join(dir, program)));
+  return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && exists(join(dir, program)));
 }
 
-const TERMINAL: Paper = {
+const TERMINAL: Output = {
   out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
   err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
 };

@@ -1,7 +1,7 @@
 /** Gives the configuration a token where it has none: `mesh setup`'s part in contract 10. */
 
 import type { Ids } from "kit/core/clock.ts";
-import { openConfig, putInto, saveConfig } from "../../daemon/app/config_file.ts";
+import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
 import { type Env, writePrivately } from "../../daemon/host/paths.ts";
 
 const TOKEN_BYTES = 32;
@@ -17,7 +17,7 @@ export function ensureToken(
   const { path, before, document } = file;
   if (document.has(KEY) || document.hasIn(KEY.split("."))) return undefined;
   if (dry_run) return path;
-  putInto(file, KEY, ids.secret(TOKEN_BYTES));
+  setKey(file, KEY, ids.secret(TOKEN_BYTES));
   if (before !== undefined) writePrivately(`${path}.mesh-backup`, before);
   saveConfig(file);
   return path;

@@ -4,10 +4,10 @@ import type { Command } from "../command/command.ts";
 
 export const SURFACE_COMMANDS: readonly Command[] = [
   {
-    words: "surface telegram",
+    usage: "surface telegram",
     summary: "Show your inbox in a Telegram chat, and carry your replies; Ctrl-C ends it",
     example: "mesh surface telegram",
-    run: async (session) =>
-      await (await import("./telegram/telegram_command.ts")).runTelegram(session),
+    run: async (context) =>
+      await (await import("./telegram/telegram_command.ts")).runTelegram(context),
   },
 ];

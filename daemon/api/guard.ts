@@ -12,7 +12,7 @@ export interface Page {
   readonly human: boolean;
 }
 
-export interface DoorOptions {
+export interface GuardOptions {
   readonly host: string;
   readonly allowed_hosts: readonly string[];
   readonly auth_token: string | undefined;
@@ -27,19 +27,19 @@ export interface DoorOptions {
 /** Pages that a link elsewhere may lead to. */
 const PAGES = /^\/(dashboard|docs)$/;
 
-export class Gate {
-  readonly #options: DoorOptions;
+export class Guard {
+  readonly #options: GuardOptions;
 
-  constructor(options: DoorOptions) {
+  constructor(options: GuardOptions) {
     this.#options = options;
   }
 
   /** Refuses what comes from another page, or by another name than ours (DNS rebinding, CSRF). */
   admit(request: Request): void {
     const host = hostOf(request);
-    if (!this.#isOurs(host)) throw new Problem("forbidden_host", { host });
+    if (!this.#isOwnHost(host)) throw new Problem("forbidden_host", { host });
     const origin = request.headers.get("origin");
-    if (origin !== null && !this.#isOurOrigin(origin, host)) {
+    if (origin !== null && !this.#isOwnOrigin(origin, host)) {
       throw new Problem("forbidden_origin", { origin });
     }
     const site = request.headers.get("sec-fetch-site");
@@ -91,7 +91,7 @@ export class Gate {
     return same ? this.#options.pageOf(request) : undefined;
   }
 
-  #isOurs(host: string): boolean {
+  #isOwnHost(host: string): boolean {
     const { allowed_hosts, port, host: own_host } = this.#options;
     const name = nameOf(host);
     if (allowed_hosts.some((allowed) => allowed === host || allowed === name)) return true;
@@ -101,7 +101,7 @@ export class Gate {
     return own && (expected === undefined || portOf(host) === expected);
   }
 
-  #isOurOrigin(origin: string, host: string): boolean {
+  #isOwnOrigin(origin: string, host: string): boolean {
     const allowed = this.#options.allowed_hosts.includes(nameOf(host));
     return origin === `http://${host}` || (allowed && origin === `https://${host}`);
   }

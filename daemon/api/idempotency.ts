@@ -2,76 +2,80 @@
 
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Memory, Once } from "kit/http/route.ts";
+import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 import { canonicalJson } from "kit/core/text.ts";
 
 /** How long a key stands for its first request. */
-const KEPT_MS = 24 * 3_600_000;
+const RETENTION_MS = 24 * 3_600_000;
 /** Keys that retention drops in one beat. */
 const FORGET_ROWS_MAX = 500;
 
-export class Idempotency implements Memory {
-  readonly #ground: Ground;
+export class Idempotency implements IdempotencyStore {
+  readonly #ctx: Context;
   /** Requests that run now; none of them is kept yet. */
   readonly #running = new Set<string>();
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
   }
 
-  recall(once: Once): string | undefined {
-    const { db, clock } = this.#ground;
-    const { key: idempotency_key } = once;
-    const found = get(db, once, clock.now() - KEPT_MS);
-    if (found && found.body_hash !== hashOf(once)) {
+  find(idempotent: IdempotentRequest): string | undefined {
+    const { db, clock } = this.#ctx;
+    const { key: idempotency_key } = idempotent;
+    const found = get(db, idempotent, clock.now() - RETENTION_MS);
+    if (found && found.body_hash !== hashOf(idempotent)) {
       throw new Problem("idempotency_mismatch", { idempotency_key });
     }
-    if (!found && this.#running.has(nameOf(once))) {
+    if (!found && this.#running.has(keyOf(idempotent))) {
       throw new Problem("idempotency_in_progress", { idempotency_key });
     }
     return found?.answer;
   }
 
-  begin(once: Once): Disposable {
-    const name = nameOf(once);
+  begin(idempotent: IdempotentRequest): Disposable {
+    const name = keyOf(idempotent);
     this.#running.add(name);
     return { [Symbol.dispose]: () => void this.#running.delete(name) };
   }
 
-  keep<T>(once: Once, work: () => T, toJson: (done: T) => string): T {
-    const { db, clock } = this.#ground;
+  runAndStore<T>(idempotent: IdempotentRequest, work: () => T, toJson: (done: T) => string): T {
+    const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const done = work();
-      const kept = { body_hash: hashOf(once), answer: toJson(done), created_at: clock.now() };
-      put(tx, once, kept);
+      const stored = {
+        body_hash: hashOf(idempotent),
+        answer: toJson(done),
+        created_at: clock.now(),
+      };
+      put(tx, idempotent, stored);
       return { done };
     }).done;
   }
 
-  beat(now: number): void {
-    const { db } = this.#ground;
-    const before = now - KEPT_MS;
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    const before = now - RETENTION_MS;
     if (oldest(db, before)) db.transact((tx) => forget(tx, before, FORGET_ROWS_MAX));
   }
 }
 
 /** Routes and keys hold no newline, so that no two requests share a name. */
-function nameOf({ sender, route, key }: Once): string {
+function keyOf({ sender, route, key }: IdempotentRequest): string {
   return `${route}\n${key}\n${sender}`;
 }
 
-function hashOf({ body }: Once): string {
+function hashOf({ body }: IdempotentRequest): string {
   return createHash("sha256").update(canonicalJson(body)).digest("hex");
 }
 
-const Kept = z.object({ body_hash: z.string(), answer: z.string() });
+const StoredAnswer = z.object({ body_hash: z.string(), answer: z.string() });
 
-function get(db: Database, { sender, route, key }: Once, after: number) {
+function get(db: Database, { sender, route, key }: IdempotentRequest, after: number) {
   return db.get(
-    Kept,
+    StoredAnswer,
     `select body_hash, answer from idempotency
      where sender = :sender and route = :route and key = :key and created_at > :after`,
     { sender, route, key, after },
@@ -81,21 +85,21 @@ function get(db: Database, { sender, route, key }: Once, after: number) {
 /** One that is past its time and not yet forgotten gives way. */
 function put(
   tx: Tx,
-  { sender, route, key }: Once,
-  kept: z.infer<typeof Kept> & { created_at: number },
+  { sender, route, key }: IdempotentRequest,
+  stored: z.infer<typeof StoredAnswer> & { created_at: number },
 ): void {
   tx.run(
     `insert or replace into idempotency (sender, route, key, body_hash, answer, created_at)
      values (:sender, :route, :key, :body_hash, :answer, :created_at)`,
-    { sender, route, key, ...kept },
+    { sender, route, key, ...stored },
   );
 }
 
-const At = z.object({ created_at: z.number() });
+const CreatedAt = z.object({ created_at: z.number() });
 
 function oldest(db: Database, before: number) {
   return db.get(
-    At,
+    CreatedAt,
     "select created_at from idempotency where created_at <= :before order by created_at limit 1",
     { before },
   );

@@ -1,10 +1,15 @@
 /** Everything the daemon can be told, and by which name (contract 8). */
 
 import * as z from "zod";
-import { type Read, readSettings, type Said, Secret } from "kit/core/settings.ts";
+import {
+  readSettings,
+  Secret,
+  type SettingsSources,
+  type SettingsValues,
+} from "kit/core/settings.ts";
 import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
-import { ARMS } from "../features/asks/routing/contract.ts";
+import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { isReserved } from "../features/peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
@@ -12,19 +17,19 @@ import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
 import { RelaySecret, RelayUrl } from "./relay_config.ts";
 
-const int = (least: number, most: number, what: string) =>
-  z.number().int().min(least).max(most).describe(`${what}, ${least} to ${most}`);
+const int = (smallest: number, largest: number, description: string) =>
+  z.number().int().min(smallest).max(largest).describe(`${description}, ${smallest} to ${largest}`);
 /** Bytes may need more digits than the environment is read as a number with. */
-const bytes = (least: number, most: number) =>
+const bytes = (smallest: number, largest: number) =>
   z.preprocess(
-    (said) => typeof said === "string" && /^\d{1,15}$/.test(said) ? Number(said) : said,
-    z.number().int().min(least).max(most),
-  ).describe(`bytes, ${least} to ${most}`);
+    (raw) => typeof raw === "string" && /^\d{1,15}$/.test(raw) ? Number(raw) : raw,
+    z.number().int().min(smallest).max(largest),
+  ).describe(`bytes, ${smallest} to ${largest}`);
 const flag = z.boolean().describe("true or false");
 const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
   .describe("a text of ASCII characters; in quotes, if it is all digits");
 /** `0.50` in the environment is a text, as a number would have been written without the zero. */
-const part = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
+const fraction = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
   .describe("the number of a chat, or the @name of a public group");
@@ -33,16 +38,16 @@ const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secre
 const human_name = Name.refine((name) => !isReserved(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
 /** `a, b` in the environment, where a list in brackets is hard to quote. */
-const words = z.preprocess(
-  (said) => typeof said === "string" ? said.split(",").map((word) => word.trim()) : said,
+const wordList = z.preprocess(
+  (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
   z.array(z.string().min(1)),
 ).describe("a list of words");
 /** A map stands in the file; in the environment it is YAML in one line. */
-const map = <S extends z.ZodType>(shape: S, what: string) =>
+const map = <S extends z.ZodType>(shape: S, description: string) =>
   z.preprocess(
-    (said) => (typeof said === "string" ? parseYaml(said) : said) ?? {},
-    shape.describe(what),
-  ).describe(what);
+    (raw) => (typeof raw === "string" ? parseYaml(raw) : raw) ?? {},
+    shape.describe(description),
+  ).describe(description);
 
 // deno-fmt-ignore
 export const SETTINGS = {
@@ -50,7 +55,7 @@ export const SETTINGS = {
   "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default("127.0.0.1"),
   "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(8377),
   "daemon.auth_token":                token                                                  .optional(),
-  "daemon.allowed_hosts":             words                                                  .default([]),
+  "daemon.allowed_hosts":             wordList                                                  .default([]),
   "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),
   "daemon.ask_ttl_hours":             int(1, 8_760, "hours")                                 .default(24),
   "daemon.history_days":              int(1, 3_650, "days")                                  .default(30),
@@ -66,16 +71,16 @@ export const SETTINGS = {
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       human_name.optional(),
-  "routing.strategy":                 z.enum(["static", ...ARMS]).describe(`static, ${ARMS.join(", ")}`) .default("static"),
-  "routing.min_confidence":           part                                                   .default(0),
+  "routing.strategy":                 z.enum(["static", ...STRATEGIES]).describe(`static, ${STRATEGIES.join(", ")}`) .default("static"),
+  "routing.min_confidence":           fraction                                                   .default(0),
   "routing.allow_service_targets":    flag                                                   .default(false),
   "routing.webhook":                  z.url({ protocol: /^https?$/ }).describe("an http or https address").optional(),
   "spawn.commands":                   map(Commands, "a map from a backend to its command, a list of words") .default({}),
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
-  "spawn.allowed_paths":              words                                                  .default([]),
+  "spawn.allowed_paths":              wordList                                                  .default([]),
   "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
-  "approvals.gated_tools":           words                                                  .default([]),
+  "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "relay.enabled":                    flag                                                   .default(false),
   "relay.url":                        RelayUrl                                               .optional(),
@@ -85,17 +90,17 @@ export const SETTINGS = {
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
 } as const;
 
-export type Config = Read<typeof SETTINGS>;
+export type Config = SettingsValues<typeof SETTINGS>;
 
 /** The settings of file and environment together, or one error that names every mistake. */
 export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
   const path = configPath(env);
-  const file = parseFile(path, readOr(path, readFile) ?? "");
-  const said: Said = { file, file_name: path, env, parse: parseWord };
-  return readSettings(SETTINGS, said, (read) => [
-    ...openToAll(read),
-    ...nowhereToAsk(read),
-    ...nowhereToDial(read),
+  const file = parseFile(path, readOrThrow(path, readFile) ?? "");
+  const raw: SettingsSources = { file, file_name: path, env, parse: parseSetting };
+  return readSettings(SETTINGS, raw, (read) => [
+    ...missingToken(read),
+    ...missingWebhook(read),
+    ...missingRelay(read),
   ]);
 }
 
@@ -104,21 +109,25 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
  * that may be written. The environment is left out, for it is not the file's.
  */
 export function mistakesOf(env: Env, before: string, text: string): string[] {
-  const alone = Object.fromEntries(Object.entries(env).filter(([name]) => !name.includes("__")));
-  const linesOf = (file: string) => {
+  const fileOnlyEnv = Object.fromEntries(
+    Object.entries(env).filter(([name]) => !name.includes("__")),
+  );
+  const problemsIn = (file: string) => {
     try {
-      readConfig(alone, () => file);
+      readConfig(fileOnlyEnv, () => file);
       return [];
-    } catch (fault) {
-      return fault instanceof Error ? fault.message.split("\n").slice(1) : [String(fault)];
+    } catch (error) {
+      return error instanceof Error ? error.message.split("\n").slice(1) : [String(error)];
     }
   };
-  const old = linesOf(before);
-  return linesOf(text).filter((line) => !old.includes(line)).map((line) => line.trim());
+  const problemsBefore = problemsIn(before);
+  return problemsIn(text).filter((line) => !problemsBefore.includes(line)).map((line) =>
+    line.trim()
+  );
 }
 
 /** Whoever listens to the world must ask for a token. */
-function openToAll(config: Partial<Config>): string[] {
+function missingToken(config: Partial<Config>): string[] {
   const host = config["daemon.host"];
   if (host === undefined || isLoopback(host) || config["daemon.auth_token"]) return [];
   return [
@@ -128,7 +137,7 @@ function openToAll(config: Partial<Config>): string[] {
 }
 
 /** An arm that asks an endpoint needs to be told which. */
-function nowhereToAsk(config: Partial<Config>): string[] {
+function missingWebhook(config: Partial<Config>): string[] {
   if (config["routing.strategy"] !== "webhook" || config["routing.webhook"]) return [];
   return [
     'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
@@ -137,7 +146,7 @@ function nowhereToAsk(config: Partial<Config>): string[] {
 }
 
 /** A tunnel needs both its ends, and a key. */
-function nowhereToDial(config: Partial<Config>): string[] {
+function missingRelay(config: Partial<Config>): string[] {
   if (!config["relay.enabled"]) return [];
   return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
     .map((key) =>
@@ -150,18 +159,18 @@ function nowhereToDial(config: Partial<Config>): string[] {
 const NUMBER_MAX = 999_999_999;
 
 /** One value of the environment or of `mesh config set`, as YAML; what only looks like a number or a map is text. */
-export function parseWord(text: string): unknown {
+export function parseSetting(text: string): unknown {
   const value: unknown = parseYaml(text);
   const is_text = typeof value === "object" && !Array.isArray(value) ||
     typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);
   return is_text ? text : value;
 }
 
-function readOr(path: string, readFile: (path: string) => string | undefined) {
+function readOrThrow(path: string, readFile: (path: string) => string | undefined) {
   try {
     return readFile(path);
-  } catch (fault) {
-    const why = messageOf(fault);
+  } catch (error) {
+    const why = messageOf(error);
     throw new Error(`Cannot read the configuration:\n  ${path}: ${why}`);
   }
 }
@@ -169,8 +178,8 @@ function readOr(path: string, readFile: (path: string) => string | undefined) {
 function parseFile(path: string, text: string): unknown {
   try {
     return parseYaml(text) ?? {};
-  } catch (fault) {
-    const why = messageOf(fault);
+  } catch (error) {
+    const why = messageOf(error);
     throw new Error(`Cannot read the configuration:\n  ${path}: not YAML: ${why}`);
   }
 }

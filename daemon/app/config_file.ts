@@ -30,29 +30,29 @@ export function openConfig(env: Env): ConfigFile {
 function read(path: string): string | undefined {
   try {
     return readTextOrNothing(path);
-  } catch (fault) {
-    const why = messageOf(fault);
+  } catch (error) {
+    const why = messageOf(error);
     throw new UnreadableConfig(`Cannot read ${path}: ${why}`);
   }
 }
 
 /** Puts a value at a dotted key, in the section that is there, or in a new one. */
-export function putInto({ path, document }: ConfigFile, key: string, value: unknown): void {
-  const words = key.split(".");
+export function setKey({ path, document }: ConfigFile, key: string, value: unknown): void {
+  const segments = key.split(".");
   if (document.contents !== null && !isMap(document.contents)) {
     throw new UnreadableConfig(`Cannot change ${path}: it is not made of keys and values`);
   }
   // A file may also say `daemon.port: 9000` in one line.
   if (document.has(key)) return document.set(key, value);
-  for (let depth = 1; depth < words.length; depth++) {
-    const section = words.slice(0, depth);
-    const there = document.getIn(section);
-    if (there === null) document.deleteIn(section);
-    else if (there !== undefined && !isMap(there)) {
+  for (let depth = 1; depth < segments.length; depth++) {
+    const section = segments.slice(0, depth);
+    const existing = document.getIn(section);
+    if (existing === null) document.deleteIn(section);
+    else if (existing !== undefined && !isMap(existing)) {
       throw new UnreadableConfig(`Cannot change ${path}: ${section.join(".")} is no section`);
     }
   }
-  document.setIn(words, value);
+  document.setIn(segments, value);
 }
 
 /** Writes it whole, for its owner's eyes only; the directory is made where it is wanted. */

@@ -1,7 +1,7 @@
 /** A start closes to other users what is ours to close, and refuses what another user controls. */
 
 import { join } from "node:path";
-import { type Exposed, makePrivate } from "kit/host/private_files.ts";
+import { type ExposedPath, makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { configPath, type Env, readTextOrNothing } from "../host/paths.ts";
@@ -19,26 +19,26 @@ const SECRET_KEY = /\b(auth_token|token|secret|env|webhook)["']?\s*:/;
  * The configuration names programs that run as us, so nobody else may write it; where it holds a
  * secret, nobody else may read it either. Throws one sentence where that cannot be had.
  */
-export function closeConfig(env: Env): Exposed[] {
+export function protectConfig(env: Env): ExposedPath[] {
   const path = configPath(env);
   const mayBeRead = () => !SECRET_KEY.test(readTextOrNothing(path) ?? "");
-  return found(makePrivate(path, mayBeRead));
+  return toList(makePrivate(path, mayBeRead));
 }
 
 /** The state directory and what is in it. Throws one sentence where another user controls it. */
-export function closeState(state: string): Exposed[] {
+export function protectState(state: string): ExposedPath[] {
   const paths = [state, ...STATE_FILES.map((name) => join(state, name))];
-  return paths.flatMap((path) => found(makePrivate(path)));
+  return paths.flatMap((path) => toList(makePrivate(path)));
 }
 
 /** One line for each path that was open to others. */
-export function logExposed(log: Log, exposed: readonly Exposed[]): void {
+export function logExposed(log: Log, exposed: readonly ExposedPath[]): void {
   for (const { path, mode, changed_to } of exposed) {
-    const outcome = changed_to === undefined ? "cannot be changed" : `is now ${changed_to}`;
-    log.warn(`Other users could open a private file; its mode ${outcome}`, { path, mode });
+    const modeNote = changed_to === undefined ? "cannot be changed" : `is now ${changed_to}`;
+    log.warn(`Other users could open a private file; its mode ${modeNote}`, { path, mode });
   }
 }
 
-function found(exposed: Exposed | undefined): Exposed[] {
+function toList(exposed: ExposedPath | undefined): ExposedPath[] {
   return exposed === undefined ? [] : [exposed];
 }

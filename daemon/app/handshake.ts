@@ -11,43 +11,43 @@ import type { Identity } from "../features/messages/websocket/session.ts";
 import type { Claims } from "../features/peers/certificate.ts";
 import { ALIASES, type Registration } from "../features/peers/contract.ts";
 import { Backend } from "../features/agents/contract.ts";
-import { refuseUntrustedPlace, windowOf } from "./spawn_wiring.ts";
+import { refuseUntrustedPlace, windowCircleOf } from "./spawn_wiring.ts";
 import { checkSocket } from "../host/trusted_socket.ts";
 
-const Greeting = z.object({ display_name: Name, backend: Backend });
+const ConnectFields = z.object({ display_name: Name, backend: Backend });
 
 /** What a connection comes as, and the peer that it is known to be. */
-interface Guest extends z.output<typeof Greeting> {
+interface ConnectingPeer extends z.output<typeof ConnectFields> {
   readonly kind: "peer" | "human" | "surface" | "bridge";
   readonly peer_id: string | undefined;
 }
 
 /** Registers the connection's peer; its session's identity, or a problem that closes the socket. */
-export async function greet(
+export async function handshake(
   daemon: Daemon,
   connect: Connect,
   caller: Pick<Caller, "remote">,
 ): Promise<Identity & { mesh_session_id: string | null }> {
-  const checked = Greeting.safeParse(connect);
+  const checked = ConnectFields.safeParse(connect);
   if (!checked.success) throw invalidRequest(checked.error);
   const certificate = await certificateOf(daemon, connect);
-  const guest = toGuest(daemon, connect, checked.data);
-  const proven_peer_id = certificate || connect.peer_id ? undefined : guest.peer_id;
-  const unplaced = toRegistration(connect, guest);
-  if (!isPlugin(connect)) refuseUntrustedPlace(daemon, unplaced);
-  const registration = await placed(daemon, connect, unplaced);
-  const window_circle = await windowOf(daemon, registration);
+  const newcomer = classify(daemon, connect, checked.data);
+  const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
+  const unresolved = toRegistration(connect, newcomer);
+  if (!isPlugin(connect)) refuseUntrustedPlace(daemon, unresolved);
+  const registration = await withTmuxSession(daemon, connect, unresolved);
+  const window_circle = await windowCircleOf(daemon, registration);
   const peer_id = certificate?.peer_id ?? proven_peer_id;
   const claim = { ...registration, ...(peer_id && { peer_id }) };
   const peer = daemon.peers.register(claim, {
     certificate,
     proven_peer_id,
     window_circle,
-    reserved_names: guest.kind !== "peer",
+    reserved_names: newcomer.kind !== "peer",
     isProcess: (pid) => daemon.callers.isProcess(pid, caller),
     placeless: connect.path === undefined,
   });
-  const { display_name, kind } = guest;
+  const { display_name, kind } = newcomer;
   return {
     peer_id: peer.peer_id,
     display_name: peer.name,
@@ -74,26 +74,26 @@ export function isPlugin(connect: Connect): boolean {
  * A plugin knows its pane, and not the name of the session that this is in. As with a hook, a pane
  * of a server that must not be connected to is left out: its agent is reached by the socket.
  */
-async function placed(
-  { outside }: Daemon,
+async function withTmuxSession(
+  { platform }: Daemon,
   connect: Connect,
   registration: Registration,
 ): Promise<Registration> {
   const { circle, pane_id, tmux_socket } = connect;
   if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
   if (checkSocket(tmux_socket).state === "refused") {
-    const { pane_id: _pane, tmux_socket: _socket, ...elsewhere } = registration;
-    return elsewhere;
+    const { pane_id: _pane, tmux_socket: _socket, ...withoutPane } = registration;
+    return withoutPane;
   }
   if (circle) return registration;
-  const tmux_session = await outside.sessionOf(tmux_socket, pane_id);
+  const tmux_session = await platform.sessionOf(tmux_socket, pane_id);
   return { ...registration, ...(tmux_session && { tmux_session }) };
 }
 
 /** What its certificate says, which must name the peer that it claims to be. */
 async function certificateOf(daemon: Daemon, connect: Connect): Promise<Claims | undefined> {
   if (!connect.birth_certificate) return undefined;
-  const claims = await daemon.registry.check(connect.birth_certificate);
+  const claims = await daemon.certificates.verify(connect.birth_certificate);
   if (connect.peer_id && connect.peer_id !== claims.peer_id) {
     throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
   }
@@ -105,28 +105,31 @@ async function certificateOf(daemon: Daemon, connect: Connect): Promise<Claims |
  * it. Any other bridge is the human itself; the first one registers it. (Contract 2, "Human", and
  * contract 4, "Surfaces".)
  */
-function toGuest(
+function classify(
   { directory, surfaces }: Daemon,
   { role, capabilities }: Connect,
-  greeting: z.output<typeof Greeting>,
-): Guest {
-  const { display_name } = greeting;
-  const shows = { ...greeting, peer_id: surfaces.peerOf(display_name) };
-  if (capabilities.includes("inbox_surface")) return { ...shows, kind: "surface" };
+  fields: z.output<typeof ConnectFields>,
+): ConnectingPeer {
+  const { display_name } = fields;
+  const asSurface = { ...fields, peer_id: surfaces.peerOf(display_name) };
+  if (capabilities.includes("inbox_surface")) return { ...asSurface, kind: "surface" };
   const human = directory.human();
   if (role === "human" && human?.name === display_name) {
-    return { ...greeting, kind: "human", peer_id: human.peer_id };
+    return { ...fields, kind: "human", peer_id: human.peer_id };
   }
   const alias = ALIASES.includes(display_name);
-  if (alias && (role !== "human" || human)) return { ...shows, kind: "bridge" };
-  return { ...greeting, kind: role === "human" ? "human" : "peer", peer_id: undefined };
+  if (alias && (role !== "human" || human)) return { ...asSurface, kind: "bridge" };
+  return { ...fields, kind: role === "human" ? "human" : "peer", peer_id: undefined };
 }
 
 /**
  * Surfaces and bridges are services of the house, and not listed. A plugin names no agent: a
  * newcomer gets the usual name, and one that is known keeps what it may have been called since.
  */
-function toRegistration(connect: Connect, { display_name, backend, kind }: Guest): Registration {
+function toRegistration(
+  connect: Connect,
+  { display_name, backend, kind }: ConnectingPeer,
+): Registration {
   const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
   const { runtime_session_id, pane_id, tmux_socket } = connect;
   const service = kind === "surface" || kind === "bridge";
@@ -148,12 +151,18 @@ function toRegistration(connect: Connect, { display_name, backend, kind }: Guest
 }
 
 /** Registers the human that the configuration names, once; a new name renames it. */
-export function welcomeHuman({ ground, directory, peers }: Daemon, name: string): void {
-  ground.db.transact(() => {
+export function registerHuman({ ctx, directory, peers }: Daemon, name: string): void {
+  ctx.db.transact(() => {
     const human = directory.human();
     const known = human && { peer_id: human.peer_id };
-    const said = { name, path: "/", role: "human", backend: "sdk", circle: "default" } as const;
-    peers.register({ ...known, ...said }, {
+    const attributes = {
+      name,
+      path: "/",
+      role: "human",
+      backend: "sdk",
+      circle: "default",
+    } as const;
+    peers.register({ ...known, ...attributes }, {
       reserved_names: true,
       proven_peer_id: human?.peer_id,
     });

@@ -21,18 +21,18 @@ const Row = z.object({ value: z.string() });
 
 export function readIdentity(db: Database, ids: Ids): Identity {
   return db.transactNow((tx) => ({
-    daemon_id: keep(tx, "daemon_id", () => ids.next("dm")),
-    certificate_key: keep(tx, "certificate_key", () => ids.secret(SECRET_BYTES)),
-    number_key: keep(tx, "number_key", () => ids.secret(SECRET_BYTES)),
-    hook_token: keep(tx, "hook_token", () => ids.secret(SECRET_BYTES)),
+    daemon_id: getOrCreate(tx, "daemon_id", () => ids.next("dm")),
+    certificate_key: getOrCreate(tx, "certificate_key", () => ids.secret(SECRET_BYTES)),
+    number_key: getOrCreate(tx, "number_key", () => ids.secret(SECRET_BYTES)),
+    hook_token: getOrCreate(tx, "hook_token", () => ids.secret(SECRET_BYTES)),
   }));
 }
 
 /** The value that was kept, or a fresh one, kept from now on. */
-function keep(tx: Tx, key: string, fresh: () => string): string {
+function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const found = tx.get(Row, "select value from meta where key = :key", { key });
   if (found) return found.value;
-  const value = fresh();
+  const value = create();
   tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;
 }

@@ -4,26 +4,26 @@ import { join } from "node:path";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";
-import { type IsAlive, Pulses } from "../host/processes.ts";
-import { Tmuxes } from "../host/tmux/tmux.ts";
+import { type IsAlive, LivenessCache } from "../host/processes.ts";
+import { TmuxServers } from "../host/tmux/tmux.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
-import { ownSocket, type PaneSights, sightsOf } from "../host/tmux/observations.ts";
+import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/observations.ts";
 
-export interface AgentsOutside extends AsyncDisposable {
+export interface AgentsPlatform extends AsyncDisposable {
   readonly isAlive: IsAlive;
   readonly adapters: readonly Adapter[];
   readonly hooks: Hooks;
-  readonly sights: PaneSights;
+  readonly paneObserver: PaneObserver;
   readonly terminals: Terminals;
   /** The name of the tmux session that a pane is in. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   /** Lets go of what nobody uses any more. */
-  beat(now: number): void;
+  tick(now: number): void;
 }
 
-export interface OutsideOptions {
+export interface PlatformOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -32,15 +32,21 @@ export interface OutsideOptions {
 }
 
 /** Loads every agent's adapter. */
-export async function agentsOf(
-  { clock, ids, log, state, env }: OutsideOptions,
-): Promise<AgentsOutside> {
+export async function loadAgents(
+  { clock, ids, log, state, env }: PlatformOptions,
+): Promise<AgentsPlatform> {
   const state_dir = join(state, "tmux");
   Deno.mkdirSync(state_dir, { recursive: true, mode: 0o700 });
-  const tmuxes = new Tmuxes({ clock, ids, log, state_dir, search_path: env["PATH"] ?? "" });
-  const pulses = new Pulses();
-  const { isAlive } = pulses;
-  const host = { tmuxes, clock, log, isAlive, env };
+  const tmuxServers = new TmuxServers({
+    clock,
+    ids,
+    log,
+    state_dir,
+    search_path: env["PATH"] ?? "",
+  });
+  const livenessCache = new LivenessCache();
+  const { isAlive } = livenessCache;
+  const host = { tmuxServers, clock, log, isAlive, env };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   const hooks: { [B in Backend]?: HookReader } = {};
   for (const runtime of runtimes) {
@@ -50,16 +56,16 @@ export async function agentsOf(
     isAlive,
     adapters: runtimes.map(({ adapter }) => adapter),
     hooks,
-    sights: sightsOf(tmuxes, ownSocket(env)),
-    terminals: new Panes({ tmuxes, log, env }),
+    paneObserver: paneObserverOf(tmuxServers, ownSocket(env)),
+    terminals: new Panes({ tmuxServers, log, env }),
     async sessionOf(tmux_socket, pane_id) {
-      const found = await tmuxes.at(tmux_socket).panes();
+      const found = await tmuxServers.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
     },
-    beat: (now) => tmuxes.beat(now),
+    tick: (now) => tmuxServers.tick(now),
     async [Symbol.asyncDispose]() {
-      pulses[Symbol.dispose]();
-      await tmuxes[Symbol.asyncDispose]();
+      livenessCache[Symbol.dispose]();
+      await tmuxServers[Symbol.asyncDispose]();
     },
   };
 }

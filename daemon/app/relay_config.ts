@@ -9,11 +9,13 @@ const ALLOWED = "https://…, or http://… on this machine alone; no path, no q
 /** The origin of a relay. Without TLS the secret would be anybody's on the way. */
 export const RelayUrl = z.string().transform((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const bare = url && !url.username && !url.password && !url.search && !url.hash &&
+  const isOrigin = url && !url.username && !url.password && !url.search && !url.hash &&
     url.pathname === "/" && !text.includes("?") && !text.includes("#");
-  const secure = url && /^(https|wss):$/.test(url.protocol);
-  const local = url && /^(http|ws):$/.test(url.protocol) && isLoopback(url.hostname);
-  if (url && bare && (secure || local)) return `${url.protocol.replace("ws", "http")}//${url.host}`;
+  const isSecure = url && /^(https|wss):$/.test(url.protocol);
+  const isLocal = url && /^(http|ws):$/.test(url.protocol) && isLoopback(url.hostname);
+  if (url && isOrigin && (isSecure || isLocal)) {
+    return `${url.protocol.replace("ws", "http")}//${url.host}`;
+  }
   context.addIssue({ code: "custom", message: ALLOWED });
   return z.NEVER;
 }).describe(ALLOWED);

@@ -3,11 +3,11 @@
 import type { Daemon } from "./daemon.ts";
 import { AgentProcesses } from "../api/callers/agent_processes.ts";
 import { Callers } from "../api/callers/callers.ts";
-import { Gate } from "../api/guard.ts";
+import { Guard } from "../api/guard.ts";
 import * as peerRows from "../features/peers/store.ts";
 
-export function openGate(house: Daemon): Gate {
-  return new Gate({
+export function openGuard(house: Daemon): Guard {
+  return new Guard({
     host: house.config["daemon.host"],
     allowed_hosts: house.config["daemon.allowed_hosts"],
     auth_token: house.config["daemon.auth_token"]?.reveal(),
@@ -17,22 +17,22 @@ export function openGate(house: Daemon): Gate {
   });
 }
 
-export function openAgentProcesses({ ground: { db }, outside }: Daemon): AgentProcesses {
+export function openAgentProcesses({ ctx: { db }, platform }: Daemon): AgentProcesses {
   return new AgentProcesses({
-    live: () => peerRows.alive(db),
-    recorded: () => peerRows.provedProcesses(db),
-    isAlive: (pid, started) => outside.processes.isAlive(pid, started),
-    parentOf: (pid) => outside.processes.parentOf(pid),
-    isSeat: (pid) => outside.callers.isSeat(pid),
-    pid: outside.pid,
+    liveAgents: () => peerRows.livePeers(db),
+    recordedProcesses: () => peerRows.provedProcesses(db),
+    isAlive: (pid, started) => platform.processes.isAlive(pid, started),
+    parentOf: (pid) => platform.processes.parentOf(pid),
+    isUserFacing: (pid) => platform.callers.isUserFacing(pid),
+    pid: platform.pid,
   });
 }
 
 export function openCallers(house: Daemon): Callers {
   return new Callers({
-    ...house.outside.callers,
+    ...house.platform.callers,
     local: () => ({ host: house.config["daemon.host"], port: house.port }),
     agents: () => house.agent_processes.all(),
-    parentOf: (pid) => house.outside.processes.parentOf(pid),
+    parentOf: (pid) => house.platform.processes.parentOf(pid),
   });
 }

@@ -6,52 +6,53 @@ import { type Caller, type Route, serve } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import type { Daemon } from "./daemon.ts";
 import { Shares } from "../features/shares/shares.ts";
-import { CAPABILITIES, Uplink } from "../api/relay/relay_client.ts";
-import { answerThrough, type Inside, Turns } from "../api/relay/answers.ts";
+import { CAPABILITIES, RelayClient } from "../api/relay/relay_client.ts";
+import { answerTunnelRequest, RequestScheduler, type TunnelRoutes } from "../api/relay/answers.ts";
 
 /** Undefined when no relay is configured: then nothing is dialled. */
-export function openUplink(house: Daemon, routes: readonly Route[]): Uplink | undefined {
-  const { config, ground, identity, outside } = house;
+export function openRelayClient(house: Daemon, routes: readonly Route[]): RelayClient | undefined {
+  const { config, ctx, identity, platform } = house;
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
-  const { dial } = outside;
-  if (!enabled || !url || !secret || !dial) return undefined;
-  const inside: Inside = {
-    browser: through(house, routes, "browser"),
-    program: through(house, routes, "program"),
+  const { openSocket } = platform;
+  if (!enabled || !url || !secret || !openSocket) return undefined;
+  const tunnelRoutes: TunnelRoutes = {
+    browser: tunnelRoutesFor(house, routes, "browser"),
+    program: tunnelRoutesFor(house, routes, "program"),
   };
-  const turns = new Turns();
-  const answer = answerThrough.bind(undefined, { inside, log: ground.log });
+  const turns = new RequestScheduler();
+  const answer = answerTunnelRequest.bind(undefined, { tunnelRoutes: tunnelRoutes, log: ctx.log });
   const { daemon_id } = identity;
-  const hello = { machine: outside.machine, version: VERSION, capabilities: CAPABILITIES };
-  return new Uplink(ground, { url, secret, daemon_id, hello }, {
-    dial,
-    asked: (trunk, asked) => turns.take(asked.stream, () => void answer(trunk, asked)),
+  const hello = { machine: platform.machine, version: VERSION, capabilities: CAPABILITIES };
+  return new RelayClient(ctx, { url, secret, daemon_id, hello }, {
+    openSocket,
+    onRequest: (trunk, onRequest) =>
+      turns.schedule(onRequest.stream, () => void answer(trunk, onRequest)),
   });
 }
 
-export function openShares({ config, identity, outside, directory, ground }: Daemon): Shares {
+export function openShares({ config, identity, platform, directory, ctx }: Daemon): Shares {
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
   const { daemon_id } = identity;
-  const { send } = outside;
+  const { send } = platform;
   const relay = enabled && url && secret
     ? { url, secret: secret.reveal(), daemon_id, send }
     : undefined;
   const resolve = (argument: string) => directory.find(argument);
-  return new Shares({ clock: ground.clock, relay, resolve });
+  return new Shares({ clock: ctx.clock, relay, resolve });
 }
 
 /** Host and Origin are the relay's to look at: what comes through has neither. */
-function through(house: Daemon, routes: readonly Route[], door: RequestHead["door"]) {
-  const { db, log } = house.ground;
+function tunnelRoutesFor(house: Daemon, routes: readonly Route[], origin: RequestHead["door"]) {
+  const { db, log } = house.ctx;
   const allow_admin = house.config["relay.allow_admin"];
   return serve(routes, {
     admit: () => {
-      if (house.ending.aborted) throw new Problem("shutting_down", {});
+      if (house.shutdownSignal.aborted) throw new Problem("shutting_down", {});
     },
-    authorize: (_request, contract) => admit(contract, { door, allow_admin }),
-    durable: () => db.durable(),
-    memory: house.idempotency,
-    fault: (fault) => log.error("A route failed", { fault }),
+    authorize: (_request, contract) => admit(contract, { origin, allow_admin }),
+    whenDurable: () => db.whenDurable(),
+    idempotencyStore: house.idempotency,
+    error: (error) => log.error("A route failed", { error }),
   });
 }
 
@@ -62,9 +63,9 @@ function through(house: Daemon, routes: readonly Route[], door: RequestHead["doo
  */
 function admit(
   { method, path, tunnel }: Contract,
-  { door, allow_admin }: { door: RequestHead["door"]; allow_admin: boolean },
+  { origin, allow_admin }: { origin: RequestHead["door"]; allow_admin: boolean },
 ): Caller {
   if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
   if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  return { remote: undefined, human: door === "browser", authorized: true, holds_token: false };
+  return { remote: undefined, human: origin === "browser", authorized: true, holds_token: false };
 }

@@ -7,21 +7,22 @@ import * as peerRows from "../features/peers/store.ts";
 const DAY_MS = 86_400_000;
 
 export function openSchedules(house: Daemon): Schedules {
-  const { ground, directory, config } = house;
-  return new Schedules(ground, {
+  const { ctx, directory, config } = house;
+  return new Schedules(ctx, {
     directory: {
       sender: (argument, scope) => directory.sender(argument, scope),
       resolve: (argument, scope) => directory.resolve(argument, scope),
-      address: (peer_id) => peerRows.address(ground.db, peer_id),
+      address: (peer_id) => peerRows.address(ctx.db, peer_id),
     },
-    desks: {
-      ask: (said, manner) => {
-        const { ticket } = house.asks.open({ ...said, reply_delivery: "push" }, manner);
+    senders: {
+      ask: (message, requestContext) => {
+        const { ticket } = house.asks.open({ ...message, reply_delivery: "push" }, requestContext);
         return ticket?.message.correlation_id ?? "";
       },
-      notify: (said, manner) => house.notes.notify(said, manner).ticket.message.delivery_id,
+      notify: (message, requestContext) =>
+        house.notifications.notify(message, requestContext).ticket.message.delivery_id,
     },
-    tell: (to_peer, text) => house.notes.tell(to_peer, text),
+    notify: (to_peer, text) => house.notifications.notifyFromDaemon(to_peer, text),
     history_ms: config["daemon.history_days"] * DAY_MS,
   });
 }

@@ -35,12 +35,12 @@ async function isProgram(path: string): Promise<boolean> {
   try {
     const { isFile, mode } = await Deno.stat(path);
     return isFile && (mode === null || (mode & 0o111) !== 0);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.PermissionDenied) return true; // Whoever runs it will know.
-    if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.NotADirectory) {
+  } catch (error) {
+    if (error instanceof Deno.errors.PermissionDenied) return true; // Whoever runs it will know.
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
       return false;
     }
-    if (fault instanceof Deno.errors.FilesystemLoop) return false;
-    throw fault;
+    if (error instanceof Deno.errors.FilesystemLoop) return false;
+    throw error;
   }
 }

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 
 /** What a file is called while it is being written. */
-const PART = ".part";
+const PART_SUFFIX = ".part";
 
 /** Files by their bare names, in one directory of the daemon's own. */
 export interface Files {
@@ -22,29 +22,29 @@ export interface Files {
 /** The directory is made when the first file comes. */
 export function filesIn(directory: string): Files {
   const pathOf = (name: string) => join(directory, name);
-  const remove = (name: string) => unlessAbsent(() => Deno.removeSync(pathOf(name)));
+  const remove = (name: string) => ignoreAbsent(() => Deno.removeSync(pathOf(name)));
   return {
     pathOf,
     remove,
     async write(name, bytes) {
       await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
-      const part = `${name}${PART}`;
+      const part = `${name}${PART_SUFFIX}`;
       try {
         await writeWhole(pathOf(part), bytes);
         await Deno.rename(pathOf(part), pathOf(name));
         await syncDirectory(directory);
-      } catch (fault) {
+      } catch (error) {
         remove(part);
         remove(name);
-        throw fault;
+        throw error;
       }
     },
     async open(name) {
-      const file = await unlessAbsent(() => Deno.open(pathOf(name)));
+      const file = await ignoreAbsent(() => Deno.open(pathOf(name)));
       return file && { size: (await file.stat()).size, body: file.readable };
     },
     names: () =>
-      unlessAbsent(() => [...Deno.readDirSync(directory)].map((entry) => entry.name)) ?? [],
+      ignoreAbsent(() => [...Deno.readDirSync(directory)].map((entry) => entry.name)) ?? [],
   };
 }
 
@@ -63,17 +63,17 @@ async function syncDirectory(directory: string): Promise<void> {
   await opened.sync();
 }
 
-function unlessAbsent<A>(work: () => A): A | undefined;
-function unlessAbsent<A>(work: () => Promise<A>): Promise<A | undefined>;
-function unlessAbsent<A>(work: () => A | Promise<A>): A | Promise<A | undefined> | undefined {
+function ignoreAbsent<A>(work: () => A): A | undefined;
+function ignoreAbsent<A>(work: () => Promise<A>): Promise<A | undefined>;
+function ignoreAbsent<A>(work: () => A | Promise<A>): A | Promise<A | undefined> | undefined {
   try {
     const done = work();
-    return done instanceof Promise ? done.catch(absent) : done;
-  } catch (fault) {
-    return absent(fault);
+    return done instanceof Promise ? done.catch(undefinedIfAbsent) : done;
+  } catch (error) {
+    return undefinedIfAbsent(error);
   }
 }
 
-function absent(fault: unknown): undefined {
-  if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+function undefinedIfAbsent(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

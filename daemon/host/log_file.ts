@@ -4,7 +4,7 @@
 const LOG_BYTES_MAX = 10_485_760;
 const STDERR = 2;
 
-interface Bounds {
+interface LogOptions {
   readonly bytes_max?: number;
   /** Where lines go; to the standard error, unless a test wants otherwise. */
   readonly descriptor?: number;
@@ -15,27 +15,27 @@ interface Bounds {
  * Writes lines to the standard error. Where that is the file at `path`, as `mesh up` has it, the
  * file is copied and cut when it is full: whoever holds it open to append goes on at its start.
  */
-export function boundedLog(path: string, bounds: Bounds = {}): (line: string) => void {
-  const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = bounds;
+export function boundedLog(path: string, options: LogOptions = {}): (line: string) => void {
+  const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = options;
   let size = isOpenAs(descriptor, path) ? Deno.statSync(path).size : 0;
   return (line) => {
     const bytes = new TextEncoder().encode(`${line}\n`);
-    if (size > 0 && size + bytes.length > bytes_max) size = begin(path, descriptor);
+    if (size > 0 && size + bytes.length > bytes_max) size = rotate(path, descriptor);
     write(bytes);
     size += bytes.length;
   };
 }
 
 /** The size from now on. A disk that is full must not end the daemon: then the log grows. */
-function begin(path: string, descriptor: number): number {
+function rotate(path: string, descriptor: number): number {
   try {
     if (!isOpenAs(descriptor, path)) return 0;
-    const old = `${path}.1`;
-    Deno.copyFileSync(path, old);
-    Deno.chmodSync(old, 0o600);
+    const backup = `${path}.1`;
+    Deno.copyFileSync(path, backup);
+    Deno.chmodSync(backup, 0o600);
     Deno.truncateSync(path, 0);
-  } catch (fault) {
-    if (!(fault instanceof Error)) throw fault;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
   }
   return 0;
 }
@@ -43,11 +43,11 @@ function begin(path: string, descriptor: number): number {
 /** Whether an open file is the one of this name, and not a terminal or a file that was moved. */
 function isOpenAs(descriptor: number, path: string): boolean {
   try {
-    const open = Deno.statSync(`/dev/fd/${descriptor}`), named = Deno.statSync(path);
-    return named.isFile && open.ino === named.ino && open.dev === named.dev;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
+    const open = Deno.statSync(`/dev/fd/${descriptor}`), target = Deno.statSync(path);
+    return target.isFile && open.ino === target.ino && open.dev === target.dev;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 

@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm";
 /** Processor time of a quiet second at most. */
 const QUIET_MS_MAX = 50;
 /** How many quiet beats in a row are rest. */
-const REST_BEATS = 10;
+const IDLE_TICKS = 10;
 /** What the heap has to have grown by, so that a collection is worth its time. */
 const GROWTH_BYTES_MIN = 8 * 1024 * 1024;
 
@@ -20,33 +20,33 @@ export interface Heap {
   collect(): void;
 }
 
-export class Memory {
+export class IdleCollector {
   readonly #heap: Heap;
   #processor_ms = 0;
-  #quiet_beats = 0;
+  #quiet_ticks = 0;
   /** What was left after the last collection. */
-  #left_bytes = 0;
+  #remaining_bytes = 0;
 
   constructor(heap: Heap) {
     this.#heap = heap;
   }
 
   /** Once a second. */
-  beat(): void {
+  tick(): void {
     const processor_ms = this.#heap.processorMs();
     const quiet = processor_ms - this.#processor_ms <= QUIET_MS_MAX;
     this.#processor_ms = processor_ms;
-    this.#quiet_beats = quiet ? this.#quiet_beats + 1 : 0;
-    if (this.#quiet_beats < REST_BEATS) return;
-    this.#quiet_beats = 0;
-    if (this.#heap.bytes() - this.#left_bytes < GROWTH_BYTES_MIN) return;
+    this.#quiet_ticks = quiet ? this.#quiet_ticks + 1 : 0;
+    if (this.#quiet_ticks < IDLE_TICKS) return;
+    this.#quiet_ticks = 0;
+    if (this.#heap.bytes() - this.#remaining_bytes < GROWTH_BYTES_MIN) return;
     this.#heap.collect();
-    this.#left_bytes = this.#heap.bytes();
+    this.#remaining_bytes = this.#heap.bytes();
   }
 }
 
 /** The heap of this process. */
-export function ownHeap(): Heap {
+export function processHeap(): Heap {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   return {

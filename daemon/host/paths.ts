@@ -25,26 +25,26 @@ export function homePath(env: Env, ...names: readonly string[]): string {
 export function readTextOrNothing(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }
 
 /** Written whole or not at all, and for nobody else's eyes. No link at either name is followed. */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  removeOrNothing(fresh); // What a crash left, or a link that somebody planted.
+  removeIfPresent(fresh); // What a crash left, or a link that somebody planted.
   Deno.writeTextFileSync(fresh, text, { mode: 0o600, createNew: true });
   Deno.renameSync(fresh, path);
 }
 
 /** A file that is not there is removed already. Of a link the link goes, and not its target. */
-export function removeOrNothing(path: string): void {
+export function removeIfPresent(path: string): void {
   try {
     Deno.removeSync(path);
-  } catch (fault) {
-    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 

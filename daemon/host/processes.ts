@@ -18,15 +18,15 @@ const STAT = {
 } as const;
 
 /** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
-export function startOf(pid: number): string | undefined {
-  return fact(pid, "started");
+export function startTimeOf(pid: number): string | undefined {
+  return statField(pid, "started");
 }
 
 /** A pid means nothing without its start time: give it wherever it is known. */
 export function isAlive(pid: number, started?: string): boolean {
-  const [state, since] = facts(pid, ["state", "started"]);
+  const [state, startTime] = statFields(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
-  return started === undefined || since === started;
+  return started === undefined || startTime === started;
 }
 
 /** What `isAlive` is, for those who are given one that costs less. */
@@ -36,7 +36,7 @@ export type IsAlive = typeof isAlive;
 const FILES_MAX = 256;
 
 /** A process that was alive when its file was opened, which tells of it and of no later one. */
-interface Pulse {
+interface OpenProcess {
   readonly started: string | undefined;
   readonly file: Deno.FsFile;
 }
@@ -45,8 +45,8 @@ interface Pulse {
  * Looks again and again whether processes live, at a quarter of what `isAlive` costs: it keeps a
  * file of each open. One whose process is gone cannot be read, and of a zombie it says zero pages.
  */
-export class Pulses implements Disposable {
-  readonly #pulses = new Map<number, Pulse>();
+export class LivenessCache implements Disposable {
+  readonly #livenessCache = new Map<number, OpenProcess>();
   readonly #first = new Uint8Array(1);
   readonly #files_max: number;
 
@@ -55,8 +55,8 @@ export class Pulses implements Disposable {
   }
 
   readonly isAlive: IsAlive = (pid, started) => {
-    const known = this.#pulses.get(pid);
-    if (known && known.started === started && this.#beats(known)) return true;
+    const known = this.#livenessCache.get(pid);
+    if (known && known.started === started && this.#isStillAlive(known)) return true;
     this.#forget(pid);
     const file = openStatm(pid);
     const alive = isAlive(pid, started); // After the file was opened: it is this process's.
@@ -66,31 +66,31 @@ export class Pulses implements Disposable {
   };
 
   [Symbol.dispose](): void {
-    for (const pid of this.#pulses.keys()) this.#forget(pid);
+    for (const pid of this.#livenessCache.keys()) this.#forget(pid);
   }
 
-  #beats({ file }: Pulse): boolean {
+  #isStillAlive({ file }: OpenProcess): boolean {
     try {
       file.seekSync(0, Deno.SeekMode.Start);
-      return file.readSync(this.#first) === 1 && this.#first[0] !== ZERO;
+      return file.readSync(this.#first) === 1 && this.#first[0] !== ASCII_ZERO;
     } catch (error) {
       if (isGone(error)) return false;
       throw error;
     }
   }
 
-  #keep(pid: number, pulse: Pulse): void {
-    if (this.#pulses.size >= this.#files_max) this[Symbol.dispose]();
-    this.#pulses.set(pid, pulse);
+  #keep(pid: number, entry: OpenProcess): void {
+    if (this.#livenessCache.size >= this.#files_max) this[Symbol.dispose]();
+    this.#livenessCache.set(pid, entry);
   }
 
   #forget(pid: number): void {
-    this.#pulses.get(pid)?.file.close();
-    this.#pulses.delete(pid);
+    this.#livenessCache.get(pid)?.file.close();
+    this.#livenessCache.delete(pid);
   }
 }
 
-const ZERO = "0".charCodeAt(0);
+const ASCII_ZERO = "0".charCodeAt(0);
 
 /** What a process has of the machine's memory, in pages; undefined where nobody tells. */
 function openStatm(pid: number): Deno.FsFile | undefined {
@@ -130,14 +130,14 @@ export interface ProcessControl {
   signal(pid: number, name: Signal): Sent;
 }
 
-interface Waiting {
+interface ExitWaitOptions {
   readonly clock: Clock;
   /** Aborts the wait. */
   readonly signal?: AbortSignal;
   readonly processes?: Pick<ProcessControl, "isAlive">;
 }
 
-interface Terminating extends Waiting {
+interface TerminateOptions extends ExitWaitOptions {
   /** How long the process may take to end after SIGTERM. */
   readonly term_ms: number;
   /** How long it may take after SIGKILL, which is not sent where this is missing. */
@@ -148,57 +148,60 @@ interface Terminating extends Waiting {
 /** The signal that ended a process; or `gone` before any was sent, or why it has not ended. */
 export type Termination = Signal | "gone" | "forbidden" | "alive";
 
-const SYSTEM: ProcessControl = { isAlive, signal: sendSignal };
+const SYSTEM_PROCESSES: ProcessControl = { isAlive, signal: sendSignal };
 /** How often `endsWithin` looks: at first so often, then less and less often. */
-const LOOK_MS = { min: 25, max: 250 };
+const POLL_MS = { min: 25, max: 250 };
 
 /** Ends a process: first by SIGTERM, then by SIGKILL. An abort leaves it as it is: `alive`. */
-export async function terminate(process: ProcessId, how: Terminating): Promise<Termination> {
-  const { term_ms, kill_ms, signal, processes = SYSTEM } = how;
+export async function terminate(
+  process: ProcessId,
+  options: TerminateOptions,
+): Promise<Termination> {
+  const { term_ms, kill_ms, signal, processes = SYSTEM_PROCESSES } = options;
   for (const [name, ms] of [["SIGTERM", term_ms], ["SIGKILL", kill_ms]] as const) {
     if (ms === undefined || signal?.aborted) break;
     // Nothing is awaited between this check and the signal: no pid is given away so fast.
     if (!processes.isAlive(process.pid, process.started)) return "gone";
     if (processes.signal(process.pid, name) === "forbidden") return "forbidden";
-    if (await endsWithin(ms, process, how)) return name;
+    if (await waitForExit(ms, process, options)) return name;
   }
   return "alive";
 }
 
 /** Waits until a process has ended; false when it has not after `ms`, or at an abort. */
-export async function endsWithin(
+export async function waitForExit(
   ms: number,
   { pid, started }: { readonly pid: number; readonly started?: string },
-  { clock, signal, processes = SYSTEM }: Waiting,
+  { clock, signal, processes = SYSTEM_PROCESSES }: ExitWaitOptions,
 ): Promise<boolean> {
-  const until = clock.now() + ms;
-  for (let look_ms = LOOK_MS.min; processes.isAlive(pid, started);) {
-    const left_ms = until - clock.now();
-    if (left_ms <= 0 || signal?.aborted) return false;
-    await pause(clock, Math.min(look_ms, left_ms), signal);
-    look_ms = Math.min(look_ms * 2, LOOK_MS.max);
+  const deadline = clock.now() + ms;
+  for (let poll_ms = POLL_MS.min; processes.isAlive(pid, started);) {
+    const remaining_ms = deadline - clock.now();
+    if (remaining_ms <= 0 || signal?.aborted) return false;
+    await pause(clock, Math.min(poll_ms, remaining_ms), signal);
+    poll_ms = Math.min(poll_ms * 2, POLL_MS.max);
   }
   return true;
 }
 
 /** True while a process is suspended, as by Ctrl-Z. */
 export function isStopped(pid: number): boolean {
-  return /^[Tt]/.test(fact(pid, "state") ?? "");
+  return /^[Tt]/.test(statField(pid, "state") ?? "");
 }
 
 export function parentOf(pid: number): number | undefined {
-  return positive(fact(pid, "parent"));
+  return toPositive(statField(pid, "parent"));
 }
 
 /** The process group, by which a terminal knows a job. */
 export function groupOf(pid: number): number | undefined {
-  return positive(fact(pid, "group"));
+  return toPositive(statField(pid, "group"));
 }
 
 /** True also for the process itself: it belongs to its own tree. */
 export function isDescendant(pid: number, ancestor: number): boolean {
   let at: number | undefined = pid;
-  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+  for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
     if (at === ancestor) return true;
     at = parentOf(at);
   }
@@ -207,41 +210,41 @@ export function isDescendant(pid: number, ancestor: number): boolean {
 
 /** The process group in front of the terminal that `pane_pid` runs in: it reads what is typed. */
 export function foregroundOf(pane_pid: number): number | undefined {
-  return positive(fact(pane_pid, "foreground"));
+  return toPositive(statField(pane_pid, "foreground"));
 }
 
 /** The controlling terminal of a process, as a number that two processes may share. */
 export function terminalOf(pid: number): number | undefined {
-  return positive(fact(pid, "terminal"));
+  return toPositive(statField(pid, "terminal"));
 }
 
 /** The process that leads the session of a process; undefined on macOS, which does not tell. */
 export function sessionLeaderOf(pid: number): number | undefined {
-  return isMac() ? undefined : positive(fact(pid, "session"));
+  return isMac() ? undefined : toPositive(statField(pid, "session"));
 }
 
 /** A process and all below it, at most so many, those nearest to it first. */
-export function treeOf(pid: number, most: number): readonly number[] {
+export function treeOf(pid: number, processes_max: number): readonly number[] {
   const tree = [pid];
-  for (let at = 0; at < tree.length && tree.length < most; at++) {
+  for (let at = 0; at < tree.length && tree.length < processes_max; at++) {
     tree.push(...childrenOf(tree[at] ?? 0));
   }
-  return tree.slice(0, most);
+  return tree.slice(0, processes_max);
 }
 
 function childrenOf(pid: number): number[] {
   if (!isPid(pid)) return [];
-  if (isMac()) return numbersIn(pgrep(pid));
+  if (isMac()) return pidsIn(pgrep(pid));
   try {
     const threads = [...Deno.readDirSync(`/proc/${pid}/task`)];
-    return threads.flatMap(({ name }) => numbersIn(readProc(pid, `task/${name}/children`) ?? ""));
+    return threads.flatMap(({ name }) => pidsIn(readProc(pid, `task/${name}/children`) ?? ""));
   } catch (error) {
-    if (isHidden(error)) return [];
+    if (isUnreadable(error)) return [];
     throw error;
   }
 }
 
-function numbersIn(text: string): number[] {
+function pidsIn(text: string): number[] {
   return text.split(/\s+/).filter((word) => word !== "").map(Number);
 }
 
@@ -267,7 +270,7 @@ export function environmentOf(pid: number): ReadonlyMap<string, string> | undefi
 }
 
 /** The user that a process runs as; undefined where it is gone. */
-export function userOf(pid: number): number | undefined {
+export function uidOf(pid: number): number | undefined {
   const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(readProcFile(`${pid}/status`) ?? "")?.[1];
   return uid === undefined ? undefined : Number(uid);
 }
@@ -277,23 +280,23 @@ export function readProcFile(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(`/proc/${path}`);
   } catch (error) {
-    if (isHidden(error)) return undefined;
+    if (isUnreadable(error)) return undefined;
     throw error;
   }
 }
 
 /** Where a link leads; empty where it cannot be read. */
-export function linkOf(path: string): string {
+export function readLinkOrEmpty(path: string): string {
   try {
     return Deno.readLinkSync(path);
   } catch (error) {
-    if (isHidden(error)) return "";
+    if (isUnreadable(error)) return "";
     throw error;
   }
 }
 
 /** A process may end, or belong to another user, while it is looked at. */
-export function isHidden(error: unknown): boolean {
+export function isUnreadable(error: unknown): boolean {
   return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
     error instanceof Deno.errors.NotCapable;
 }
@@ -311,9 +314,9 @@ export function argumentsOf(pid: number): readonly string[] | undefined {
   return line === undefined ? undefined : line.replace(/\0$/, "").split("\0");
 }
 
-type Fact = keyof typeof STAT;
+type StatField = keyof typeof STAT;
 
-const PS_COLUMN: Record<Fact, string> = {
+const PS_COLUMN: Record<StatField, string> = {
   state: "state",
   parent: "ppid",
   group: "pgid",
@@ -323,12 +326,12 @@ const PS_COLUMN: Record<Fact, string> = {
   started: "lstart",
 };
 
-function fact(pid: number, name: Fact): string | undefined {
-  return facts(pid, [name])[0];
+function statField(pid: number, name: StatField): string | undefined {
+  return statFields(pid, [name])[0];
 }
 
 /** Several, which /proc tells at once. */
-function facts(pid: number, names: readonly Fact[]): (string | undefined)[] {
+function statFields(pid: number, names: readonly StatField[]): (string | undefined)[] {
   if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
   // The name may itself hold spaces and brackets: fields count from the last one.
@@ -366,7 +369,7 @@ function ps(pid: number, column: string): string | undefined {
   return success && text !== "" ? text : undefined;
 }
 
-function positive(text: string | undefined): number | undefined {
+function toPositive(text: string | undefined): number | undefined {
   const value = Number(text);
   return Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }

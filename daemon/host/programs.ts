@@ -4,7 +4,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
-import { startOf, terminate } from "./processes.ts";
+import { startTimeOf, terminate } from "./processes.ts";
 
 /** What is kept of a program's output while it runs; all before is dropped. */
 const OUTPUT_BYTES_MAX = 16_384;
@@ -12,29 +12,32 @@ const OUTPUT_BYTES_MAX = 16_384;
 const GRACE_MS = 2_000;
 
 /** What came of a program: `exit` is null where it did not end by itself. */
-export interface Ran {
+export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;
 }
 
-export interface Programs {
+export interface ProgramRunner {
   /**
    * Runs a program in a folder; never throws for what a program may do. `cwd` is the real path that
    * the caller approved: where a link stands on it by now, nothing runs.
    */
   run(
     argv: readonly string[],
-    where: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
-  ): Promise<Ran>;
+    options: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
+  ): Promise<ProgramResult>;
 }
 
 /** The programs of this machine. Our own secrets stay out of their environment. */
-export function programsOf(clock: Clock, env: Readonly<Record<string, string>>): Programs {
+export function programRunnerOf(
+  clock: Clock,
+  env: Readonly<Record<string, string>>,
+): ProgramRunner {
   const clean = withoutSecrets(env);
   return {
     async run([program = "", ...args], { cwd, timeout_ms, signal }) {
       try {
-        using folder = holdFolder(cwd);
+        using folder = openFolder(cwd);
         const child = new Deno.Command(program, {
           args,
           cwd: folder.path,
@@ -44,10 +47,10 @@ export function programsOf(clock: Clock, env: Readonly<Record<string, string>>):
           stdout: "piped",
           stderr: "piped",
         }).spawn();
-        return await watch(child, clock, { timeout_ms, signal });
-      } catch (fault) {
-        if (!(fault instanceof Error)) throw fault;
-        return { exit: null, output: `It could not be run: ${fault.message}` };
+        return await waitForProgram(child, clock, { timeout_ms, signal });
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        return { exit: null, output: `It could not be run: ${error.message}` };
       }
     },
   };
@@ -57,7 +60,7 @@ export function programsOf(clock: Clock, env: Readonly<Record<string, string>>):
  * A folder that is held open, and a path that leads to it and to nothing else. So what was looked
  * at is where the program starts, even if the folder is renamed and a link put in its place.
  */
-function holdFolder(path: string): Disposable & { readonly path: string } {
+function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.build.os !== "linux") {
     if (Deno.realPathSync(path) !== path) throw new Error(`"${path}" is a link now`);
     return { path, [Symbol.dispose]: () => undefined };
@@ -74,14 +77,14 @@ function holdFolder(path: string): Disposable & { readonly path: string } {
 }
 
 /** Waits for a program's end, or brings it about; what it leaves running does not hold us. */
-async function watch(
+async function waitForProgram(
   child: Deno.ChildProcess,
   clock: Clock,
   { timeout_ms, signal }: { timeout_ms: number; signal: AbortSignal },
-): Promise<Ran> {
+): Promise<ProgramResult> {
   const tail = new Tail();
   const readers = [child.stdout, child.stderr].map((stream) => stream.getReader());
-  const read = Promise.all(readers.map((reader) => drain(reader, tail)));
+  const read = Promise.all(readers.map((reader) => readInto(reader, tail)));
   const status = await timeout(clock, timeout_ms, child.status, signal);
   if (!status) await end(child.pid, clock);
   // What the program has written is there; a child of its own may hold the pipe for ever.
@@ -92,12 +95,15 @@ async function watch(
 }
 
 async function end(pid: number, clock: Clock): Promise<void> {
-  const started = startOf(pid);
+  const started = startTimeOf(pid);
   if (started === undefined) return;
   await terminate({ pid, started }, { term_ms: GRACE_MS, kill_ms: GRACE_MS, clock });
 }
 
-async function drain(reader: ReadableStreamDefaultReader<Uint8Array>, tail: Tail): Promise<void> {
+async function readInto(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  tail: Tail,
+): Promise<void> {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -23,7 +23,7 @@ type Refused = {
   readonly reason: string;
 };
 
-type Found = {
+type ResolvedPath = {
   readonly state: "found";
   /** Without links. */
   readonly path: string;
@@ -38,7 +38,7 @@ type Found = {
  * nobody else can put another socket there after the check. Root trusts root's sockets only.
  */
 export function checkSocket(path: string, uid: number | null = Deno.uid()): SocketCheck {
-  const found = follow(path, uid);
+  const found = resolvePath(path, uid);
   if (found.state !== "found") return found;
   const { info, folder } = found;
   if (!info.isSocket) return refused(`"${path}" is not a socket`, "no_socket");
@@ -61,7 +61,7 @@ export function refuseUntrusted(tmux_socket: string | undefined): void {
 
 /** Undefined for a folder that is this user's alone; else why a socket in it cannot be trusted. */
 export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): string | undefined {
-  const found = follow(path, uid);
+  const found = resolvePath(path, uid);
   if (found.state === "missing") return `there is no folder "${path}"`;
   if (found.state === "refused") return found.reason;
   return found.info.isDirectory && isPrivate(found.info, uid)
@@ -70,7 +70,10 @@ export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): 
 }
 
 /** Resolves a path step by step; each folder is judged before anything is looked up in it. */
-function follow(path: string, uid: number | null): Found | { readonly state: "missing" } | Refused {
+function resolvePath(
+  path: string,
+  uid: number | null,
+): ResolvedPath | { readonly state: "missing" } | Refused {
   if (uid === null) return refused("this system tells no owners of files");
   if (!path.startsWith("/")) return refused(`"${path}" is not an absolute path`);
   const isTrusted = ({ uid: owner }: Deno.FileInfo) => owner === uid || owner === 0;
@@ -81,7 +84,7 @@ function follow(path: string, uid: number | null): Found | { readonly state: "mi
     for (let step = steps.shift(); step !== undefined; step = steps.shift()) {
       if (!info.isDirectory) return refused(`"${at}" is not a folder`);
       if (!isTrusted(info)) return refused(`the folder "${at}" belongs to user ${info.uid}`);
-      if (!isShut(info)) return refused(`other users may write to the folder "${at}"`);
+      if (!isProtected(info)) return refused(`other users may write to the folder "${at}"`);
       const next = step === ".." ? dirname(at) : join(at, step);
       const found = Deno.lstatSync(next);
       if (found.isSymlink) {
@@ -111,7 +114,7 @@ function isStep(name: string): boolean {
 }
 
 /** Whether its entries stay what they are, whatever other users do. */
-function isShut({ mode }: Deno.FileInfo): boolean {
+function isProtected({ mode }: Deno.FileInfo): boolean {
   return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
 }
 

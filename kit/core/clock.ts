@@ -4,29 +4,29 @@ export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
   /** Calls `ring` at `now() + ms`, unless the function that it returns is called first. */
-  alarm(ms: number, ring: () => void): () => void;
+  setTimer(ms: number, callback: () => void): () => void;
   /** Resolves at `now() + ms`; rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  alarm(ms, ring) {
-    const timer = setTimeout(ring, ms);
+  setTimer(ms, callback) {
+    const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
   },
-  sleep: (ms, signal) => sleepBy(systemClock, ms, signal),
+  sleep: (ms, signal) => sleepWithTimer(systemClock, ms, signal),
 };
 
 /** `sleep` by a clock's own `alarm`: for whoever makes a clock. */
-export function sleepBy(
-  clock: Pick<Clock, "alarm">,
+export function sleepWithTimer(
+  clock: Pick<Clock, "setTimer">,
   ms: number,
   signal?: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const cancel = clock.alarm(ms, done);
+    const cancel = clock.setTimer(ms, done);
     signal?.addEventListener("abort", abort, { once: true });
     function done() {
       signal?.removeEventListener("abort", abort);
@@ -62,6 +62,6 @@ export const randomIds: Ids = {
  * Does `work` once sockets were read. Between one `setImmediate` and the next the runtime reads
  * none, so that work which goes on by them keeps everybody out until it is done.
  */
-export function afterSockets(work: () => void): void {
+export function afterSocketReads(work: () => void): void {
   setTimeout(work, 0);
 }

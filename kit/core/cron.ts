@@ -12,8 +12,8 @@ const ALLOWED = `five fields (minute hour day month weekday), or one of ${NICKNA
  * fires, such as the 30th of February, is refused: what was accepted is to happen.
  */
 export const Cron = z.string().trim().superRefine((pattern, issues) => {
-  const fault = faultOf(pattern);
-  if (fault) issues.addIssue({ code: "custom", message: fault, input: pattern });
+  const error = problemOf(pattern);
+  if (error) issues.addIssue({ code: "custom", message: error, input: pattern });
 });
 
 /** A name of the IANA time zone database. */
@@ -33,15 +33,17 @@ function patternOf(cron: string, timezone: string): Pattern {
   return new Pattern(cron, { timezone, paused: true });
 }
 
-function faultOf(pattern: string): string | undefined {
-  const named = pattern.startsWith("@");
-  if (named ? !NICKNAMES.includes(pattern) : pattern.split(/\s+/).length !== FIELDS) return ALLOWED;
+function problemOf(pattern: string): string | undefined {
+  const isNickname = pattern.startsWith("@");
+  if (isNickname ? !NICKNAMES.includes(pattern) : pattern.split(/\s+/).length !== FIELDS) {
+    return ALLOWED;
+  }
   try {
     // A leap day may be eight years away, and the search goes further than that.
     return nextFire(pattern, "UTC", 0) === undefined ? "a pattern that fires at all" : undefined;
-  } catch (fault) {
-    if (!(fault instanceof TypeError || fault instanceof RangeError)) throw fault;
-    return `${ALLOWED} (${fault.message.replace(/^CronPattern: /, "")})`;
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+    return `${ALLOWED} (${error.message.replace(/^CronPattern: /, "")})`;
   }
 }
 
@@ -50,8 +52,8 @@ function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch (fault) {
-    if (fault instanceof RangeError) return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
   }
 }

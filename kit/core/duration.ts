@@ -1,22 +1,24 @@
 /** Lengths of time as people write them: `10m`, `90 min`, `1h30m`, `2d`. */
 
 // deno-fmt-ignore
-const UNITS: readonly (readonly [words: readonly string[], ms: number])[] = [
+const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
   [["w", "week", "weeks"],                             604_800_000],
   [["d", "day", "days"],                               86_400_000 ],
   [["h", "hr", "hrs", "hour", "hours"],                3_600_000  ],
   [["m", "min", "mins", "minute", "minutes"],          60_000     ],
   [["s", "sec", "secs", "second", "seconds"],          1000       ],
 ];
-const MS_OF = new Map(UNITS.flatMap(([words, ms]) => words.map((word) => [word, ms] as const)));
+const MS_BY_NAME = new Map(
+  UNITS.flatMap(([names, ms]) => names.map((name) => [name, ms] as const)),
+);
 
 /** Milliseconds; undefined for any other text. Each unit comes once, the larger ones first. */
 export function parseDuration(text: string): number | undefined {
   const lower = text.toLowerCase();
   if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(lower)) return undefined;
   let total = 0, last = Infinity;
-  for (const [, count, word = ""] of lower.matchAll(/(?<!\d)(\d+)\s*([a-z]+)/g)) {
-    const unit = MS_OF.get(word);
+  for (const [, count, name = ""] of lower.matchAll(/(?<!\d)(\d+)\s*([a-z]+)/g)) {
+    const unit = MS_BY_NAME.get(name);
     if (unit === undefined || unit >= last) return undefined;
     total += Number(count) * unit;
     last = unit;
@@ -26,6 +28,6 @@ export function parseDuration(text: string): number | undefined {
 
 /** The same for a time from now, which may begin with `in`: `in 2h`. */
 export function parseFromNow(text: string): number | undefined {
-  const span = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
-  return span === undefined ? undefined : parseDuration(span);
+  const spanText = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
+  return spanText === undefined ? undefined : parseDuration(spanText);
 }

@@ -10,16 +10,16 @@ const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 /** Names whose values are never written, at any depth of `fields`. */
 const SECRET = /token|secret|password|authorization|code_verifier|certificate|^text$/i;
 
-export function jsonLog(clock: Clock, least: Level, write: (line: string) => void): Log {
-  const at = (level: Level) => (what: string, fields: Record<string, unknown> = {}) => {
-    if (RANK[level] < RANK[least]) return;
+export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => void): Log {
+  const logAt = (level: Level) => (what: string, fields: Record<string, unknown> = {}) => {
+    if (RANK[level] < RANK[minLevel]) return;
     const time = new Date(clock.now()).toISOString();
-    write(JSON.stringify({ time, level, what, ...fields }, conceal));
+    write(JSON.stringify({ time, level, what, ...fields }, redact));
   };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }
 
-function conceal(key: string, value: unknown): unknown {
+function redact(key: string, value: unknown): unknown {
   if (SECRET.test(key)) return "[hidden]";
   if (value instanceof Error) {
     return { name: value.name, message: value.message, stack: value.stack, cause: value.cause };

@@ -2,31 +2,34 @@
 
 import { Problem } from "kit/core/problem.ts";
 
-type Row = readonly [from: string, on: string, to: string];
+type TransitionRow = readonly [from: string, on: string, to: string];
 
-export interface Machine<R extends readonly Row[]> {
+export interface StateMachine<R extends readonly TransitionRow[]> {
   readonly name: string;
   readonly rows: R;
   readonly states: readonly State<R>[];
   /** The state after `on`, or an `illegal_transition` problem. */
   step(from: State<R>, on: Event<R>): State<R>;
   /** Whether a row says where `on` leads from `from`. */
-  takes(from: State<R>, on: Event<R>): boolean;
+  accepts(from: State<R>, on: Event<R>): boolean;
   /** True when no row leaves `state`. */
   isFinal(state: State<R>): boolean;
 }
 
-type State<R extends readonly Row[]> = R[number][0] | R[number][2];
-type Event<R extends readonly Row[]> = R[number][1];
-export type StateOf<M> = M extends Machine<infer R> ? State<R> : never;
-export type EventOf<M> = M extends Machine<infer R> ? Event<R> : never;
+type State<R extends readonly TransitionRow[]> = R[number][0] | R[number][2];
+type Event<R extends readonly TransitionRow[]> = R[number][1];
+export type StateOf<M> = M extends StateMachine<infer R> ? State<R> : never;
+export type EventOf<M> = M extends StateMachine<infer R> ? Event<R> : never;
 
-export function machine<const R extends readonly Row[]>(name: string, rows: R): Machine<R> {
+export function stateMachine<const R extends readonly TransitionRow[]>(
+  name: string,
+  rows: R,
+): StateMachine<R> {
   const next = new Map(rows.map(([from, on, to]) => [`${from} ${on}`, to]));
   if (next.size !== rows.length) {
     throw new Error(`Machine "${name}" has two rows for one event`);
   }
-  const leaving = new Set<string>(rows.map(([from]) => from));
+  const nonFinal = new Set<string>(rows.map(([from]) => from));
   const states = [...new Set(rows.flatMap(([from, , to]) => [from, to]))] as State<R>[];
   return {
     name,
@@ -39,7 +42,7 @@ export function machine<const R extends readonly Row[]>(name: string, rows: R): 
       }
       return to as State<R>;
     },
-    takes: (from, on) => next.has(`${from} ${on}`),
-    isFinal: (state) => !leaving.has(state),
+    accepts: (from, on) => next.has(`${from} ${on}`),
+    isFinal: (state) => !nonFinal.has(state),
   };
 }

@@ -15,9 +15,9 @@ function refusal<F extends z.ZodRawShape = Record<never, never>>(
   detail: string,
   hint = "",
   fields: F = {} as F,
-  said = "",
+  publicCode = "",
 ) {
-  return { status, detail, hint, said, fields: z.object(fields) };
+  return { status, detail, hint, publicCode, fields: z.object(fields) };
 }
 
 // deno-fmt-ignore
@@ -157,7 +157,7 @@ export type ProblemBody =
   >;
 
 /** Fields that are headers of the answer as well. */
-interface Hints {
+interface HeaderFields {
   readonly allow?: string;
   readonly retry_after_seconds?: number;
 }
@@ -184,9 +184,9 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   toBody(): ProblemBody {
     const { detail, hint } = PROBLEMS[this.code];
     const fields: Record<string, unknown> = this.fields;
-    const body = { error: saidOf(this.code), detail: fill(detail, fields) };
+    const body = { error: toPublicCode(this.code), detail: fillTemplate(detail, fields) };
     const { summary: _, ...context } = fields;
-    return { ...body, ...(hint && { hint: fill(hint, fields) }), ...context };
+    return { ...body, ...(hint && { hint: fillTemplate(hint, fields) }), ...context };
   }
 
   toResponse(): Response {
@@ -194,8 +194,8 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
     };
-    if (saidOf(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
-    const { allow, retry_after_seconds: seconds } = this.fields as Hints;
+    if (toPublicCode(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
+    const { allow, retry_after_seconds: seconds } = this.fields as HeaderFields;
     if (allow) headers["allow"] = allow;
     if (seconds !== undefined) headers["retry-after"] = String(seconds);
     return Response.json(this.toBody(), { status: this.status, headers });
@@ -203,19 +203,19 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 }
 
 /** The code as callers see it. */
-export function saidOf(code: ProblemCode): string {
-  return PROBLEMS[code].said || code;
+export function toPublicCode(code: ProblemCode): string {
+  return PROBLEMS[code].publicCode || code;
 }
 
-export function isProblem<C extends ProblemCode>(fault: unknown, code: C): fault is Problem<C> {
-  return fault instanceof Problem && fault.code === code;
+export function isProblem<C extends ProblemCode>(error: unknown, code: C): error is Problem<C> {
+  return error instanceof Problem && error.code === code;
 }
 
 /**
  * The refusal that was thrown, for a caller that carries on after one. Undefined for anything else,
  * and for `storage_failed`: then nothing can be carried on, and the error is to be thrown again.
  */
-export function refusalOf(error: unknown): Problem | undefined {
+export function recoverableProblem(error: unknown): Problem | undefined {
   return error instanceof Problem && error.code !== "storage_failed" ? error : undefined;
 }
 
@@ -226,6 +226,6 @@ export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
   return new Problem("invalid_request", { summary: summary.join("; "), issues });
 }
 
-function fill(sentence: string, fields: Record<string, unknown>): string {
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => String(fields[name]));
+function fillTemplate(template: string, fields: Record<string, unknown>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name) => String(fields[name]));
 }

@@ -12,27 +12,30 @@ export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
 /** What SQLite's driver would cut when it is read, and what is no text in any encoding. */
-const isWhole = (text: string) => !text.includes("\0") && text.isWellFormed();
+const isStorableText = (text: string) => !text.includes("\0") && text.isWellFormed();
 
 /** A short text that is kept: a path, a model, a description. */
-export function line(most: number, least = 0) {
-  return z.string().min(least).max(most).refine(isWhole, "A NUL or a lone surrogate");
+export function shortText(maxLength: number, minLength = 0) {
+  return z.string().min(minLength).max(maxLength).refine(
+    isStorableText,
+    "A NUL or a lone surrogate",
+  );
 }
 
 /** What can be shown to an agent, and stored as it is. */
-export const Shown = z.string().refine(
-  isWhole,
+export const DisplayText = z.string().refine(
+  isStorableText,
   "A NUL or a lone surrogate, which no agent can be shown",
 );
 
 /** What may be said, and may be nothing: at most 262,144 bytes of UTF-8. */
-export const TextOrNone = Shown.refine(
+export const TextOrEmpty = DisplayText.refine(
   (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
   `Longer than ${TEXT_BYTES_MAX} bytes`,
 );
 
 /** What is said: 1 to 262,144 bytes of UTF-8. */
-export const Text = TextOrNone.min(1);
+export const Text = TextOrEmpty.min(1);
 
 /** Names of peers and circles (contract 1). */
 export const Name = z.string().regex(
@@ -41,7 +44,7 @@ export const Name = z.string().regex(
 );
 
 /** A sender: a peer by its id or name, or the name of who is no peer (contract 2). */
-export const Sender = Shown.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
+export const Sender = DisplayText.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
   .regex(/\S/, "A name, not blank");
 
 /** What a client calls one request by, however often it has to send it. */

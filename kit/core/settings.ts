@@ -4,10 +4,10 @@ import * as z from "zod";
 
 /** One row a setting: its dotted key, and its shape, whose description says what is allowed. */
 export type Settings = Record<string, z.ZodType>;
-export type Read<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
+export type SettingsValues<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
 
 /** Everything that a person may have said, not yet believed. */
-export interface Said {
+export interface SettingsSources {
   /** The parsed file; an absent file is `{}`. */
   readonly file: unknown;
   readonly file_name: string;
@@ -33,9 +33,9 @@ export class Secret {
   }
 }
 
-interface Found {
+interface RawSetting {
   readonly value: unknown;
-  readonly where: string;
+  readonly source: string;
 }
 
 /**
@@ -44,63 +44,63 @@ interface Found {
  */
 export function readSettings<const T extends Settings>(
   table: T,
-  said: Said,
-  together: (read: Partial<Read<T>>) => string[] = () => [],
-): Read<T> {
+  sources: SettingsSources,
+  crossCheck: (read: Partial<SettingsValues<T>>) => string[] = () => [],
+): SettingsValues<T> {
   const mistakes: string[] = [];
-  const found = new Map<string, Found>();
-  gather(said.file, "", { table, said, found, mistakes });
-  gatherEnv({ table, said, found, mistakes });
+  const found = new Map<string, RawSetting>();
+  collect(sources.file, "", { table, sources, found, mistakes });
+  collectEnv({ table, sources, found, mistakes });
   const read = Object.entries(table).map(([key, shape]) => {
-    const given = found.get(key);
-    const result = shape.safeParse(given?.value);
+    const raw = found.get(key);
+    const result = shape.safeParse(raw?.value);
     if (result.success) return [key, result.data];
-    mistakes.push(complaint(key, given, shape, result.error));
+    mistakes.push(describeMistake(key, raw, shape, result.error));
     return [key, undefined];
   });
-  const settings = Object.fromEntries(read) as Read<T>;
-  mistakes.push(...together(settings));
+  const settings = Object.fromEntries(read) as SettingsValues<T>;
+  mistakes.push(...crossCheck(settings));
   if (mistakes.length === 0) return settings;
   throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
 }
 
-interface Gathering {
+interface CollectState {
   readonly table: Settings;
-  readonly said: Said;
-  readonly found: Map<string, Found>;
+  readonly sources: SettingsSources;
+  readonly found: Map<string, RawSetting>;
   readonly mistakes: string[];
 }
 
-function gather(value: unknown, at: string, into: Gathering): void {
-  const { table, said, found, mistakes } = into;
-  if (Object.hasOwn(table, at)) return void found.set(at, { value, where: said.file_name });
+function collect(value: unknown, at: string, into: CollectState): void {
+  const { table, sources, found, mistakes } = into;
+  if (Object.hasOwn(table, at)) return void found.set(at, { value, source: sources.file_name });
   const known = at === "" || Object.keys(table).some((key) => key.startsWith(`${at}.`));
   if (!known) {
     const section = at.split(".").slice(0, -1).join(".");
     return void mistakes.push(
-      `${at}: unknown key, found in ${said.file_name}; allowed: ${namesUnder(table, section)}`,
+      `${at}: unknown key, found in ${sources.file_name}; allowed: ${namesUnder(table, section)}`,
     );
   }
   if (value === null || value === undefined) return;
   if (typeof value !== "object" || Array.isArray(value)) {
-    const where = at === "" ? said.file_name : at;
+    const source = at === "" ? sources.file_name : at;
     return void mistakes.push(
-      `${where}: found ${show(value)}; allowed: a section with ${namesUnder(table, at)}`,
+      `${source}: found ${formatValue(value)}; allowed: a section with ${namesUnder(table, at)}`,
     );
   }
-  for (const [key, inner] of Object.entries(value)) gather(inner, at ? `${at}.${key}` : key, into);
+  for (const [key, inner] of Object.entries(value)) collect(inner, at ? `${at}.${key}` : key, into);
 }
 
 /** `MESH_DAEMON__PORT` is `daemon.port`; names without `__` are not settings. */
-function gatherEnv({ table, said, found, mistakes }: Gathering): void {
-  for (const [variable, text] of Object.entries(said.env)) {
+function collectEnv({ table, sources, found, mistakes }: CollectState): void {
+  for (const [variable, text] of Object.entries(sources.env)) {
     if (!variable.startsWith("MESH_") || !variable.includes("__")) continue;
     const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
     if (!Object.hasOwn(table, key)) {
       mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
       continue;
     }
-    found.set(key, { value: tryParse(said.parse, text), where: variable });
+    found.set(key, { value: tryParse(sources.parse, text), source: variable });
   }
 }
 
@@ -112,20 +112,25 @@ function tryParse(parse: (text: string) => unknown, text: string): unknown {
   }
 }
 
-function complaint(key: string, given: Found | undefined, shape: z.ZodType, error: z.ZodError) {
+function describeMistake(
+  key: string,
+  raw: RawSetting | undefined,
+  shape: z.ZodType,
+  error: z.ZodError,
+) {
   const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
   const hidden = /token|secret|\.env$|\.profiles$/.test(key); // Maps may hold one, too.
-  const value = hidden ? "a value" : show(given?.value);
-  return `${at}: found ${value} (${given?.where ?? "nowhere"}); allowed: ${allowed}`;
+  const value = hidden ? "a value" : formatValue(raw?.value);
+  return `${at}: found ${value} (${raw?.source ?? "nowhere"}); allowed: ${allowed}`;
 }
 
 /** What is said of a shape, or of the one that a default or an option wraps. */
 function descriptionOf(shape: z.ZodType): string | undefined {
   if (shape.description !== undefined) return shape.description;
-  const wraps = shape instanceof z.ZodDefault || shape instanceof z.ZodOptional;
-  return wraps ? descriptionOf(shape.unwrap() as z.ZodType) : undefined;
+  const isWrapper = shape instanceof z.ZodDefault || shape instanceof z.ZodOptional;
+  return isWrapper ? descriptionOf(shape.unwrap() as z.ZodType) : undefined;
 }
 
 function namesUnder(table: Settings, section: string): string {
@@ -135,6 +140,6 @@ function namesUnder(table: Settings, section: string): string {
   return [...new Set(names)].join(", ");
 }
 
-function show(value: unknown): string {
+function formatValue(value: unknown): string {
   return value === undefined ? "nothing" : JSON.stringify(value);
 }

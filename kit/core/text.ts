@@ -23,7 +23,7 @@ export function escapeMarkup(text: string): string {
 }
 
 /** The first character that is not seen is U+00AD: most texts are told at once to hold none. */
-const BEYOND = /[^\0-\xac]/;
+const MAYBE_HIDDEN = /[^\0-\xac]/;
 let hidden: RegExp | undefined;
 
 /**
@@ -33,16 +33,16 @@ let hidden: RegExp | undefined;
  * of several parts, and between letters of scripts that join theirs, such as Persian and Hindi.
  */
 export function dropHidden(text: string): string {
-  return BEYOND.test(text) ? text.replaceAll(hidden ??= toHidden(), "$1") : text;
+  return MAYBE_HIDDEN.test(text) ? text.replaceAll(hidden ??= hiddenPattern(), "$1") : text;
 }
 
 /** What is needed is its first group. Made when first wanted: it takes a millisecond. */
-function toHidden(): RegExp {
+function hiddenPattern(): RegExp {
   const scripts = "Arab Syrc Nkoo Mong Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Mymr Khmr";
   const joining = scripts.split(" ").map((script) => `\\p{scx=${script}}`).join("");
-  const pictured = "\\p{Extended_Pictographic}";
+  const pictographic = "\\p{Extended_Pictographic}";
   const needed = [
-    `(?<=[${pictured}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=${pictured})`,
+    `(?<=[${pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=${pictographic})`,
     "(?<=\\p{Emoji})[\\ufe0e\\ufe0f]",
     `(?<=[${joining}])[\\u200c\\u200d](?=[${joining}])`,
     "(?<=\\p{scx=Mong})[\\u180b-\\u180f]",
@@ -76,7 +76,7 @@ export class Splitter {
   readonly #separator: string | RegExp;
   /** How many characters of a separator may stand at the end of a piece. */
   readonly #overlap: number;
-  #held: string[] = [];
+  #pending: string[] = [];
   #tail = "";
   /** Characters that wait for their end. */
   length = 0;
@@ -88,17 +88,17 @@ export class Splitter {
 
   /** The parts that this piece completes. */
   push(piece: string): string[] {
-    const seen = this.#tail + piece;
-    this.#held.push(piece);
+    const searched = this.#tail + piece;
+    this.#pending.push(piece);
     this.length += piece.length;
-    const ends = seen.split(this.#separator, 2).length === 2;
-    const parts = ends ? this.#held.join("").split(this.#separator) : [];
+    const hasSeparator = searched.split(this.#separator, 2).length === 2;
+    const parts = hasSeparator ? this.#pending.join("").split(this.#separator) : [];
     const rest = parts.pop();
     if (rest !== undefined) {
-      this.#held = [rest];
+      this.#pending = [rest];
       this.length = rest.length;
     }
-    this.#tail = this.#overlap === 0 ? "" : (rest ?? seen).slice(-this.#overlap);
+    this.#tail = this.#overlap === 0 ? "" : (rest ?? searched).slice(-this.#overlap);
     return parts;
   }
 }
@@ -107,10 +107,10 @@ export class Splitter {
 const NAME_CHARS_MAX = 64;
 
 /** A name that anybody may have chosen, as it is shown: one line of 64 characters at most. */
-export function shownName(name: string): string {
-  const signs = Array.from(cleanLine(name.slice(0, 8 * NAME_CHARS_MAX)).trim());
-  const cut = signs.length > NAME_CHARS_MAX;
-  return cut ? `${signs.slice(0, NAME_CHARS_MAX - 1).join("")}…` : signs.join("");
+export function toDisplayName(name: string): string {
+  const characters = Array.from(cleanLine(name.slice(0, 8 * NAME_CHARS_MAX)).trim());
+  const isTooLong = characters.length > NAME_CHARS_MAX;
+  return isTooLong ? `${characters.slice(0, NAME_CHARS_MAX - 1).join("")}…` : characters.join("");
 }
 
 /** For between the quotes of an attribute. */

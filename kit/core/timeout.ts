@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 /** Resolves after `ms`, or as soon as the signal aborts. Never rejects. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = onceOver(clock, ms, signal, resolve);
+  const cancel = onTimeoutOrAbort(clock, ms, signal, resolve);
   await promise;
   cancel();
 }
@@ -23,17 +23,17 @@ export async function timeout<T>(
 ): Promise<T | undefined> {
   if (typeof work === "function") {
     // Only for work that wants it: a process's first controller takes 5 ms, of the 25 of a hook.
-    const limit = new AbortController();
+    const controller = new AbortController();
     try {
-      return await timeout(clock, ms, Promise.try(work, limit.signal), signal);
+      return await timeout(clock, ms, Promise.try(work, controller.signal), signal);
     } finally {
-      limit.abort();
+      controller.abort();
     }
   }
-  const { promise: over, resolve } = Promise.withResolvers<undefined>();
-  const cancel = onceOver(clock, ms, signal, () => resolve(undefined));
+  const { promise: expired, resolve } = Promise.withResolvers<undefined>();
+  const cancel = onTimeoutOrAbort(clock, ms, signal, () => resolve(undefined));
   try {
-    return await Promise.race([work, over]);
+    return await Promise.race([work, expired]);
   } finally {
     cancel();
     work.catch(() => undefined); // A failure after the limit concerns nobody.
@@ -41,14 +41,14 @@ export async function timeout<T>(
 }
 
 /** Calls `done` when the time is up or the signal aborts; returns what stops both. */
-function onceOver(
+function onTimeoutOrAbort(
   clock: Clock,
   ms: number,
   signal: AbortSignal | undefined,
   done: () => void,
 ): () => void {
   if (signal?.aborted) done();
-  const cancel = clock.alarm(ms, done);
+  const cancel = clock.setTimer(ms, done);
   signal?.addEventListener("abort", done, { once: true });
   return () => {
     cancel();

@@ -5,7 +5,7 @@ import type { EventLog } from "kit/data/events.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
 
-export interface Ground {
+export interface Context {
   readonly db: Database;
   readonly events: EventLog;
   readonly clock: Clock;

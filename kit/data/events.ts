@@ -6,22 +6,22 @@ import type { Log } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
 
 const id = z.string();
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 const peer = { peer_id: id, name: z.string() };
-const from = { from_peer_id: maybe, from: z.string() };
+const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
 const restart = { restart_id: id, peer_id: id, stage: id };
 
 /** What may be said of each event. A field not listed here, a text above all, can never leave. */
 export const EVENTS = {
-  peer_registered: z.object({ ...peer, circle: id, backend: maybe, role: id }),
+  peer_registered: z.object({ ...peer, circle: id, backend: nullableString, role: id }),
   peer_updated: z.object(peer),
   peer_online: z.object({ ...peer, transport: id }),
   peer_offline: z.object({
     ...peer,
-    reason: maybe,
-    source: maybe,
-    detail: maybe,
+    reason: nullableString,
+    source: nullableString,
+    detail: nullableString,
     terminal: z.boolean(),
   }),
   peer_retired: z.object(peer),
@@ -34,17 +34,17 @@ export const EVENTS = {
     close_reason: id,
     outcome: id,
     ...from,
-    to_peer_id: maybe, // An asker that is not registered has a name alone.
+    to_peer_id: nullableString, // An asker that is not registered has a name alone.
     to: z.string(),
   }),
   question: z.object({
     correlation_id: id,
     ...from,
     ...to,
-    scope: maybe,
+    scope: nullableString,
     kind: id,
   }),
-  answer: z.object({ correlation_id: id, scope: maybe, outcome: id }),
+  answer: z.object({ correlation_id: id, scope: nullableString, outcome: id }),
   notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
   broadcast: z.object({ ...from, sent_to: z.number() }),
   deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),
@@ -52,30 +52,30 @@ export const EVENTS = {
     peer_id: id,
     closed_asks: z.number(),
     dropped_deliveries: z.number(),
-    addressable_reason: maybe,
+    addressable_reason: nullableString,
   }),
   inbox_item: z.object({
     item_id: id,
     kind: id,
     from: z.string(),
-    from_peer_id: maybe,
-    correlation_id: maybe,
+    from_peer_id: nullableString,
+    correlation_id: nullableString,
   }),
   inbox_updated: z.object({
     item_id: id,
     read: z.boolean(),
     replied: z.boolean(),
-    surface: maybe,
+    surface: nullableString,
   }),
-  chat_turn: z.object({ peer_id: id, role: id, turn_id: maybe }),
+  chat_turn: z.object({ peer_id: id, role: id, turn_id: nullableString }),
   spawn: z.object({
     spawn_id: id,
     backend: id,
     circle: id,
     pane_id: id,
-    peer_id: maybe,
+    peer_id: nullableString,
     registration_state: id,
-    seed_state: maybe,
+    seed_state: nullableString,
   }),
   peer_restart_started: z.object(restart),
   peer_restart_launched: z.object(restart),
@@ -84,31 +84,31 @@ export const EVENTS = {
   job_state_changed: z.object({
     job_id: id,
     state: id,
-    prior_state: maybe,
-    phase: maybe,
-    state_reason: maybe,
-    attempt_id: maybe,
+    prior_state: nullableString,
+    phase: nullableString,
+    state_reason: nullableString,
+    attempt_id: nullableString,
   }),
   schedule_fired: z.object({
     schedule_id: id,
     kind: id,
     state: id,
     outcome: id,
-    error: maybe,
-    message_id: maybe,
+    error: nullableString,
+    message_id: nullableString,
     ...from,
     to: z.string(), // As it was named: it may be nobody by now.
   }),
-  relay_status: z.object({ status: id, url: id, reason: maybe }),
-  surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: maybe }),
+  relay_status: z.object({ status: id, url: id, reason: nullableString }),
+  surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
 } as const;
 
 export type EventType = keyof typeof EVENTS;
-type Said<T extends EventType> = z.output<(typeof EVENTS)[T]>;
+type EventData<T extends EventType> = z.output<(typeof EVENTS)[T]>;
 
 /** An event as it is stored and told; ids are numbers, rising, with no text of any message. */
 export type MeshEvent = {
-  [T in EventType]: { id: number; type: T; at: number; data: Said<T> };
+  [T in EventType]: { id: number; type: T; at: number; data: EventData<T> };
 }[EventType];
 
 /** Steps of deliveries are told live only: they have no id and are not stored (contract 2). */
@@ -140,7 +140,7 @@ export interface Range {
 }
 
 /** Between two walks that forget what is old. */
-const FORGET_REST_MS = 60_000;
+const PRUNE_INTERVAL_MS = 60_000;
 
 export class EventLog {
   readonly #db: Database;
@@ -148,20 +148,20 @@ export class EventLog {
   readonly #log: Log;
   readonly #listeners = new Set<Listener>();
   /** The last number that is on the disk: readers see no further. */
-  #committed: number;
+  #lastCommittedId: number;
   /** Until when there is nothing to forget. */
-  #rest_until = 0;
+  #nextPruneAt = 0;
 
   constructor(db: Database, clock: Clock, log: Log) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
-    this.#committed = this.#bounds().last ?? 0;
+    this.#lastCommittedId = this.#bounds().last ?? 0;
   }
 
   /** The number of the last committed event; 0 before the first. */
   get last(): number {
-    return this.#committed;
+    return this.#lastCommittedId;
   }
 
   /** The oldest number that is still kept; 0 when there is none. */
@@ -169,9 +169,9 @@ export class EventLog {
     return this.#bounds().oldest ?? 0;
   }
 
-  append<T extends EventType>(type: T, said: z.input<(typeof EVENTS)[T]>): void {
+  append<T extends EventType>(type: T, fields: z.input<(typeof EVENTS)[T]>): void {
     const at = this.#clock.now();
-    const data = EVENTS[type].parse(said);
+    const data = EVENTS[type].parse(fields);
     const id = this.#db.transact((tx) =>
       tx.insert(
         "insert into events (at, type, data) values (:at, :type, :data)",
@@ -180,15 +180,15 @@ export class EventLog {
     );
     const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
-      this.#committed = Math.max(this.#committed, event.id);
-      this.#tell((listener) => listener.event?.(event));
+      this.#lastCommittedId = Math.max(this.#lastCommittedId, event.id);
+      this.#notify((listener) => listener.event?.(event));
     });
   }
 
   /** Tells a step of a delivery to those who listen now. */
   step(step: DeliveryStep): void {
     if (this.#listeners.size === 0) return;
-    this.#db.afterCommit(() => this.#tell((listener) => listener.delivery?.(step)));
+    this.#db.afterCommit(() => this.#notify((listener) => listener.delivery?.(step)));
   }
 
   /** Committed events in order. */
@@ -198,7 +198,7 @@ export class EventLog {
       `select id, at, type, data from events
        where id > :since and id <= :last and (:type is null or type = :type)
        order by id limit :limit`,
-      { since, last: this.#committed, limit, type: type ?? null },
+      { since, last: this.#lastCommittedId, limit, type: type ?? null },
     );
     return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }) as MeshEvent);
   }
@@ -209,10 +209,10 @@ export class EventLog {
   }
 
   /** Drops what is older than `before`, in small steps, and rests after the last; how many went. */
-  forget(before: number, limit: number): number {
+  prune(before: number, limit: number): number {
     const now = this.#clock.now();
-    if (now < this.#rest_until) return 0;
-    const gone = this.#db.transact((tx) =>
+    if (now < this.#nextPruneAt) return 0;
+    const deleted = this.#db.transact((tx) =>
       tx.run(
         `delete from events where id in
            (select id from (select id, at from events order by id limit :limit)
@@ -220,8 +220,8 @@ export class EventLog {
         { before, limit },
       )
     );
-    if (gone < limit) this.#rest_until = now + FORGET_REST_MS;
-    return gone;
+    if (deleted < limit) this.#nextPruneAt = now + PRUNE_INTERVAL_MS;
+    return deleted;
   }
 
   #bounds() {
@@ -230,12 +230,12 @@ export class EventLog {
   }
 
   /** One deaf listener does not silence the others. */
-  #tell(say: (listener: Listener) => void): void {
+  #notify(deliver: (listener: Listener) => void): void {
     for (const listener of this.#listeners) {
       try {
-        say(listener);
-      } catch (fault) {
-        this.#log.error("A listener failed", { fault });
+        deliver(listener);
+      } catch (error) {
+        this.#log.error("A listener failed", { error });
       }
     }
   }

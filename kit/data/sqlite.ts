@@ -16,7 +16,7 @@ type Params = Record<string, SQLInputValue>;
 type Effect = () => void;
 
 /** A transaction may not return a promise: nothing interleaves between what it reads and writes. */
-type Settled<T> = T extends PromiseLike<unknown> ? never : T;
+type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
 /** A statement, and the parameters that its numbers stand for. */
 interface Prepared {
@@ -26,16 +26,16 @@ interface Prepared {
 
 /** The verbs of one turn: what to do once they are on the disk, or not, and who waits for that. */
 interface Group {
-  verbs: number;
+  transactions: number;
   /** Whether its commit is under way: it waits for no company. */
-  hastened: boolean;
+  commitScheduled: boolean;
   readonly effects: Effect[];
-  readonly undos: Effect[];
-  readonly waiters: { resolve: () => void; reject: (fault: unknown) => void }[];
+  readonly rollbackCallbacks: Effect[];
+  readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
 }
 
 /** SQLite's primary result codes after which the whole transaction is given up. */
-const FATAL = new Set([
+const FATAL_CODES = new Set([
   7, // NOMEM
   10, // IOERR
   11, // CORRUPT
@@ -47,10 +47,10 @@ const FATAL = new Set([
 const BUSY_MS_MAX = 5000;
 
 /** Turns that a commit waits at most while more verbs come in: some 2 ms of a flood. */
-const TURNS_MAX = 8;
+const COMMIT_TURNS_MAX = 8;
 
 /** How long the commit of what nobody waits for may wait for company. */
-const LEISURE_MS = 10;
+const LAZY_COMMIT_MS = 10;
 
 /**
  * Pages that are kept in memory. Messages are written at the end of their table, so that more is of
@@ -90,12 +90,12 @@ export class Database implements Disposable, Reader {
   #group: Group | undefined;
   #depth = 0;
   #checkpointDue = false;
-  #lingers = false;
+  #commitDelayed = false;
   #closed = false;
   /** Commits since the start, for `/metrics`. */
   commits = 0;
   /** How many of them a checkpoint has moved; before the first one, more may lie in the log. */
-  #moved: number | undefined;
+  #checkpointedCommits: number | undefined;
 
   constructor(
     path: string,
@@ -113,10 +113,10 @@ export class Database implements Disposable, Reader {
     );
     try {
       this.#migrate(migrations);
-    } catch (fault) {
+    } catch (error) {
       this.#group = undefined;
       this.#sqlite.close();
-      throw fault;
+      throw error;
     }
   }
 
@@ -127,37 +127,37 @@ export class Database implements Disposable, Reader {
 
   get<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S> | undefined {
     const { statement, names } = this.#prepare(sql);
-    const found = statement.get(...valuesOf(params, names));
+    const found = statement.get(...toValues(params, names));
     return found && row.parse(found);
   }
 
   all<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S>[] {
     const { statement, names } = this.#prepare(sql);
-    return statement.all(...valuesOf(params, names)).map((found) => row.parse(found));
+    return statement.all(...toValues(params, names)).map((found) => row.parse(found));
   }
 
   /**
    * Runs a verb in its own savepoint of the turn's transaction. A verb that throws rolls back
    * alone, and its effects are cut off with it. A nested verb joins the outer one.
    */
-  transact<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
+  transact<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     if (this.#depth > 0) return work(this.#tx);
     const group = this.#group ?? this.#begin();
-    group.verbs++;
-    this.#hasten(group);
+    group.transactions++;
+    this.#scheduleCommit(group);
     return this.#attempt(group, work);
   }
 
   /** As `transact`, for what nobody waits for: its commit waits a little for another's. */
-  transactAtLeisure<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
+  transactLazily<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     if (this.#depth > 0) return work(this.#tx);
     const group = this.#group ?? this.#begin();
-    void this.#linger();
+    void this.#commitLater();
     return this.#attempt(group, work);
   }
 
   /** A group of one, committed before it returns: for secrets, migrations and shutdown. */
-  transactNow<T>(work: (tx: Tx) => Settled<T>): Settled<T> {
+  transactNow<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     if (this.#depth > 0) throw new Error("Cannot commit inside of a verb");
     this.flush();
     const result = this.transact(work);
@@ -175,16 +175,16 @@ export class Database implements Disposable, Reader {
    * Runs `undo` once this verb, or its group, rolls back: for a count that the verbs of one turn
    * have to see before it is on the disk. All else that memory holds is changed by effects.
    */
-  afterRollback(undo: Effect): void {
+  afterRollback(callback: Effect): void {
     if (this.#depth === 0) throw new Error("Cannot roll back outside of a verb");
-    this.#group?.undos.push(undo);
+    this.#group?.rollbackCallbacks.push(callback);
   }
 
   /** Resolves when all that was worked out so far is on the disk; undefined when it is already. */
-  durable(): Promise<void> | undefined {
+  whenDurable(): Promise<void> | undefined {
     const group = this.#group;
     if (!group) return undefined;
-    this.#hasten(group);
+    this.#scheduleCommit(group);
     return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
   }
 
@@ -192,9 +192,9 @@ export class Database implements Disposable, Reader {
   flush(): void {
     const group = this.#group;
     if (!group) return;
-    const fault = this.#commit();
-    this.#finish(group, fault);
-    if (fault) throw fault;
+    const error = this.#commit();
+    this.#finish(group, error);
+    if (error) throw error;
   }
 
   /**
@@ -204,10 +204,10 @@ export class Database implements Disposable, Reader {
    */
   checkpoint(): void {
     this.#checkpointDue = this.#group !== undefined;
-    if (this.#group || this.#moved === this.commits) return;
+    if (this.#group || this.#checkpointedCommits === this.commits) return;
     const { statement } = this.#prepare("pragma wal_checkpoint(passive)");
     const done = statement.get();
-    if (done?.["log"] === done?.["checkpointed"]) this.#moved = this.commits;
+    if (done?.["log"] === done?.["checkpointed"]) this.#checkpointedCommits = this.commits;
   }
 
   [Symbol.dispose](): void {
@@ -220,18 +220,21 @@ export class Database implements Disposable, Reader {
     }
   }
 
-  #attempt<T>(group: Group, work: (tx: Tx) => Settled<T>): Settled<T> {
-    const mark = { effects: group.effects.length, undos: group.undos.length };
+  #attempt<T>(group: Group, work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
+    const savepoint = {
+      effects: group.effects.length,
+      rollbackCallbacks: group.rollbackCallbacks.length,
+    };
     this.#depth++;
     try {
       this.#exec("savepoint verb");
       const result = work(this.#tx);
       this.#exec("release verb");
       return result;
-    } catch (fault) {
-      group.effects.length = mark.effects;
-      this.#run(group.undos.splice(mark.undos).toReversed());
-      throw this.#undo(fault);
+    } catch (error) {
+      group.effects.length = savepoint.effects;
+      this.#run(group.rollbackCallbacks.splice(savepoint.rollbackCallbacks).toReversed());
+      throw this.#rollBack(error);
     } finally {
       this.#depth--;
     }
@@ -240,36 +243,42 @@ export class Database implements Disposable, Reader {
   #begin(): Group {
     try {
       this.#exec("begin immediate");
-    } catch (fault) {
-      throw new Problem("storage_failed", {}, fault);
+    } catch (error) {
+      throw new Problem("storage_failed", {}, error);
     }
-    return this.#group = { verbs: 0, hastened: false, effects: [], undos: [], waiters: [] };
+    return this.#group = {
+      transactions: 0,
+      commitScheduled: false,
+      effects: [],
+      rollbackCallbacks: [],
+      waiters: [],
+    };
   }
 
   /** Commits at the turn's end; or a turn later, while more come in that can share the commit. */
-  #hasten(group: Group): void {
-    if (group.hastened) return;
-    group.hastened = true;
-    let { verbs } = group;
+  #scheduleCommit(group: Group): void {
+    if (group.commitScheduled) return;
+    group.commitScheduled = true;
+    let { transactions } = group;
     let turns = 0;
-    const look = () => {
+    const commitWhenIdle = () => {
       if (this.#group !== group) return;
-      if (group.verbs === verbs || ++turns === TURNS_MAX) {
+      if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) {
         return this.#finish(group, this.#commit());
       }
-      verbs = group.verbs;
-      setImmediate(look);
+      transactions = group.transactions;
+      setImmediate(commitWhenIdle);
     };
-    setImmediate(look);
+    setImmediate(commitWhenIdle);
   }
 
   /** Commits what is open a little later; one sleep serves all that begin in it. */
-  async #linger(): Promise<void> {
-    if (this.#lingers) return;
-    this.#lingers = true;
-    await this.#clock.sleep(LEISURE_MS);
-    this.#lingers = false;
-    if (this.#group) this.#hasten(this.#group);
+  async #commitLater(): Promise<void> {
+    if (this.#commitDelayed) return;
+    this.#commitDelayed = true;
+    await this.#clock.sleep(LAZY_COMMIT_MS);
+    this.#commitDelayed = false;
+    if (this.#group) this.#scheduleCommit(this.#group);
   }
 
   #commit(): Problem | undefined {
@@ -277,18 +286,18 @@ export class Database implements Disposable, Reader {
       this.#exec("commit");
       this.commits++;
       return undefined;
-    } catch (fault) {
-      this.#log.error("A commit failed", { fault });
+    } catch (error) {
+      this.#log.error("A commit failed", { error });
       if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
-      return new Problem("storage_failed", {}, fault);
+      return new Problem("storage_failed", {}, error);
     }
   }
 
   /** Ends a group: those who wait hear the truth, effects (or else undos) run, each on its own. */
-  #finish(group: Group, fault: Problem | undefined): void {
+  #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
-    for (const { resolve, reject } of group.waiters) fault ? reject(fault) : resolve();
-    if (fault) return this.#run(group.undos.splice(0).toReversed());
+    for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
+    if (error) return this.#run(group.rollbackCallbacks.splice(0).toReversed());
     if (this.#checkpointDue) this.checkpoint();
     this.#run(group.effects);
   }
@@ -298,8 +307,8 @@ export class Database implements Disposable, Reader {
     for (const effect of effects) {
       try {
         effect();
-      } catch (fault) {
-        this.#log.error("An effect failed", { fault });
+      } catch (error) {
+        this.#log.error("An effect failed", { error });
       }
     }
   }
@@ -309,21 +318,21 @@ export class Database implements Disposable, Reader {
     if (this.#depth === 0) throw new Error("Cannot write outside of a transaction");
     if (!this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
     const { statement, names } = this.#prepare(sql);
-    return statement.run(...valuesOf(params, names));
+    return statement.run(...toValues(params, names));
   }
 
   /** Takes back one verb, or the whole group when SQLite has given it up. */
-  #undo(fault: unknown): unknown {
-    const { errcode } = fault as { errcode?: number };
-    const fatal = errcode !== undefined && FATAL.has(errcode & 0xff);
+  #rollBack(error: unknown): unknown {
+    const { errcode } = error as { errcode?: number };
+    const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
     if (!fatal && this.#sqlite.isTransaction) {
       this.#exec("rollback to verb");
       this.#exec("release verb");
-      return fault;
+      return error;
     }
     if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
-    this.#log.error("A transaction was given up", { fault });
-    const problem = new Problem("storage_failed", {}, fault);
+    this.#log.error("A transaction was given up", { error });
+    const problem = new Problem("storage_failed", {}, error);
     if (this.#group) this.#finish(this.#group, problem);
     return problem;
   }
@@ -335,7 +344,7 @@ export class Database implements Disposable, Reader {
   /** Statements are prepared once; the SQL in the stores is constant, so this map is bounded. */
   #prepare(sql: string): Prepared {
     return this.#statements.getOrInsertComputed(sql, () => {
-      const { numbered, names } = numberedOf(sql);
+      const { numbered, names } = toNumberedSql(sql);
       return { statement: this.#sqlite.prepare(numbered), names };
     });
   }
@@ -358,16 +367,16 @@ export class Database implements Disposable, Reader {
 }
 
 /** What is not a parameter although it holds a colon, or a parameter's name. */
-const TOKEN = /'[^']*'|--[^\n]*|(\blimit )?:(\w+)/g;
+const PARAMETER = /'[^']*'|--[^\n]*|(\blimit )?:(\w+)/g;
 
 /**
  * Numbers the named parameters: bound by number, an insert of 30 columns takes half the time. A
  * limit gets a sign: SQLite plans by the value of a bare one, and so compiles the whole statement
  * again each time that it is bound, which takes ten times as long as to run it.
  */
-function numberedOf(sql: string): { numbered: string; names: string[] } {
+function toNumberedSql(sql: string): { numbered: string; names: string[] } {
   const names: string[] = [];
-  const numbered = sql.replaceAll(TOKEN, (token, limit?: string, name?: string) => {
+  const numbered = sql.replaceAll(PARAMETER, (token, limit?: string, name?: string) => {
     if (name === undefined) return token;
     if (!names.includes(name)) names.push(name);
     return `${limit ? "limit +" : ""}?${names.indexOf(name) + 1}`;
@@ -375,11 +384,11 @@ function numberedOf(sql: string): { numbered: string; names: string[] } {
   return { numbered, names };
 }
 
-function valuesOf(params: Params, names: readonly string[]): SQLInputValue[] {
+function toValues(params: Params, names: readonly string[]): SQLInputValue[] {
   return names.map((name) => params[name] ?? null);
 }
 
-const Bit = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
+const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
   decode: (bit) => bit === 1,
   encode: (flag) => flag ? 1 : 0,
 });
@@ -395,14 +404,14 @@ export type RowOf<S extends z.ZodObject> = z.ZodType<
  * nothing else changes. Parse a row with it, encode a record to its parameters.
  */
 export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
-  const shape = Object.entries(record.shape).map(([key, field]) => [key, column(field)]);
+  const shape = Object.entries(record.shape).map(([key, field]) => [key, toColumn(field)]);
   return z.object(Object.fromEntries(shape)) as unknown as RowOf<S>;
 }
 
-function column(field: z.core.$ZodType): z.ZodType {
-  if (field instanceof z.ZodNullable) return column(field.unwrap()).nullable();
+function toColumn(field: z.core.$ZodType): z.ZodType {
+  if (field instanceof z.ZodNullable) return toColumn(field.unwrap()).nullable();
   if (field === Instant) return z.number().int();
-  if (field instanceof z.ZodBoolean) return Bit;
+  if (field instanceof z.ZodBoolean) return BooleanInteger;
   if (field instanceof z.ZodArray || field instanceof z.ZodObject || field instanceof z.ZodRecord) {
     return z.codec(z.string(), field, {
       decode: (text) => JSON.parse(text),

@@ -10,7 +10,7 @@ const LOG_EVERY_MS = 10_000;
 
 type Handler = (request: Request, remote: Deno.NetAddr) => Response | Promise<Response>;
 
-export interface ListeningOptions {
+export interface HttpListenerOptions {
   readonly hostname: string;
   /** 0 picks one. */
   readonly port: number;
@@ -18,7 +18,7 @@ export interface ListeningOptions {
   readonly log: Log;
   readonly handle: Handler;
   /** What is answered after a fault of ours. */
-  broke(fault: unknown): Response;
+  onError(error: unknown): Response;
 }
 
 /**
@@ -26,17 +26,17 @@ export interface ListeningOptions {
  * process may have are open: whoever connects often enough would have it end, or stay deaf, and on
  * the same machine could listen in its place. So it listens again at once.
  */
-export class Listening {
-  readonly #options: ListeningOptions;
-  readonly #ending = new AbortController();
+export class HttpListener {
+  readonly #options: HttpListenerOptions;
+  readonly #closing = new AbortController();
   #server: Deno.HttpServer<Deno.NetAddr>;
   #logged_at = Number.NEGATIVE_INFINITY;
 
   /** Throws where the address cannot be listened on. */
-  constructor(options: ListeningOptions) {
+  constructor(options: HttpListenerOptions) {
     this.#options = options;
     this.#server = this.#listen(options.port);
-    void this.#keep();
+    void this.#keepListening();
   }
 
   get addr(): Deno.NetAddr {
@@ -45,45 +45,45 @@ export class Listening {
 
   /** Takes no more connections; resolves once what was under way is answered. */
   async shutdown(): Promise<void> {
-    this.#ending.abort();
+    this.#closing.abort();
     await this.#server.shutdown();
   }
 
   #listen(port: number): Deno.HttpServer<Deno.NetAddr> {
-    const { hostname, handle, broke } = this.#options;
-    const options = { hostname, port, onListen: () => undefined, onError: broke };
+    const { hostname, handle, onError } = this.#options;
+    const options = { hostname, port, onListen: () => undefined, onError: onError };
     return Deno.serve(options, (request, { remoteAddr }) => handle(request, remoteAddr));
   }
 
-  async #keep(): Promise<void> {
+  async #keepListening(): Promise<void> {
     const { port } = this.addr;
-    while (!this.#ending.signal.aborted) {
+    while (!this.#closing.signal.aborted) {
       try {
         return await this.#server.finished;
-      } catch (fault) {
-        this.#say("No connection can be taken for now", fault);
+      } catch (error) {
+        this.#logLimited("No connection can be taken for now", error);
       }
-      await this.#again(port);
+      await this.#listenAgain(port);
     }
   }
 
-  async #again(port: number): Promise<void> {
-    const { signal } = this.#ending;
+  async #listenAgain(port: number): Promise<void> {
+    const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
         this.#server = this.#listen(port);
         return;
-      } catch (fault) {
-        this.#say("The address cannot be listened on again for now", fault);
+      } catch (error) {
+        this.#logLimited("The address cannot be listened on again for now", error);
       }
       await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
 
-  #say(what: string, fault: unknown): void {
+  #logLimited(message: string, error: unknown): void {
     const { clock, log } = this.#options;
     if (clock.now() - this.#logged_at < LOG_EVERY_MS) return;
     this.#logged_at = clock.now();
-    log.error(what, { fault });
+    log.error(message, { error });
   }
 }

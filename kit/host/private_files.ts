@@ -1,7 +1,7 @@
 /** Keeps files that hold secrets or steer what runs from the other users of this machine. */
 
 /** A file or directory that other users could read or write, and what was done about it. */
-export interface Exposed {
+export interface ExposedPath {
   readonly path: string;
   /** As in `0644`. */
   readonly mode: string;
@@ -9,7 +9,7 @@ export interface Exposed {
   readonly changed_to: string | undefined;
 }
 
-const OTHERS = 0o077;
+const OTHERS_ACCESS = 0o077;
 const OTHERS_WRITE = 0o022;
 
 /**
@@ -21,44 +21,44 @@ const OTHERS_WRITE = 0o022;
  */
 export function makePrivate(
   path: string,
-  mayBeRead: () => boolean = () => false,
-): Exposed | undefined {
-  const info = statOrNothing(path);
+  mayStayReadable: () => boolean = () => false,
+): ExposedPath | undefined {
+  const info = statIfExists(path);
   if (!info || info.mode === null) return undefined; // Windows has no modes.
-  mustBeTrusted(path, info.uid);
-  const wanted = info.isDirectory ? 0o700 : 0o600;
-  if ((info.mode & OTHERS) === 0) return undefined;
-  if ((info.mode & OTHERS_WRITE) === 0 && mayBeRead()) return undefined;
-  const mode = modeOf(info.mode);
-  if (tryChmod(path, wanted)) return { path, mode, changed_to: modeOf(wanted) };
+  mustBeTrustedOwner(path, info.uid);
+  const privateMode = info.isDirectory ? 0o700 : 0o600;
+  if ((info.mode & OTHERS_ACCESS) === 0) return undefined;
+  if ((info.mode & OTHERS_WRITE) === 0 && mayStayReadable()) return undefined;
+  const mode = toModeText(info.mode);
+  if (tryChmod(path, privateMode)) return { path, mode, changed_to: toModeText(privateMode) };
   if ((info.mode & OTHERS_WRITE) === 0) return { path, mode, changed_to: undefined };
   throw new Error(
     `${path} has mode ${mode}, so other users can write it, and the mode cannot be changed; ` +
-      `run: chmod ${modeOf(wanted)} ${path}`,
+      `run: chmod ${toModeText(privateMode)} ${path}`,
   );
 }
 
 /** Throws where a path belongs to neither this user nor root. */
-export function mustBeOurs(path: string): void {
-  const info = statOrNothing(path);
-  if (info) mustBeTrusted(path, info.uid);
+export function mustBeOwned(path: string): void {
+  const info = statIfExists(path);
+  if (info) mustBeTrustedOwner(path, info.uid);
 }
 
-function mustBeTrusted(path: string, owner: number | null): void {
-  const own = Deno.uid();
-  if (owner === null || own === null || owner === own || owner === 0) return;
+function mustBeTrustedOwner(path: string, owner: number | null): void {
+  const uid = Deno.uid();
+  if (owner === null || uid === null || owner === uid || owner === 0) return;
   throw new Error(
-    `${path} belongs to user ${owner}, and this program runs as user ${own}; ` +
-      `if it is yours, run: chown ${own} ${path}`,
+    `${path} belongs to user ${owner}, and this program runs as user ${uid}; ` +
+      `if it is yours, run: chown ${uid} ${path}`,
   );
 }
 
-function statOrNothing(path: string): Deno.FileInfo | undefined {
+function statIfExists(path: string): Deno.FileInfo | undefined {
   try {
     return Deno.statSync(path);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }
 
@@ -66,12 +66,12 @@ function tryChmod(path: string, mode: number): boolean {
   try {
     Deno.chmodSync(path, mode);
     return true;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotCapable || !(fault instanceof Error)) throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable || !(error instanceof Error)) throw error;
     return false; // Root's file, or a read-only file system.
   }
 }
 
-function modeOf(mode: number): string {
+function toModeText(mode: number): string {
   return `0${(mode & 0o777).toString(8)}`;
 }

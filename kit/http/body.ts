@@ -6,7 +6,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export async function readUpTo(
   body: AsyncIterable<Bytes> | null,
   bytes_max: number,
-  held: (bytes: number) => void = () => undefined,
+  onProgress: (bytes: number) => void = () => undefined,
 ): Promise<Bytes | undefined> {
   const chunks: Bytes[] = [];
   let bytes = 0;
@@ -14,10 +14,10 @@ export async function readUpTo(
     bytes += chunk.byteLength;
     if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
     chunks.push(chunk);
-    held(bytes);
+    onProgress(bytes);
   }
   const [first] = chunks;
-  return first && chunks.length === 1 ? first : joined(chunks, bytes);
+  return first && chunks.length === 1 ? first : concat(chunks, bytes);
 }
 
 /** The body of a request that came in: one whose announced length is too great is not read. */
@@ -25,10 +25,10 @@ export async function readRequestBody(
   request: Request,
   bytes_max: number,
 ): Promise<Bytes | undefined> {
-  const announced = request.headers.get("content-length");
-  if (announced === null) return await readUpTo(request.body, bytes_max);
+  const contentLength = request.headers.get("content-length");
+  if (contentLength === null) return await readUpTo(request.body, bytes_max);
   // The server reads no more than was announced, and all at once costs half of piece by piece.
-  return Number(announced) > bytes_max ? undefined : await request.bytes();
+  return Number(contentLength) > bytes_max ? undefined : await request.bytes();
 }
 
 /** Undefined where it is not UTF-8: a text with letters replaced is not what was sent. */
@@ -40,12 +40,12 @@ export function decodeUtf8(bytes: Bytes): string | undefined {
   }
 }
 
-function joined(chunks: readonly Bytes[], bytes: number): Bytes {
-  const whole = new Uint8Array(bytes);
+function concat(chunks: readonly Bytes[], bytes: number): Bytes {
+  const result = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {
-    whole.set(chunk, at);
+    result.set(chunk, at);
     at += chunk.byteLength;
   }
-  return whole;
+  return result;
 }

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
 import type { ProblemBody } from "kit/core/problem.ts";
 
-type Given<C extends Contract> =
+type RequestInput<C extends Contract> =
   & {
     [P in "params" | "query" | "body" as C[P] extends z.ZodType ? P : never]: C[P] extends z.ZodType
       ? z.input<C[P]>
@@ -13,12 +13,15 @@ type Given<C extends Contract> =
   & { headers?: Record<string, string>; signal?: AbortSignal };
 
 /** What the wire carries: answers are read as they are, instants as text. */
-export type Wire<C extends Contract> = z.input<C["returns"]>;
-export type Call = <C extends Contract>(contract: C, given: Given<C>) => Promise<Wire<C>>;
+export type WireResponse<C extends Contract> = z.input<C["returns"]>;
+export type Call = <C extends Contract>(
+  contract: C,
+  input: RequestInput<C>,
+) => Promise<WireResponse<C>>;
 
 /** A refusal as a caller sees it: the `error` code, and whatever came with it. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class ApiError extends Error {
+  override readonly name = "ApiError";
   readonly status: number;
   readonly problem: ProblemBody;
 
@@ -34,23 +37,23 @@ export function client(
   send: (request: Request) => Promise<Response>,
   headers: Record<string, string> = {},
 ): Call {
-  return async (contract, given) => {
-    const { body, signal } = given as { body?: unknown; signal?: AbortSignal };
-    const request = new Request(address(base, contract, given), {
+  return async (contract, input) => {
+    const { body, signal } = input as { body?: unknown; signal?: AbortSignal };
+    const request = new Request(urlFor(base, contract, input), {
       method: contract.method,
-      headers: { ...headers, ...given.headers },
+      headers: { ...headers, ...input.headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     });
     const response = await send(request);
-    const answer = await response.json();
-    if (!response.ok) throw new Refused(response.status, answer);
-    return answer;
+    const result = await response.json();
+    if (!response.ok) throw new ApiError(response.status, result);
+    return result;
   };
 }
 
-function address(base: string, contract: Contract, given: object): URL {
-  const { params = {}, query = {} } = given as Record<string, Record<string, string | undefined>>;
+function urlFor(base: string, contract: Contract, input: object): URL {
+  const { params = {}, query = {} } = input as Record<string, Record<string, string | undefined>>;
   const path = contract.path.replace(
     /:(\w+)/g,
     (_, key: string) => encodeURIComponent(params[key] ?? ""),

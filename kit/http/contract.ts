@@ -32,17 +32,17 @@ export interface Contract {
   /** Refuses what the text of a JSON body shows, and its value does not: a key that comes twice. */
   readonly inspect?: (text: string) => void;
   /** The media type of a body that is not JSON. */
-  readonly takes?: string;
+  readonly bodyType?: string;
   readonly returns: z.ZodType;
   /** What this route may refuse, beyond what every route may (the door, form, storage). */
   readonly fails?: readonly ProblemCode[];
   /** Takes an `Idempotency-Key`: a repeat is answered, and not done again (contract 1). */
-  readonly once?: true;
+  readonly idempotent?: true;
   /** The media type of an answer that is not JSON. */
-  readonly media?: string;
+  readonly responseType?: string;
 }
 
-export type Part = "params" | "query" | "body";
+export type RequestPart = "params" | "query" | "body";
 
 /** States a contract, and keeps its exact type. */
 export function contract<const C extends Contract>(spec: C): C {

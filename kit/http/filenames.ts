@@ -4,24 +4,27 @@
 const NAME_BYTES_MAX = 200;
 const EXTENSION_MAX = 16;
 /** What a file is called that has no name worth keeping. */
-const NAMELESS = "file";
-export const BYTES = "application/octet-stream";
+const DEFAULT_NAME = "file";
+export const OCTET_STREAM = "application/octet-stream";
 
 /** Separators, and what no name of Windows may hold; the quote would end an attribute. */
-const FORBIDDEN = /[<>:"|?*\u2028\u2029]/g;
+const FORBIDDEN_CHARACTERS = /[<>:"|?*\u2028\u2029]/g;
 /** Controls, lone surrogates, and what is not seen or turns the reading direction around. */
-const UNSEEN = /[\p{Cc}\p{Cs}\p{Cf}\p{Co}]/gu;
+const INVISIBLE = /[\p{Cc}\p{Cs}\p{Cf}\p{Co}]/gu;
 /** Names of devices on Windows, whatever their extension. */
-const DEVICE = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\s)/i;
+const DEVICE_NAME = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\s)/i;
 
 /** A bare name: no path, nothing hidden, no option of a command, no device, at most 200 bytes. */
-export function cleanName(given: string): string {
+export function cleanFilename(given: string): string {
   const last = given.split(/[/\\]/).at(-1) ?? "";
-  const seen = last.replaceAll(FORBIDDEN, "_").replaceAll(/\s/gu, " ").replaceAll(UNSEEN, "");
-  const plain = seen.normalize("NFC").replaceAll(/ +/g, " ");
-  const bare = trimEnd(plain.replace(/^[.\s~-]+/u, ""));
-  const name = cut(DEVICE.test(bare) ? `_${bare}` : bare);
-  return name === "" ? NAMELESS : name;
+  const visible = last.replaceAll(FORBIDDEN_CHARACTERS, "_").replaceAll(/\s/gu, " ").replaceAll(
+    INVISIBLE,
+    "",
+  );
+  const plain = visible.normalize("NFC").replaceAll(/ +/g, " ");
+  const stripped = trimEnd(plain.replace(/^[.\s~-]+/u, ""));
+  const name = truncate(DEVICE_NAME.test(stripped) ? `_${stripped}` : stripped);
+  return name === "" ? DEFAULT_NAME : name;
 }
 
 /** The extension of a clean name, with its dot, when it is a short plain word; else nothing. */
@@ -30,21 +33,21 @@ export function extensionOf(name: string): string {
 }
 
 /** Types that a browser would run, or that hold others: they are bytes to us. */
-const ACTIVE =
+const ACTIVE_TYPES =
   /^(?:multipart|message)\/|\b(?:html|xhtml|xml|xsl|xslt|svg|css|wasm|\w*script)\b|flash|java|xul|signed-exchange|webbundle/;
-const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 /** A media type without parameters; `application/octet-stream` for one that could do anything. */
-export function cleanType(given: string): string {
+export function cleanMediaType(given: string): string {
   const type = (given.split(";")[0] ?? "").trim().toLowerCase();
-  return TYPE.test(type) && !ACTIVE.test(type) ? type : BYTES;
+  return MEDIA_TYPE.test(type) && !ACTIVE_TYPES.test(type) ? type : OCTET_STREAM;
 }
 
 /**
  * How a download is named (RFC 6266, RFC 8187): all but letters, digits and `-._~` is encoded, and
  * for readers that know the plain form only, replaced.
  */
-export function disposition(filename: string): string {
+export function toContentDisposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replaceAll(
     /['()*!]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -56,15 +59,15 @@ export function disposition(filename: string): string {
 const utf8 = new TextEncoder();
 
 /** The head of a name that is too long, and its extension. */
-function cut(name: string): string {
+function truncate(name: string): string {
   if (utf8.encode(name).length <= NAME_BYTES_MAX) return name;
   const dot = name.lastIndexOf(".");
   const extension = dot > 0 && name.length - dot <= EXTENSION_MAX ? name.slice(dot) : "";
-  const room = NAME_BYTES_MAX - utf8.encode(extension).length;
+  const bytesLeft = NAME_BYTES_MAX - utf8.encode(extension).length;
   let head = "", bytes = 0;
   for (const char of name.slice(0, name.length - extension.length)) {
     bytes += utf8.encode(char).length;
-    if (bytes > room) break;
+    if (bytes > bytesLeft) break;
     head += char;
   }
   return `${trimEnd(head)}${extension}`;

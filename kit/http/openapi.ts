@@ -2,10 +2,10 @@
 
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
-import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 
 /** What any route may refuse: the door, the form of the request, the storage. */
-const ALWAYS: readonly ProblemCode[] = [
+const COMMON_PROBLEMS: readonly ProblemCode[] = [
   "forbidden_host",
   "forbidden_origin",
   "unauthorized",
@@ -57,12 +57,12 @@ export function openapi(title: string, version: string, contracts: readonly Cont
 }
 
 function operation(contract: Contract, schemas: Schemas) {
-  const { id, summary, access, tunnel, body, takes, returns } = contract;
-  const { media = "application/json" } = contract;
+  const { id, summary, access, tunnel, body, bodyType, returns } = contract;
+  const { responseType = "application/json" } = contract;
   const parameters = [
-    ...listed(contract, { part: "params", place: "path", schemas }),
-    ...listed(contract, { part: "query", place: "query", schemas }),
-    ...(contract.once ? [KEY_HEADER] : []),
+    ...toParameters(contract, { part: "params", location: "path", schemas }),
+    ...toParameters(contract, { part: "query", location: "query", schemas }),
+    ...(contract.idempotent ? [KEY_HEADER] : []),
   ];
   return {
     operationId: id,
@@ -71,64 +71,66 @@ function operation(contract: Contract, schemas: Schemas) {
     "x-tunnel": tunnel,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: jsonBody(body, schemas) }),
-    ...(takes && {
-      requestBody: { required: true, content: { [takes]: { schema: FILE_FORM } } },
+    ...(bodyType && {
+      requestBody: { required: true, content: { [bodyType]: { schema: FILE_FORM } } },
     }),
     responses: {
-      [media === "websocket" ? 101 : 200]: {
+      [responseType === "websocket" ? 101 : 200]: {
         description: "Done",
-        ...(contract.once && { headers: REPLAY_HEADER }),
-        content: media === "application/json"
+        ...(contract.idempotent && { headers: REPLAY_HEADER }),
+        content: responseType === "application/json"
           ? asJson(returns, "output", schemas)
-          : { [media]: { schema: { type: "string" } } },
+          : { [responseType]: { schema: { type: "string" } } },
       },
-      ...refusals(contract),
+      ...toErrorResponses(contract),
     },
   };
 }
 
-function refusals({ params, query, body, once, fails = [] }: Contract): Record<string, unknown> {
+function toErrorResponses(
+  { params, query, body, idempotent, fails = [] }: Contract,
+): Record<string, unknown> {
   const form: ProblemCode[] = [
     ...(body ? ["bad_json", "body_too_large"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
-    ...(once ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
+    ...(idempotent ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];
   const codes = new Map<number, ProblemCode[]>();
-  for (const code of new Set([...ALWAYS, ...form, ...fails])) {
+  for (const code of new Set([...COMMON_PROBLEMS, ...form, ...fails])) {
     codes.getOrInsertComputed(PROBLEMS[code].status, () => []).push(code);
   }
   const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
   return Object.fromEntries(
-    [...codes].map(([status, of]) => {
-      const said = new Set(of.map(saidOf));
-      return [status, { description: [...said].toSorted().join(", "), content }];
+    [...codes].map(([status, entry]) => {
+      const publicCodes = new Set(entry.map(toPublicCode));
+      return [status, { description: [...publicCodes].toSorted().join(", "), content }];
     }),
   );
 }
 
-interface Listed {
+interface ParameterSource {
   readonly part: "params" | "query";
-  readonly place: "path" | "query";
+  readonly location: "path" | "query";
   readonly schemas: Schemas;
 }
 
-function listed(contract: Contract, { part, place, schemas }: Listed) {
+function toParameters(contract: Contract, { part, location, schemas }: ParameterSource) {
   const schema = contract[part];
   if (!schema) return [];
   const { properties = {}, required = [] } = jsonSchema(schema, "input", schemas) as {
     properties?: Record<string, unknown>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, of]) => ({
+  return Object.entries(properties).map(([name, entry]) => ({
     name,
-    in: place,
-    required: place === "path" || required.includes(name),
-    schema: of,
+    in: location,
+    required: location === "path" || required.includes(name),
+    schema: entry,
   }));
 }
 
 function problemSchema() {
-  const codes = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
+  const codes = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(toPublicCode));
   return {
     type: "object",
     required: ["error", "detail"],
@@ -148,8 +150,10 @@ function jsonBody(body: z.ZodType, schemas: Schemas) {
 }
 
 /** The fields of an answer that are there whatever is known: null, not absent (contract 2). */
-function alwaysThere(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
-  return Object.entries(shape).flatMap(([name, of]) => of._zod.optout === "optional" ? [] : [name]);
+function requiredFields(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
+  return Object.entries(shape).flatMap(([name, entry]) =>
+    entry._zod.optout === "optional" ? [] : [name]
+  );
 }
 
 function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
@@ -161,16 +165,16 @@ function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
  * with an id of their own are gathered in `schemas`, and referred to from there.
  */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
-  const { $schema: _, ...whole } = z.toJSONSchema(schema, {
+  const { $schema: _, ...plainSchema } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      if (io === "output" && def.type === "object") jsonSchema.required = alwaysThere(def.shape);
+      if (io === "output" && def.type === "object") jsonSchema.required = requiredFields(def.shape);
     },
   });
-  const hoisted = JSON.stringify(whole).replaceAll("#/$defs/", "#/components/schemas/");
+  const hoisted = JSON.stringify(plainSchema).replaceAll("#/$defs/", "#/components/schemas/");
   const { $defs = {}, ...rest }: { $defs?: Schemas; [key: string]: unknown } = JSON.parse(hoisted);
   Object.assign(schemas, $defs);
   return rest;

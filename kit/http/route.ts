@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as z from "zod";
-import { type Contract, type Part } from "kit/http/contract.ts";
+import { type Contract, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
@@ -23,32 +23,32 @@ export interface Caller {
 }
 
 /** A request: parsed parts, who calls, and the signal of the caller's patience. */
-export type Asked<C extends Contract> =
-  & { [P in Part]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
+export type ParsedRequest<C extends Contract> =
+  & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { readonly caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
 /** An answer, or how it is made once all is on the disk. */
-export type Said<C extends Contract> = Answer<C> | (() => Answer<C>);
+export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
 /** What a handler receives: the request, and a way to do its work once for each key. */
-export type Input<C extends Contract> = Asked<C> & {
+export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
    * Does the work of a contract that says `once`: in one transaction with the request's key, where
    * it has one. What may be awaited is awaited before; a refusal keeps nothing.
    */
-  readonly commit: (work: () => Said<C>) => Said<C>;
+  readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
 
 /** How a request that was done already is known, and what it is answered then. */
 export interface Replay<C extends Contract> {
   /** Who sends it: a key is its sender's own. */
-  sender(asked: Asked<C>): string;
+  sender(parsed: ParsedRequest<C>): string;
   /** The answer of then, with the same ids and the state of now. */
   again(before: Answer<C>): Answer<C>;
 }
 
 /** A request that is to be done once. */
-export interface Once {
+export interface IdempotentRequest {
   readonly sender: string;
   readonly route: string;
   readonly key: string;
@@ -56,38 +56,38 @@ export interface Once {
 }
 
 /** Remembers what requests with an `Idempotency-Key` were answered (contract 1). */
-export interface Memory {
+export interface IdempotencyStore {
   /**
    * The answer it was given, as JSON; undefined for a new one. Refuses with `idempotency_mismatch`
    * a key that came with another body, with `idempotency_in_progress` one that still runs.
    */
-  recall(once: Once): string | undefined;
+  find(idempotent: IdempotentRequest): string | undefined;
   /** The request runs, until this is disposed of. */
-  begin(once: Once): Disposable;
+  begin(idempotent: IdempotentRequest): Disposable;
   /** Does the work, and keeps what it answers as JSON, in one transaction. */
-  keep<T>(once: Once, work: () => T, toJson: (done: T) => string): T;
+  runAndStore<T>(idempotent: IdempotentRequest, work: () => T, toJson: (done: T) => string): T;
 }
 
 export interface Route {
   readonly contract: Contract;
-  run(context: Context, caller: Caller, door: Door): Response | Promise<Response>;
+  run(context: Context, caller: Caller, guard: RouteGuard): Response | Promise<Response>;
 }
 
 /** What stands before every route, and what every answer waits for. */
-export interface Door {
+export interface RouteGuard {
   /** Refuses a foreign Host or Origin. */
   admit(request: Request, remote: Deno.NetAddr | undefined): void;
   /** Refuses a caller without the token; tells who it is. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /** See `Database.durable`: nothing leaves before it is on the disk. */
-  durable(): Promise<void> | undefined;
+  whenDurable(): Promise<void> | undefined;
   /** Where nothing takes an `Idempotency-Key`, there is nothing to remember. */
-  readonly memory?: Memory;
-  fault(fault: unknown, request: Request): void;
+  readonly idempotencyStore?: IdempotencyStore;
+  error(error: unknown, request: Request): void;
 }
 
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-const REPLAYED = { ...HEADERS, "idempotent-replay": "true" };
+const REPLAY_HEADERS = { ...HEADERS, "idempotent-replay": "true" };
 
 /**
  * Joins a contract to its verb. A verb that answers a function has its answer made when what it did
@@ -96,37 +96,50 @@ const REPLAYED = { ...HEADERS, "idempotent-replay": "true" };
  */
 export function route<C extends Contract>(
   contract: C,
-  handle: (input: Input<C>) => Said<C> | Promise<Said<C>>,
+  handle: (input: HandlerInput<C>) => HandlerResult<C> | Promise<HandlerResult<C>>,
   replay?: Replay<C>,
 ): Route {
-  if (contract.once && !replay) throw new Error(`${contract.id} is done once, and cannot replay`);
-  const answerOf = (said: Said<C>) => z.encode(contract.returns, isLater(said) ? said() : said);
-  const tell = async (said: Said<C>, door: Door, headers: Record<string, string> = HEADERS) => {
-    await door.durable();
-    return Response.json(answerOf(said), { headers });
+  if (contract.idempotent && !replay) {
+    throw new Error(`${contract.id} is done once, and cannot replay`);
+  }
+  const answerOf = (outcome: HandlerResult<C>) =>
+    z.encode(contract.returns, isDeferred(outcome) ? outcome() : outcome);
+  const respond = async (
+    outcome: HandlerResult<C>,
+    guard: RouteGuard,
+    headers: Record<string, string> = HEADERS,
+  ) => {
+    await guard.whenDurable();
+    return Response.json(answerOf(outcome), { headers });
   };
   /** What it answers is kept as it is known inside of the transaction. */
-  const toJson = (said: Said<C>) => JSON.stringify(answerOf(said));
+  const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
-    async run(context, caller, door) {
-      const asked = await readRequest(contract, context, caller);
-      const key = replay && keyOf(asked.headers);
-      if (!replay || key === undefined || !door.memory) {
-        const result = handle({ ...asked, commit: (work) => work() });
-        return await tell(isLater(result) ? result : await result, door);
+    async run(context, caller, guard) {
+      const parsed = await readRequest(contract, context, caller);
+      const key = replay && keyOf(parsed.headers);
+      if (!replay || key === undefined || !guard.idempotencyStore) {
+        const result = handle({ ...parsed, commit: (work) => work() });
+        return await respond(isDeferred(result) ? result : await result, guard);
       }
-      const { memory } = door;
-      const once = { sender: replay.sender(asked), route: contract.id, key, body: asked.body };
-      const before = memory.recall(once);
+      const { idempotencyStore } = guard;
+      const idempotent = {
+        sender: replay.sender(parsed),
+        route: contract.id,
+        key,
+        body: parsed.body,
+      };
+      const before = idempotencyStore.find(idempotent);
       if (before !== undefined) {
         const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
-        return await tell(() => replay.again(answer), door, REPLAYED);
+        return await respond(() => replay.again(answer), guard, REPLAY_HEADERS);
       }
-      using _running = memory.begin(once);
-      const commit = (work: () => Said<C>) => memory.keep(once, work, toJson);
-      const result = handle({ ...asked, commit });
-      return await tell(isLater(result) ? result : await result, door);
+      using _running = idempotencyStore.begin(idempotent);
+      const commit = (work: () => HandlerResult<C>) =>
+        idempotencyStore.runAndStore(idempotent, work, toJson);
+      const result = handle({ ...parsed, commit });
+      return await respond(isDeferred(result) ? result : await result, guard);
     },
   };
 }
@@ -135,7 +148,7 @@ async function readRequest<C extends Contract>(
   contract: C,
   context: Context,
   caller: Caller,
-): Promise<Asked<C>> {
+): Promise<ParsedRequest<C>> {
   const request = context.req.raw;
   const json = contract.body && await readJson(request, contract.inspect);
   const body = contract.body && readBodyOf(contract.body, json);
@@ -146,7 +159,7 @@ async function readRequest<C extends Contract>(
     caller,
     headers: request.headers,
     signal: request.signal,
-  } as Asked<C>;
+  } as ParsedRequest<C>;
 }
 
 const KeyHeader = z.object({ "idempotency-key": IdempotencyKey });
@@ -173,65 +186,69 @@ export function rawRoute(
   };
 }
 
-function isLater<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {
+function isDeferred<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {
   return typeof result === "function";
 }
 
-type Serve = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
+type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
 
 /** Turns routes into a `fetch`. The order of checks is contract 1's. */
-export function serve(routes: readonly Route[], door: Door): Serve {
+export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler {
   const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
-  for (const [path, methods] of byPath(routes)) {
+  for (const [path, methods] of groupByPath(routes)) {
     app.all(path, async (context) => {
       const { method } = context.req;
       const found = methods.get(method === "HEAD" ? "GET" : method);
       if (!found) throw wrongMethod(context.req.raw, [...methods.keys()]);
-      const caller = door.authorize(context.req.raw, found.contract, context.env.remote);
-      const response = await found.run(context, caller, door);
-      return method === "HEAD" ? await headOf(response) : response;
+      const caller = guard.authorize(context.req.raw, found.contract, context.env.remote);
+      const response = await found.run(context, caller, guard);
+      return method === "HEAD" ? await toHeadResponse(response) : response;
     });
   }
   app.notFound((context) => {
     const { method, path } = context.req;
     throw new Problem("not_found", { method, path });
   });
-  app.onError((fault) => {
-    throw fault;
+  app.onError((error) => {
+    throw error;
   });
   return async (request, remote) => {
     try {
-      door.admit(request, remote);
+      guard.admit(request, remote);
       return await app.fetch(request, { remote });
-    } catch (fault) {
-      return await refusal(fault, door, request);
+    } catch (error) {
+      return await toErrorResponse(error, guard, request);
     }
   };
 }
 
 /** What an answer to `GET` says of itself; a stream has no length, and is not begun. */
-async function headOf({ status, headers: said, body }: Response): Promise<Response> {
-  const headers = new Headers(said);
-  const endless = headers.get("content-type") === "text/event-stream";
-  if (endless || headers.has("content-length")) await body?.cancel();
+async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
+  const headers = new Headers(original);
+  const isEventStream = headers.get("content-type") === "text/event-stream";
+  if (isEventStream || headers.has("content-length")) await body?.cancel();
   else headers.set("content-length", String((await new Response(body).bytes()).length));
   return new Response(null, { status, headers });
 }
 
 /** A refusal tells what was read, so that it waits for the disk as well. */
-async function refusal(fault: unknown, door: Door, request: Request): Promise<Response> {
+async function toErrorResponse(
+  error: unknown,
+  guard: RouteGuard,
+  request: Request,
+): Promise<Response> {
   try {
-    await door.durable();
-  } catch (stronger) {
-    fault = stronger;
+    await guard.whenDurable();
+  } catch (storageError) {
+    error = storageError;
   }
-  if (fault instanceof Problem) return fault.toResponse();
-  door.fault(fault, request);
+  if (error instanceof Problem) return error.toResponse();
+  guard.error(error, request);
   return new Problem("internal", {}).toResponse();
 }
 
 /** Literal paths come before those with parameters, so that `/asks/pending` is not an id. */
-function byPath(routes: readonly Route[]): [string, Map<string, Route>][] {
+function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {
     const { path, method } = route.contract;
@@ -258,14 +275,14 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const dropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
-  if (dropped.length === 0) throw invalidRequest(result.error);
+  const nullsDropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
+  if (nullsDropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
-  const left = issues.filter(({ path }) => wrong.has(path.join(".")));
+  const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
   // What is checked of a body as a whole comes to light once its fields fit.
-  throw invalidRequest(left.length > 0 ? new z.ZodError(left) : again.error);
+  throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
 /** Not a length of time, as JSON writes a number that is none so, nor what is to be said. */
@@ -296,23 +313,23 @@ async function readJson(request: Request, inspect?: Contract["inspect"]): Promis
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (fault) {
-    const reason = messageOf(fault);
+  } catch (error) {
+    const reason = messageOf(error);
     throw new Problem("bad_json", { reason });
   }
 }
 
 /** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
 export function readBody(request: Request, bytes_max: number): Promise<string> {
-  return unbroken(() => readText(request, bytes_max));
+  return refuseOnAbort(() => readText(request, bytes_max));
 }
 
 /** An aborted request body is a refusal of the request, not a failure of ours. */
-export async function unbroken<T>(read: () => Promise<T>): Promise<T> {
+export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
-  } catch (fault) {
-    throw fault instanceof Problem ? fault : new Problem("bad_json", { reason: "it broke off" });
+  } catch (error) {
+    throw error instanceof Problem ? error : new Problem("bad_json", { reason: "it broke off" });
   }
 }
 

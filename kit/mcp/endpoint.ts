@@ -11,20 +11,20 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
-import { BODY_BYTES_MAX, unbroken } from "kit/http/route.ts";
+import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 
 /** There is nothing to subscribe to: the list of tools never changes while a server runs. */
 const SUBSCRIPTIONS_MAX = 0;
 
 /** As HTTP servers log it: the caller left before the answer. */
-const CALLER_LEFT = 499;
+const CLIENT_CLOSED_REQUEST = 499;
 
 /** A server for one request: who asks is in the request, and in what was found of its token. */
-export type Serve = (request: Request | undefined) => Server;
+export type ServerFactory = (request: Request | undefined) => Server;
 
 /** What is known of a request before it is answered. */
-export interface Before {
+export interface AnswerOptions {
   /** Handed to the verbs as `ctx.http.authInfo`. */
   readonly authInfo?: AuthInfo;
   /** Refuses what the message wants and may not have. */
@@ -32,26 +32,26 @@ export interface Before {
 }
 
 export class McpEndpoint implements AsyncDisposable {
-  readonly #serve: Serve;
+  readonly #createServer: ServerFactory;
   #modern: McpHttpHandler | undefined;
 
-  constructor(serve: Serve) {
-    this.#serve = serve;
+  constructor(createServer: ServerFactory) {
+    this.#createServer = createServer;
   }
 
   /** Answers one POST: the body is read once, and says which generation speaks. */
-  async answer(request: Request, { authInfo, refuse }: Before = {}): Promise<Response> {
-    const body = await unbroken(() => readRequestBody(request, BODY_BYTES_MAX));
+  async answer(request: Request, { authInfo, refuse }: AnswerOptions = {}): Promise<Response> {
+    const body = await refuseOnAbort(() => readRequestBody(request, BODY_BYTES_MAX));
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
     const parsedBody = tryJson(body.text);
     if (parsedBody === undefined) return notJson();
     const refused = refuse?.(parsedBody);
     if (refused) return refused;
-    const asked = accepting(request);
-    const known = { parsedBody, ...(authInfo && { authInfo }) };
-    const legacy = await isLegacyRequest(asked, parsedBody);
-    if (legacy) return await this.#answerLegacy(asked, known);
-    return await this.#openModern().fetch(asked, known);
+    const normalized = withAcceptHeader(request);
+    const options = { parsedBody, ...(authInfo && { authInfo }) };
+    const legacy = await isLegacyRequest(normalized, parsedBody);
+    if (legacy) return await this.#answerLegacy(normalized, options);
+    return await this.#openModern().fetch(normalized, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -60,7 +60,7 @@ export class McpEndpoint implements AsyncDisposable {
 
   /** Protocol revision 2026-07-28. Opened late: the SDK warns on stderr when it is made. */
   #openModern(): McpHttpHandler {
-    return this.#modern ??= createMcpHandler(({ requestInfo }) => this.#serve(requestInfo), {
+    return this.#modern ??= createMcpHandler(({ requestInfo }) => this.#createServer(requestInfo), {
       legacy: "reject",
       responseMode: "json",
       maxRequestBodySize: BODY_BYTES_MAX,
@@ -71,25 +71,25 @@ export class McpEndpoint implements AsyncDisposable {
   /** Revisions up to 2025-11-25: a server and a transport for this one request. */
   async #answerLegacy(
     request: Request,
-    known: { parsedBody: unknown; authInfo?: AuthInfo },
+    options: { parsedBody: unknown; authInfo?: AuthInfo },
   ): Promise<Response> {
-    const server = this.#serve(request);
+    const server = this.#createServer(request);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
-    const left = Promise.withResolvers<Response>();
-    const leave = () => left.resolve(new Response(null, { status: CALLER_LEFT }));
-    request.signal.addEventListener("abort", leave, { once: true });
+    const aborted = Promise.withResolvers<Response>();
+    const onAbort = () => aborted.resolve(new Response(null, { status: CLIENT_CLOSED_REQUEST }));
+    request.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await Promise.race([transport.handleRequest(request, known), left.promise]);
+      return await Promise.race([transport.handleRequest(request, options), aborted.promise]);
     } finally {
-      request.signal.removeEventListener("abort", leave);
+      request.signal.removeEventListener("abort", onAbort);
       await server.close();
     }
   }
 }
 
 /** We answer JSON only, so that a client which accepts no stream is as good as one that does. */
-function accepting(request: Request): Request {
+function withAcceptHeader(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });

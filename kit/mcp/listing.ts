@@ -12,19 +12,19 @@ export interface Hints {
 }
 
 /** Looks only. */
-export const LOOKS: Hints = {
+export const READ_HINTS: Hints = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 };
 /** Says something: each call says it anew. */
-export const SAYS: Hints = { ...LOOKS, readOnlyHint: false, idempotentHint: false };
+export const SEND_HINTS: Hints = { ...READ_HINTS, readOnlyHint: false, idempotentHint: false };
 /** Changes something to what it was told, however often it is told. */
-export const SETTLES: Hints = { ...SAYS, idempotentHint: true };
+export const UPDATE_HINTS: Hints = { ...SEND_HINTS, idempotentHint: true };
 
 /** A tool as a model reads it. */
-export interface Told<I extends z.ZodObject, O extends z.ZodObject> {
+export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
   /** Tells a model when to use the tool, and when not to. */
@@ -37,15 +37,15 @@ export interface Told<I extends z.ZodObject, O extends z.ZodObject> {
 type Schema = Listing["inputSchema"];
 
 /** What an answer holds where a tool refuses, and what of it is always there. */
-export interface Refusal {
+export interface RefusalSchema {
   readonly properties: Readonly<Record<string, { type: string; description: string }>>;
   readonly required: string[];
 }
 
 /** A tool's place in the list. */
 export function toListing(
-  { name, title, description, hints, input, output }: Told<z.ZodObject, z.ZodObject>,
-  refusal: Refusal,
+  { name, title, description, hints, input, output }: ToolDefinition<z.ZodObject, z.ZodObject>,
+  refusal: RefusalSchema,
 ): Listing {
   return {
     name,
@@ -53,7 +53,7 @@ export function toListing(
     description,
     annotations: { title, ...hints },
     inputSchema: schemaOf(input, "input"),
-    outputSchema: orRefused(schemaOf(output, "output"), refusal),
+    outputSchema: withRefusal(schemaOf(output, "output"), refusal),
   };
 }
 
@@ -63,9 +63,9 @@ function schemaOf(shape: z.ZodObject, io: "input" | "output"): Schema {
 }
 
 /** Some clients check a refusal against the schema of what is answered: it fits both. */
-function orRefused(
+function withRefusal(
   { properties, required = [], additionalProperties: _, ...rest }: Schema,
-  refusal: Refusal,
+  refusal: RefusalSchema,
 ): Schema {
   const anyOf = [{ required }, { required: refusal.required }];
   return { ...rest, properties: { ...properties, ...refusal.properties }, anyOf };

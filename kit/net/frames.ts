@@ -10,33 +10,36 @@ type Handlers<S, F extends Frame> = {
 };
 
 /** What a session must bear: the sentence that a bad frame is answered with. */
-export interface Correctable {
-  correct(detail: string): void;
+export interface FrameRejecter {
+  rejectFrame(detail: string): void;
 }
 
 /** A request as a socket. Half a handshake is a mistake of the caller's, and no fault of ours. */
-export function socketOf(request: Request): Deno.WebSocketUpgrade {
+export function acceptWebSocket(request: Request): Deno.WebSocketUpgrade {
   try {
     return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  } catch (fault) {
-    throw new Problem("upgrade_required", {}, fault);
+  } catch (error) {
+    throw new Problem("upgrade_required", {}, error);
   }
 }
 
 /** A missing handler does not compile. A bad frame is answered; it never throws. */
-export function dispatcher<S extends Correctable, U extends z.ZodType<Frame>>(
+export function frameHandler<S extends FrameRejecter, U extends z.ZodType<Frame>>(
   union: U,
-  on: Handlers<S, z.output<U>>,
+  handlers: Handlers<S, z.output<U>>,
 ) {
   return (session: S, text: string): void => {
     const json = tryJson(text);
-    if (json === undefined) return session.correct("The frame is not JSON");
+    if (json === undefined) return session.rejectFrame("The frame is not JSON");
     const frame = union.safeParse(json);
     if (!frame.success) {
-      return session.correct(invalidRequest(frame.error).fields.summary);
+      return session.rejectFrame(invalidRequest(frame.error).fields.summary);
     }
-    const take = on[frame.data.type as keyof typeof on] as (session: S, frame: Frame) => void;
-    take(session, frame.data);
+    const handler = handlers[frame.data.type as keyof typeof handlers] as (
+      session: S,
+      frame: Frame,
+    ) => void;
+    handler(session, frame.data);
   };
 }
 
@@ -45,17 +48,17 @@ export function nextTurn(work: () => void): void {
   setImmediate(work);
 }
 
-const QUIET_TURNS = 100;
+const STABLE_TURNS = 100;
 const TURNS_MAX = 5000;
 
 /** Does `work` once a count has stood still for some turns, or will not. */
-export function whenQuiet(count: () => number, work: () => void): void {
-  let [before, quiet, turns] = [count(), 0, 0];
-  nextTurn(function look() {
+export function whenStable(count: () => number, work: () => void): void {
+  let [before, stableTurns, turns] = [count(), 0, 0];
+  nextTurn(function check() {
     const now = count();
-    quiet = now === before ? quiet + 1 : 0;
+    stableTurns = now === before ? stableTurns + 1 : 0;
     before = now;
-    if (quiet >= QUIET_TURNS || ++turns >= TURNS_MAX) work();
-    else nextTurn(look);
+    if (stableTurns >= STABLE_TURNS || ++turns >= TURNS_MAX) work();
+    else nextTurn(check);
   });
 }

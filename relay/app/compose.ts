@@ -3,76 +3,83 @@
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Route } from "kit/http/route.ts";
-import type { Address } from "../web/issuer.ts";
-import { type KeyNeeds, keyRoutes } from "../sign_in/routes.ts";
+import type { OriginPolicy } from "../web/issuer.ts";
+import { type KeyDeps, keyRoutes } from "../sign_in/routes.ts";
 import type { Sessions } from "../sign_in/sessions.ts";
 import type { Mcp } from "../mcp/mcp.ts";
 import { mcpRoutes, type Tokens } from "../mcp/routes.ts";
-import { type ShareNeeds, shareRoutes } from "../shares/routes.ts";
+import { type ShareDeps, shareRoutes } from "../shares/routes.ts";
 import { Shares } from "../shares/shares.ts";
 import type { Machines } from "../daemons/contract.ts";
 
-export interface RoomNeeds {
+export interface RelayFeaturesDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  readonly address: Address;
+  readonly originPolicy: OriginPolicy;
   readonly sessions: Sessions;
   /** Without one, remote MCP is off (specification 5). */
   readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
   readonly machines: Machines;
-  readonly paces: KeyNeeds["paces"] & {
-    readonly guests: ShareNeeds["pace"];
-    readonly visits: ShareNeeds["visits"];
-    readonly sharing: ShareNeeds["sharing"];
+  readonly limits: KeyDeps["limits"] & {
+    readonly guestAsks: ShareDeps["limit"];
+    readonly shareVisits: ShareDeps["shareVisits"];
+    readonly shareCreations: ShareDeps["shareCreations"];
   };
 }
 
-export class Rooms implements AsyncDisposable {
+export class RelayFeatures implements AsyncDisposable {
   readonly shares: Shares;
   readonly routes: readonly Route[];
-  readonly #needs: RoomNeeds;
+  readonly #deps: RelayFeaturesDeps;
   #mcp: Promise<Mcp> | undefined;
 
-  constructor(needs: RoomNeeds) {
-    this.#needs = needs;
-    const { clock, ids, machines, paces, oauth, address, sessions } = needs;
+  constructor(deps: RelayFeaturesDeps) {
+    this.#deps = deps;
+    const { clock, ids, machines, limits, oauth, originPolicy, sessions } = deps;
     const shares = this.shares = new Shares(clock, ids);
     this.routes = [
-      ...keyRoutes({ ids, address, sessions, machines, paces, has_apps: oauth !== undefined }),
+      ...keyRoutes({
+        ids,
+        originPolicy,
+        sessions,
+        machines,
+        limits,
+        has_apps: oauth !== undefined,
+      }),
       ...shareRoutes({
-        address,
+        originPolicy,
         machines,
         shares,
         sessions,
-        pace: paces.guests,
-        visits: paces.visits,
-        sharing: paces.sharing,
+        limit: limits.guestAsks,
+        shareVisits: limits.shareVisits,
+        shareCreations: limits.shareCreations,
       }),
-      ...(oauth ? mcpRoutes({ address, ...oauth, mcp: () => this.#openMcp() }) : []),
+      ...(oauth ? mcpRoutes({ originPolicy, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];
   }
 
-  beat(now: number): void {
-    this.shares.beat(now);
+  tick(now: number): void {
+    this.shares.tick(now);
   }
 
   /** Whoever watches is told that it is over. */
-  goDown(): void {
+  shutDown(): void {
     this.shares.endAll();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.goDown();
+    this.shutDown();
     await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 
   /** Loaded when the first app calls: its library is larger than all the rest of the relay. */
   #openMcp(): Promise<Mcp> {
     return this.#mcp ??= import("../mcp/mcp.ts").then(({ Mcp }) => {
-      const { machines, log } = this.#needs;
-      const fault = (fault: unknown) => log.error("A remote tool failed", { fault });
-      return new Mcp({ machines, fault });
+      const { machines, log } = this.#deps;
+      const error = (error: unknown) => log.error("A remote tool failed", { error });
+      return new Mcp({ machines, error });
     });
   }
 }

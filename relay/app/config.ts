@@ -1,7 +1,7 @@
 /** Everything the relay can be told (specification 5, contract 9). */
 
 import * as z from "zod";
-import { addressOf } from "../web/net/address.ts";
+import { parseIpAddress } from "../web/net/address.ts";
 import type { Proxy } from "../web/net/bucket.ts";
 import { trustedProxiesOf } from "../web/net/trusted.ts";
 
@@ -16,25 +16,25 @@ const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172
   "of at least /8 for IPv4 and /32 for IPv6";
 const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
 /** What is set and empty is not set. */
-const maybe = z.string().transform((text) => text.trim() || undefined).optional();
+const optionalText = z.string().transform((text) => text.trim() || undefined).optional();
 
 const Settings = z.object({
   RELAY_HOST: z.string().min(1, HOST).default("127.0.0.1"),
   RELAY_PORT: port.default(8378),
-  RELAY_OAUTH_ISSUER: maybe.transform((text, context) => {
+  RELAY_OAUTH_ISSUER: optionalText.transform((text, context) => {
     const issuer = text === undefined ? undefined : issuerOf(text);
     if (text !== undefined && issuer === undefined) context.addIssue(ISSUER);
     return issuer;
   }),
-  RELAY_OAUTH_DB: maybe,
+  RELAY_OAUTH_DB: optionalText,
   RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb", "trusted"], "direct, cloudlb or trusted")
     .default("direct"),
-  RELAY_OAUTH_LB_FORWARDING_IP: maybe.transform((text, context) => {
-    const address = text === undefined ? undefined : addressOf(text);
+  RELAY_OAUTH_LB_FORWARDING_IP: optionalText.transform((text, context) => {
+    const address = text === undefined ? undefined : parseIpAddress(text);
     if (text !== undefined && address === undefined) context.addIssue(FORWARDING_IP);
     return address;
   }),
-  RELAY_TRUSTED_PROXIES: maybe.transform((text, context) => {
+  RELAY_TRUSTED_PROXIES: optionalText.transform((text, context) => {
     const proxies = text === undefined ? undefined : trustedProxiesOf(text);
     if (typeof proxies !== "string") return proxies;
     context.addIssue(`${TRUSTED}; ${proxies}`);
@@ -60,18 +60,19 @@ export interface RelayConfig {
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
   const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
-  const say = (key: string, allowed: string) => `${key}: found ${found(key)}; allowed: ${allowed}`;
+  const mistakeText = (key: string, allowed: string) =>
+    `${key}: found ${found(key)}; allowed: ${allowed}`;
   const mistakes = read.success
     ? []
-    : read.error.issues.map(({ path, message }) => say(path.join("."), message));
+    : read.error.issues.map(({ path, message }) => mistakeText(path.join("."), message));
   if (env["RELAY_OAUTH_PROXY_MODE"] === "cloudlb" && !env["RELAY_OAUTH_LB_FORWARDING_IP"]?.trim()) {
-    mistakes.push(say("RELAY_OAUTH_LB_FORWARDING_IP", FORWARDING_IP));
+    mistakes.push(mistakeText("RELAY_OAUTH_LB_FORWARDING_IP", FORWARDING_IP));
   }
   if (env["RELAY_OAUTH_PROXY_MODE"] === "trusted" && !env["RELAY_TRUSTED_PROXIES"]?.trim()) {
-    mistakes.push(say("RELAY_TRUSTED_PROXIES", TRUSTED));
+    mistakes.push(mistakeText("RELAY_TRUSTED_PROXIES", TRUSTED));
   }
   if (env["RELAY_OAUTH_ISSUER"]?.trim() && !env["RELAY_OAUTH_DB"]?.trim()) {
-    mistakes.push(say("RELAY_OAUTH_DB", DB));
+    mistakes.push(mistakeText("RELAY_OAUTH_DB", DB));
   }
   if (!read.success || mistakes.length > 0) {
     throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
@@ -100,7 +101,7 @@ const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 function issuerOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname, origin, href } = new URL(text);
-  const is_origin = href === `${origin}/` && !/[?#]/.test(text);
-  const is_safe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
-  return is_origin && is_safe ? origin : undefined;
+  const isOrigin = href === `${origin}/` && !/[?#]/.test(text);
+  const isSafe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
+  return isOrigin && isSafe ? origin : undefined;
 }

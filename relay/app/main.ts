@@ -3,14 +3,14 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { socketOf } from "kit/net/frames.ts";
-import { Listening } from "kit/host/listening.ts";
+import { acceptWebSocket } from "kit/net/frames.ts";
+import { HttpListener } from "kit/host/listening.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
-import { type Ears, lineOn } from "kit/net/tunnel/connection.ts";
+import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection.ts";
 import { urlOf } from "../web/issuer.ts";
 import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
-import { holdDatabase } from "./database.ts";
+import { lockDatabase } from "./database.ts";
 
 /** How long requests that are under way may take to end once we go down. */
 const DRAIN_MS_MAX = 5000;
@@ -21,65 +21,65 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   try {
-    const { host, port, proxy, oauth: named } = readRelayConfig(env);
-    using _faults = outlive(log);
-    using held = named && holdDatabase(named.db_path, named.issuer, log);
-    const oauth = named && held && { issuer: named.issuer, db: held.db };
+    const { host, port, proxy, oauth: oauthConfig } = readRelayConfig(env);
+    using _faults = catchUnhandledErrors(log);
+    using database = oauthConfig && lockDatabase(oauthConfig.db_path, oauthConfig.issuer, log);
+    const oauth = oauthConfig && database && { issuer: oauthConfig.issuer, db: database.db };
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
-    const told = signals();
+    const stopSignal = nextStopSignal();
     const server = listen(relay, { host, port, log });
     log.info("The relay listens", { url: urlOf(host, server.addr.port) });
-    const beating = relay.run();
-    log.info("The relay goes down", { signal: await told });
-    relay.goDown();
+    const ticking = relay.run();
+    log.info("The relay goes down", { signal: await stopSignal });
+    relay.shutDown();
     await timeout(systemClock, DRAIN_MS_MAX, server.shutdown());
-    await beating;
+    await ticking;
     return 0;
-  } catch (fault) {
-    write(messageOf(fault));
+  } catch (error) {
+    write(messageOf(error));
     return 2;
   }
 }
 
 /** What one caller brings about ends no process that serves others: a fault, told in the log. */
-export function outlive(log: Pick<Log, "error">): Disposable {
-  const ends = new AbortController();
-  const { signal } = ends;
+export function catchUnhandledErrors(log: Pick<Log, "error">): Disposable {
+  const controller = new AbortController();
+  const { signal } = controller;
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
-    log.error("A promise failed, and nobody waited for it", { fault: event.reason });
+    log.error("A promise failed, and nobody waited for it", { error: event.reason });
   }, { signal });
   globalThis.addEventListener("error", (event) => {
     event.preventDefault();
-    log.error("A callback failed", { fault: event.error });
+    log.error("A callback failed", { error: event.error });
   }, { signal });
-  return { [Symbol.dispose]: () => ends.abort() };
+  return { [Symbol.dispose]: () => controller.abort() };
 }
 
 /** Listens, or says in one sentence why that cannot be. */
 function listen(
   relay: Relay,
   { host: hostname, port, log }: { host: string; port: number; log: Log },
-): Listening {
+): HttpListener {
   const handle = (request: Request, remote: Deno.NetAddr) => relay.fetch(request, remote);
-  const broke = (fault: unknown) => relay.broke(fault);
+  const onError = (error: unknown) => relay.onError(error);
   try {
-    return new Listening({ hostname, port, clock: systemClock, log, handle, broke });
-  } catch (fault) {
-    const why = messageOf(fault);
+    return new HttpListener({ hostname, port, clock: systemClock, log, handle, onError });
+  } catch (error) {
+    const why = messageOf(error);
     throw new Error(
       `Cannot listen on ${hostname}, port ${port}: ${why}; see RELAY_HOST and RELAY_PORT`,
-      { cause: fault },
+      { cause: error },
     );
   }
 }
 
-export function accept(request: Request, ears: Ears) {
-  const { socket, response } = socketOf(request);
-  return { response, line: lineOn(socket, ears) };
+export function accept(request: Request, listener: ConnectionListener) {
+  const { socket, response } = acceptWebSocket(request);
+  return { response, connection: toConnection(socket, listener) };
 }
 
-function signals(): Promise<string> {
+function nextStopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       Deno.addSignalListener(signal, () => resolve(signal));

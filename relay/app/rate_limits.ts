@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { bucketOf, type Proxy } from "../web/net/bucket.ts";
-import { type Rates, Turnstile } from "../web/net/rate_limiter.ts";
+import { RateLimiter, type Rates } from "../web/net/rate_limiter.ts";
 
 /** Five from each address, then one a minute, below a ceiling for all (specification 8). */
 const REGISTRATIONS: Rates = {
@@ -17,7 +17,7 @@ const REGISTRATIONS: Rates = {
 const CEILING = { burst: 60_000, per_minute: 60_000 } as const;
 
 /** A secret costs nothing to draw, and a person mistypes one: enough for a person, no flood. */
-const PEOPLE: Rates = {
+const PERSON_RATES: Rates = {
   each: { burst: 30, per_minute: 30 },
   all: CEILING,
 };
@@ -35,7 +35,7 @@ const CONSENTS: Rates = {
 };
 
 /** … and for each address, from which anybody may open sessions. */
-const DECIDERS: Rates = {
+const CONSENT_ADDRESSES: Rates = {
   each: { burst: 300, per_minute: 300 },
   all: { burst: 6000, per_minute: 6000 },
 };
@@ -50,47 +50,48 @@ const EXCHANGES: Rates = {
  * What the guests of one share may ask: each question interrupts an agent. A tenant has a hundred
  * shares, whose guests are far below the ceiling.
  */
-const GUESTS: Rates = {
+const GUEST_ASKS: Rates = {
   each: { burst: 10, per_minute: 6 },
   all: CEILING,
 };
 
 /** Looking at shares: each look asks a machine once or twice, and whoever has the link may look. */
-const VISITS: Rates = {
+const SHARE_VISITS: Rates = {
   each: { burst: 60, per_minute: 60 },
   all: CEILING,
 };
 
 type Remote = Deno.NetAddr | undefined;
 
-export function openPaces({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
+export function openRateLimits({ clock, proxy }: { clock: Clock; proxy: Proxy }) {
   const byAddress = (rates: Rates) => {
-    const turnstile = new Turnstile(clock, rates);
+    const limiter = new RateLimiter(clock, rates);
     return {
       take: ({ headers }: Request, remote: Remote) =>
-        turnstile.pass(bucketOf(remote?.hostname, headers, proxy)),
+        limiter.acquire(bucketOf(remote?.hostname, headers, proxy)),
     };
   };
-  const consents = new Turnstile(clock, CONSENTS);
-  const deciders = new Turnstile(clock, DECIDERS);
+  const consents = new RateLimiter(clock, CONSENTS);
+  const consentAddresses = new RateLimiter(clock, CONSENT_ADDRESSES);
   return {
     registrations: byAddress(REGISTRATIONS),
-    register: byAddress(PEOPLE),
-    login: byAddress(PEOPLE),
+    register: byAddress(PERSON_RATES),
+    login: byAddress(PERSON_RATES),
     /** What counts as one address. */
-    addressOf: ({ headers }: Request, remote: Remote) => bucketOf(remote?.hostname, headers, proxy),
+    rateLimitKeyOf: ({ headers }: Request, remote: Remote) =>
+      bucketOf(remote?.hostname, headers, proxy),
     /** Of dials: those that show no secret hold up none that shows one. */
-    dials: { with_secret: byAddress(DIALS), without: byAddress(PEOPLE) },
+    dials: { withSecret: byAddress(DIALS), withoutSecret: byAddress(PERSON_RATES) },
     consents: {
       /** Of the browser that is signed in, as its form token tells it; of an address otherwise. */
       take: ({ headers }: Request, remote: Remote, form_token: string | undefined) => {
         const address = bucketOf(remote?.hostname, headers, proxy);
-        return deciders.pass(address) ?? consents.pass(form_token ?? address);
+        return consentAddresses.acquire(address) ?? consents.acquire(form_token ?? address);
       },
     },
-    exchanges: new Turnstile(clock, EXCHANGES),
-    visits: byAddress(VISITS),
-    sharing: byAddress(PEOPLE),
-    guests: new Turnstile(clock, GUESTS),
+    exchanges: new RateLimiter(clock, EXCHANGES),
+    shareVisits: byAddress(SHARE_VISITS),
+    shareCreations: byAddress(PERSON_RATES),
+    guestAsks: new RateLimiter(clock, GUEST_ASKS),
   };
 }

@@ -7,29 +7,29 @@ import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Route, route, serve } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { Broken } from "kit/net/tunnel/stream.ts";
-import { Address } from "../web/issuer.ts";
+import { StreamError } from "kit/net/tunnel/stream.ts";
+import { OriginPolicy } from "../web/issuer.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
 import type { Proxy } from "../web/net/bucket.ts";
-import { Intake } from "../web/net/intake.ts";
+import { BodyLimiter } from "../web/net/intake.ts";
 import { isLocal } from "../web/net/local.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
-import { openPaces } from "./rate_limits.ts";
-import { Rooms } from "./compose.ts";
+import { openRateLimits } from "./rate_limits.ts";
+import { RelayFeatures } from "./compose.ts";
 import { bearerNamespace } from "../web/secrets.ts";
-import { Registry } from "../daemons/machines.ts";
-import { Meters } from "../daemons/metrics.ts";
-import { type Accept, type TunnelNeeds, tunnelRoutes } from "../daemons/routes.ts";
+import { MachineRegistry } from "../daemons/machines.ts";
+import { RelayMetrics } from "../daemons/metrics.ts";
+import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
 
-const BEAT_MS = 1000;
+const TICK_MS = 1000;
 /** What goes on to a daemon as it comes is held by nobody (`kit/net/tunnel/flow.ts`). */
-const STREAMED = /^\/m\//;
+const STREAMED_PATHS = /^\/m\//;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
 
 /** Everything outside of the relay: production passes the real ones, tests their own. */
-export interface RelayOutside {
+export interface RelayPlatform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -41,46 +41,55 @@ export interface RelayOutside {
 }
 
 export class Relay implements AsyncDisposable {
-  readonly outside: RelayOutside;
-  readonly address: Address;
-  readonly machines: Registry;
-  readonly meters: Meters;
+  readonly platform: RelayPlatform;
+  readonly originPolicy: OriginPolicy;
+  readonly machines: MachineRegistry;
+  readonly metrics: RelayMetrics;
   readonly sessions: Sessions;
   readonly oauth: OAuth | undefined;
-  readonly rooms: Rooms;
+  readonly features: RelayFeatures;
   readonly started_at: number;
-  readonly #intake: Intake;
+  readonly #bodyLimiter: BodyLimiter;
   /** Answers a request; `remote` is the other end of its socket, where there is one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
-  readonly #ending = new AbortController();
+  readonly #shutdown = new AbortController();
 
-  constructor(outside: RelayOutside) {
-    this.outside = outside;
-    const { clock, ids, log, oauth: named } = outside;
+  constructor(platform: RelayPlatform) {
+    this.platform = platform;
+    const { clock, ids, log, oauth: oauthConfig } = platform;
     this.started_at = clock.now();
-    this.#intake = new Intake(clock);
-    const address = this.address = new Address(named?.issuer);
-    const machines = this.machines = new Registry({
+    this.#bodyLimiter = new BodyLimiter(clock);
+    const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
+    const machines = this.machines = new MachineRegistry({
       clock,
       log,
-      asked: (outcome, took_ms) => this.meters.asked(outcome, took_ms),
+      recordRequest: (outcome, took_ms) => this.metrics.recordRequest(outcome, took_ms),
     });
-    this.meters = new Meters(() => {
+    this.metrics = new RelayMetrics(() => {
       const { size: daemons, requests, held_bytes } = this.machines;
       return { daemons, requests, held_bytes };
     });
-    const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
-    const sessions = this.sessions = new Sessions({ clock, ids, address, hasMachine });
-    const { registrations, consents, exchanges, dials, addressOf, ...paces } = openPaces(outside);
-    const needs = { clock, ids, log, address, sessions, machines };
-    this.oauth = named && openOAuth({ ...needs, ...named, registrations, consents, exchanges });
-    const oauth = named && this.oauth && { issuer: named.issuer, tokens: this.oauth.tokens };
-    this.rooms = new Rooms({ ...needs, paces, oauth });
-    const answer = serve(routesOf(this, { dials, addressOf }), {
+    const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
+    const sessions = this.sessions = new Sessions({
+      clock,
+      ids,
+      originPolicy,
+      hasConnectedMachine,
+    });
+    const { registrations, consents, exchanges, dials, rateLimitKeyOf, ...limits } = openRateLimits(
+      platform,
+    );
+    const deps = { clock, ids, log, originPolicy, sessions, machines };
+    this.oauth = oauthConfig &&
+      openOAuth({ ...deps, ...oauthConfig, registrations, consents, exchanges });
+    const oauth = oauthConfig && this.oauth &&
+      { issuer: oauthConfig.issuer, tokens: this.oauth.tokens };
+    this.features = new RelayFeatures({ ...deps, limits, oauth });
+    const handle = serve(routesOf(this, { dials, rateLimitKeyOf }), {
       admit: (request) => {
-        if (this.ending.aborted) throw new Problem("shutting_down", {});
-        const is_off = !named && OAUTH.test(new URL(request.url).pathname);
-        if (is_off) throw new Problem("oauth_disabled", {});
+        if (this.shutdownSignal.aborted) throw new Problem("shutting_down", {});
+        const isOAuthPath = !oauthConfig && OAUTH.test(new URL(request.url).pathname);
+        if (isOAuthPath) throw new Problem("oauth_disabled", {});
       },
       authorize: (_request, _contract, remote) => ({
         remote,
@@ -88,94 +97,94 @@ export class Relay implements AsyncDisposable {
         authorized: true,
         holds_token: false,
       }),
-      durable: () => undefined,
+      whenDurable: () => undefined,
       // What breaks as its caller leaves is nobody's fault, and callers leave whenever they like.
-      fault: (fault, { signal }) =>
-        log[signal.aborted ? "debug" : "error"]("A route failed", { fault }),
+      error: (error, { signal }) =>
+        log[signal.aborted ? "debug" : "error"]("A route failed", { error }),
     });
     this.fetch = async (request, remote) => {
-      if (!request.body || STREAMED.test(new URL(request.url).pathname)) {
-        return await answer(request, remote);
+      if (!request.body || STREAMED_PATHS.test(new URL(request.url).pathname)) {
+        return await handle(request, remote);
       }
-      using reading = this.#intake.begin(request, addressOf(request, remote));
-      return await answer(reading.request, remote);
+      using limitedBody = this.#bodyLimiter.begin(request, rateLimitKeyOf(request, remote));
+      return await handle(limitedBody.request, remote);
     };
   }
 
   /** Aborts as the relay goes down. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
+  get shutdownSignal(): AbortSignal {
+    return this.#shutdown.signal;
   }
 
   /** Beats once a second until the relay ends. */
   async run(): Promise<void> {
-    const { clock, log } = this.outside;
-    for (let due = clock.now() + BEAT_MS; !this.ending.aborted; due += BEAT_MS) {
-      await pause(clock, Math.max(0, due - clock.now()), this.ending);
-      if (this.ending.aborted) return;
-      due = Math.max(due, clock.now() - BEAT_MS);
+    const { clock, log } = this.platform;
+    for (let due = clock.now() + TICK_MS; !this.shutdownSignal.aborted; due += TICK_MS) {
+      await pause(clock, Math.max(0, due - clock.now()), this.shutdownSignal);
+      if (this.shutdownSignal.aborted) return;
+      due = Math.max(due, clock.now() - TICK_MS);
       try {
-        this.beat();
-      } catch (fault) {
-        log.error("A beat failed", { fault });
+        this.tick();
+      } catch (error) {
+        log.error("A beat failed", { error });
       }
     }
   }
 
   /** What happens with time, in every room. */
-  beat(): void {
-    const now = this.outside.clock.now();
-    this.machines.beat(now);
-    this.sessions.beat(now);
-    this.rooms.beat(now);
-    this.#intake.beat(now);
+  tick(): void {
+    const now = this.platform.clock.now();
+    this.machines.tick(now);
+    this.sessions.tick(now);
+    this.features.tick(now);
+    this.#bodyLimiter.tick(now);
   }
 
   /** A connection broke under its answer: where a machine or a reader left, that is no fault. */
-  broke(fault: unknown): Response {
-    if (!(fault instanceof Broken)) this.outside.log.error("A connection failed", { fault });
+  onError(error: unknown): Response {
+    if (!(error instanceof StreamError)) this.platform.log.error("A connection failed", { error });
     return new Response(null, { status: 500 });
   }
 
   /** Takes no new work, ends what is under way, and tells the daemons. */
-  goDown(): void {
-    this.#ending.abort();
-    this.rooms.goDown();
+  shutDown(): void {
+    this.#shutdown.abort();
+    this.features.shutDown();
     this.machines.endAll("going_away");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.goDown();
-    await this.rooms[Symbol.asyncDispose]();
+    this.shutDown();
+    await this.features[Symbol.asyncDispose]();
   }
 }
 
 /** Every room's routes, in one list. */
-function routesOf(relay: Relay, dialling: Pick<TunnelNeeds, "dials" | "addressOf">): Route[] {
-  const { machines, meters, address, outside, sessions } = relay;
+function routesOf(relay: Relay, dialLimits: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">): Route[] {
+  const { machines, metrics, originPolicy, platform, sessions } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
     ...tunnelRoutes({
       machines,
-      meters,
+      metrics,
       sessions,
       bearerOf: bearerNamespace,
-      isFromOurPage: (request) => address.isFromOurPage(request),
+      isFromOurPage: (request) => originPolicy.isFromOurPage(request),
       isLocal: ({ headers }, remote) => !remote || isLocal(remote.hostname, headers),
-      ...dialling,
-      accept: outside.accept,
-      signal: relay.ending,
+      ...dialLimits,
+      accept: platform.accept,
+      signal: relay.shutdownSignal,
     }),
-    ...relay.rooms.routes,
+    ...relay.features.routes,
     ...relay.oauth?.routes ?? [],
   ];
 }
 
-function health({ outside, started_at, machines, oauth }: Relay) {
+function health({ platform, started_at, machines, oauth }: Relay) {
   return {
     status: "ok" as const,
     version: VERSION,
-    uptime_seconds: Math.floor((outside.clock.now() - started_at) / 1000),
+    uptime_seconds: Math.floor((platform.clock.now() - started_at) / 1000),
     daemons: machines.size,
     oauth: oauth ? "enabled" as const : "disabled" as const,
   };

@@ -1,14 +1,19 @@
 /** A machine's answer as a browser may have it: data or a download, never a page (contract 9). */
 
-import { BYTES, cleanName, cleanType, disposition } from "kit/http/filenames.ts";
+import {
+  cleanFilename,
+  cleanMediaType,
+  OCTET_STREAM,
+  toContentDisposition,
+} from "kit/http/filenames.ts";
 import { Problem } from "kit/core/problem.ts";
-import { leave } from "kit/net/tunnel/stream.ts";
+import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
 
 /** What a page of ours reads by itself, and a browser only ever displays as text. */
 const DATA = /^(?:text\/event-stream|application\/(?:[a-z0-9!#$&^_.-]+\+)?json)$/;
 /** Statuses without a body, which therefore have no type either. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 const DISPOSITION_LENGTH_MAX = 2048;
 const FILENAME_LENGTH_MAX = 255;
 
@@ -16,17 +21,17 @@ const FILENAME_LENGTH_MAX = 255;
  * Rebuilds an answer for the relay's own origin, where sessions of other secrets live as well. The
  * daemon decides on status and content; what a browser does with them is decided here.
  */
-export async function toBrowser(daemon_id: string, answer: Response): Promise<Response> {
-  const { status, headers: given, body } = answer;
+export async function toBrowserResponse(daemon_id: string, answer: Response): Promise<Response> {
+  const { status, headers: original, body } = answer;
   if (status >= 300 && status < 400 && status !== 304) {
     // No route of a daemon redirects, and `Location` does not pass.
-    await leave(body);
+    await abandon(body);
     throw new Problem("bad_daemon_answer", { daemon_id });
   }
-  const headers = new Headers(given);
+  const headers = new Headers(original);
   for (const name of ["content-type", "content-disposition"]) headers.delete(name);
-  if (BODILESS.has(status)) headers.delete("content-length");
-  else describe(headers, given);
+  if (NO_BODY_STATUSES.has(status)) headers.delete("content-length");
+  else setContentHeaders(headers, original);
   headers.set("content-security-policy", SANDBOX);
   headers.set("cache-control", "no-store");
   headers.set("cross-origin-resource-policy", "same-origin");
@@ -37,34 +42,37 @@ export async function toBrowser(daemon_id: string, answer: Response): Promise<Re
 }
 
 /** The type is written anew: no parameter and no second value of the daemon's reaches a browser. */
-function describe(headers: Headers, given: Headers): void {
-  const type = cleanType(given.get("content-type") ?? BYTES);
+function setContentHeaders(headers: Headers, original: Headers): void {
+  const type = cleanMediaType(original.get("content-type") ?? OCTET_STREAM);
   headers.set("content-type", type);
-  const described = given.get("content-disposition") ?? "";
-  const is_download = !DATA.test(type) || /^\s*attachment\s*(?:;|$)/i.test(described);
-  if (!is_download) return;
-  const name = filenameIn(described);
-  headers.set("content-disposition", name === undefined ? "attachment" : disposition(name));
+  const dispositionHeader = original.get("content-disposition") ?? "";
+  const isDownload = !DATA.test(type) || /^\s*attachment\s*(?:;|$)/i.test(dispositionHeader);
+  if (!isDownload) return;
+  const name = filenameOf(dispositionHeader);
+  headers.set(
+    "content-disposition",
+    name === undefined ? "attachment" : toContentDisposition(name),
+  );
 }
 
 const PARAMETER = /\s*;\s*([\w*-]{1,32})\s*=\s*("(?:[^"\\]|\\.)*"|[^\s";,]+)/y;
 const ENCODED = /^utf-8'[\w-]*'([\w!#$&+.^`|~%-]+)$/i;
 
 /** The file name of a `Content-Disposition` (RFC 6266), made harmless; undefined without one. */
-function filenameIn(described: string): string | undefined {
-  if (described.length > DISPOSITION_LENGTH_MAX) return undefined;
-  const kind = /^\s*(?:attachment|inline)(?=\s*;)/i.exec(described)?.[0];
+function filenameOf(dispositionHeader: string): string | undefined {
+  if (dispositionHeader.length > DISPOSITION_LENGTH_MAX) return undefined;
+  const kind = /^\s*(?:attachment|inline)(?=\s*;)/i.exec(dispositionHeader)?.[0];
   if (kind === undefined) return undefined;
   const found = new Map<string, string>();
-  for (let at = kind.length; at < described.length;) {
+  for (let at = kind.length; at < dispositionHeader.length;) {
     PARAMETER.lastIndex = at;
-    const [whole = "", name = "", value = ""] = PARAMETER.exec(described) ?? [];
-    if (whole === "" || found.has(name.toLowerCase())) return undefined;
+    const [match = "", name = "", value = ""] = PARAMETER.exec(dispositionHeader) ?? [];
+    if (match === "" || found.has(name.toLowerCase())) return undefined;
     found.set(name.toLowerCase(), value);
-    at += whole.length;
+    at += match.length;
   }
   const name = decoded(found.get("filename*")) ?? unquoted(found.get("filename"));
-  return name === undefined ? undefined : cleanName(name.slice(0, FILENAME_LENGTH_MAX));
+  return name === undefined ? undefined : cleanFilename(name.slice(0, FILENAME_LENGTH_MAX));
 }
 
 /** RFC 8187, in UTF-8 alone. */

@@ -56,8 +56,8 @@ export interface Machines {
 export const UNREACHABLE = ["unknown_machine", "machine_offline", "timed_out"] as const;
 export type Unreachable = Problem<(typeof UNREACHABLE)[number]>;
 
-export function isUnreachable(fault: unknown): fault is Unreachable {
-  return fault instanceof Problem && UNREACHABLE.some((code) => code === fault.code);
+export function isUnreachable(error: unknown): error is Unreachable {
+  return error instanceof Problem && UNREACHABLE.some((code) => code === error.code);
 }
 
 /** Whose browser it is: the room of keys knows. */
@@ -79,7 +79,7 @@ export const listDaemons = contract({
   fails: ["no_relay_secret", "wrong_form_token"],
 });
 
-export const dialRelay = contract({
+export const connectTunnel = contract({
   id: "relay.tunnel",
   method: "GET",
   path: "/ws/daemon",
@@ -91,7 +91,7 @@ export const dialRelay = contract({
 });
 
 /** What a browser says to one machine; the path after its id is the daemon's own. */
-const through = {
+const proxyContract = {
   path: "/m/:daemon_id/*",
   access: "public",
   tunnel: "never",
@@ -108,29 +108,29 @@ const through = {
   ],
 } as const;
 
-export const getThrough = contract({
-  ...through,
+export const proxyGet = contract({
+  ...proxyContract,
   id: "relay.machine_get",
   method: "GET",
   summary: "Read from one machine, from a page of the relay",
 });
 
-export const postThrough = contract({
-  ...through,
+export const proxyPost = contract({
+  ...proxyContract,
   id: "relay.machine_post",
   method: "POST",
   summary: "Post to one machine, from a page of the relay",
 });
 
-export const patchThrough = contract({
-  ...through,
+export const proxyPatch = contract({
+  ...proxyContract,
   id: "relay.machine_patch",
   method: "PATCH",
   summary: "Change something on one machine, from a page of the relay",
 });
 
-export const deleteThrough = contract({
-  ...through,
+export const proxyDelete = contract({
+  ...proxyContract,
   id: "relay.machine_delete",
   method: "DELETE",
   summary: "Delete something on one machine, from a page of the relay",
@@ -144,6 +144,6 @@ export const getRelayMetrics = contract({
   access: "public",
   tunnel: "never",
   returns: z.string(),
-  media: "text/plain",
+  responseType: "text/plain",
   fails: ["not_found"],
 });

@@ -10,7 +10,7 @@ export const ANSWER_MS_MAX = 10_000;
 /** What one answer may take of our memory: a list of some thousand peers, or of asks. */
 const ANSWER_BYTES_MAX = 8_388_608;
 
-const WORD_LENGTH_MAX = 255;
+const SHORT_LENGTH_MAX = 255;
 const LINE_LENGTH_MAX = 1000;
 /** As long as a daemon takes one. */
 const DESCRIPTION_LENGTH_MAX = 2000;
@@ -24,57 +24,57 @@ function oneLine(length_max: number) {
 }
 
 /** A daemon's answers, as far as they matter here: an older or newer one may say more, or less. */
-const maybe = z.string().nullish();
+const nullishText = z.string().nullish();
 /** An id, a name or a state, which stands between words of ours. */
-const word = oneLine(WORD_LENGTH_MAX);
-const maybeWord = word.nullish();
+const shortLine = oneLine(SHORT_LENGTH_MAX);
+const nullishLine = shortLine.nullish();
 const Health = z.object({
-  version: word.default("unknown"),
+  version: shortLine.default("unknown"),
   capabilities: z.object({ ask_pull_delivery: z.boolean().default(false) }).prefault({}),
 });
 const Peer = z.object({
-  peer_id: word,
-  display_name: word,
-  circle: maybeWord,
-  backend: maybeWord,
-  role: maybeWord,
-  status: word,
-  turn_state: maybeWord,
+  peer_id: shortLine,
+  display_name: shortLine,
+  circle: nullishLine,
+  backend: nullishLine,
+  role: nullishLine,
+  status: shortLine,
+  turn_state: nullishLine,
   description: oneLine(DESCRIPTION_LENGTH_MAX).nullish(),
-  model: maybeWord,
+  model: nullishLine,
   path: oneLine(PATH_LENGTH_MAX).nullish(),
   addressable: z.boolean().default(true),
 });
 export type Peer = z.output<typeof Peer>;
 const Peers = z.object({ peers: z.array(Peer) });
-const Asked = z.object({ correlation_id: word });
-const Notified = z.object({
-  delivery_id: word,
-  delivery_state: word,
+const AskResponse = z.object({ correlation_id: shortLine });
+const NotifyResponse = z.object({
+  delivery_id: shortLine,
+  delivery_state: shortLine,
   delivered: z.boolean(),
   queued: z.boolean(),
 });
-const Waited = z.union([
+const WaitResponse = z.union([
   z.object({
     status: z.literal("resolved"),
-    outcome: maybeWord,
-    reply: maybe,
-    close_reason: maybeWord,
-    responder: maybeWord,
+    outcome: nullishLine,
+    reply: nullishText,
+    close_reason: nullishLine,
+    responder: nullishLine,
   }),
   z.object({ status: z.literal("pending") }),
 ]);
-const Pending = z.object({
+const PendingResponse = z.object({
   asks: z.array(z.object({
-    correlation_id: word,
-    from_peer_id: maybeWord,
-    from_peer_name: word,
-    to_peer_id: word,
+    correlation_id: shortLine,
+    from_peer_id: nullishLine,
+    from_peer_name: shortLine,
+    to_peer_id: shortLine,
     text: z.string(),
-    created_at: word,
+    created_at: shortLine,
   })),
 });
-const RefusedBody = z.object({
+const ErrorResponse = z.object({
   error: z.string().transform((code) => /^\w{1,64}$/.test(code) ? code : "refused"),
   detail: oneLine(LINE_LENGTH_MAX).default(""),
 });
@@ -87,7 +87,7 @@ export function isAgent({ role }: Pick<Peer, "role">): boolean {
 }
 
 /** Who asks which daemon: that one and no other (specification 4, rule 2). */
-export interface Way {
+export interface DaemonTarget {
   readonly machines: Machines;
   readonly namespace: string;
   readonly daemon_id: string;
@@ -97,11 +97,11 @@ export interface Way {
 }
 
 /** Errors by which a daemon says that it took nothing, though it is at fault itself. */
-const TOOK_NOTHING = ["storage_failed", "shutting_down"];
+const NOT_TAKEN_ERRORS = ["storage_failed", "shutting_down"];
 
 /** A daemon's own refusal. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class DaemonError extends Error {
+  override readonly name = "DaemonError";
   readonly status: number;
   readonly code: string;
   readonly detail: string;
@@ -114,47 +114,47 @@ export class Refused extends Error {
   }
 
   /** Whether the daemon may have taken the request before it failed. */
-  get may_have_been_taken(): boolean {
-    return this.status >= 500 && !TOOK_NOTHING.includes(this.code);
+  get mayHaveBeenTaken(): boolean {
+    return this.status >= 500 && !NOT_TAKEN_ERRORS.includes(this.code);
   }
 }
 
-interface Asking<S extends z.ZodType> {
+interface DaemonRequest<S extends z.ZodType> {
   readonly method: "GET" | "POST";
   readonly path: `/${string}`;
-  readonly answers: S;
+  readonly schema: S;
   readonly json?: unknown;
   readonly timeout_ms?: number;
 }
 
-export class Daemon {
-  readonly #way: Way;
-  #has_said = false;
+export class DaemonClient {
+  readonly #target: DaemonTarget;
+  #hasSent = false;
 
-  constructor(way: Way) {
-    this.#way = way;
+  constructor(target: DaemonTarget) {
+    this.#target = target;
   }
 
   /** Whether a message was sent on its way: what fails before that delivers nothing. */
-  get has_said(): boolean {
-    return this.#has_said;
+  get hasSent(): boolean {
+    return this.#hasSent;
   }
 
   health() {
-    return this.#ask({ method: "GET", path: "/health", answers: Health });
+    return this.#request({ method: "GET", path: "/health", schema: Health });
   }
 
   async peers(circle: string | undefined): Promise<Peer[]> {
     const query = new URLSearchParams({ listed: "true", ...(circle !== undefined && { circle }) });
     const path = `/peers?${query}` as const;
-    return (await this.#ask({ method: "GET", path, answers: Peers })).peers;
+    return (await this.#request({ method: "GET", path, schema: Peers })).peers;
   }
 
   /** The peer of exactly this id: a name that the daemon would know is none (rule 1). */
   async mustBePeer(peer_id: string): Promise<Peer> {
     const unknown = () => new Problem("unknown_peer", { peer: peer_id });
-    const path = `/peers/${segment(peer_id, unknown)}` as const;
-    const peer = await this.#ask({ method: "GET", path, answers: Peer });
+    const path = `/peers/${pathSegment(peer_id, unknown)}` as const;
+    const peer = await this.#request({ method: "GET", path, schema: Peer });
     if (peer.peer_id !== peer_id) throw unknown();
     return peer;
   }
@@ -171,64 +171,64 @@ export class Daemon {
    * is too old, and gets none (rule 8).
    */
   async ask(peer_id: string, text: string) {
-    const looking = this.mustBeAgent(peer_id);
-    looking.catch(() => undefined); // What is wrong with the daemon itself is told first.
+    const agentCheck = this.mustBeAgent(peer_id);
+    agentCheck.catch(() => undefined); // What is wrong with the daemon itself is told first.
     const { version, capabilities } = await this.health();
-    const { daemon_id } = this.#way;
+    const { daemon_id } = this.#target;
     if (!capabilities.ask_pull_delivery) {
       throw new Problem("daemon_too_old", { daemon_id, version });
     }
-    await looking;
+    await agentCheck;
     const json = { ...this.#message(peer_id, text), reply_delivery: "pull" };
-    return await this.#say({ path: "/ask", json, answers: Asked });
+    return await this.#send({ path: "/ask", json, schema: AskResponse });
   }
 
   async notify(peer_id: string, text: string) {
     await this.mustBeAgent(peer_id);
     const json = this.#message(peer_id, text);
-    return await this.#say({ path: "/notify", json, answers: Notified });
+    return await this.#send({ path: "/notify", json, schema: NotifyResponse });
   }
 
   wait(request_id: string, seconds: number) {
     const unknown = () => new Problem("unknown_request", {});
-    const path = `/asks/${segment(request_id, unknown)}/wait` as const;
-    const json = { peer_id: this.#way.asker, timeout_seconds: seconds };
+    const path = `/asks/${pathSegment(request_id, unknown)}/wait` as const;
+    const json = { peer_id: this.#target.asker, timeout_seconds: seconds };
     const timeout_ms = seconds * 1000 + ANSWER_MS_MAX;
-    return this.#ask({ method: "POST", path, json, answers: Waited, timeout_ms });
+    return this.#request({ method: "POST", path, json, schema: WaitResponse, timeout_ms });
   }
 
   /** What this asker waits for; a peer that took its name is another. */
   async pending() {
-    const { asker } = this.#way;
+    const { asker } = this.#target;
     const query = new URLSearchParams({ peer_id: asker, direction: "outbound" });
     const path = `/asks/pending?${query}` as const;
-    const { asks } = await this.#ask({ method: "GET", path, answers: Pending });
+    const { asks } = await this.#request({ method: "GET", path, schema: PendingResponse });
     return asks.filter(({ from_peer_id, from_peer_name }) =>
       !from_peer_id && from_peer_name === asker
     );
   }
 
   #message(to_peer: string, text: string) {
-    return { from_peer: this.#way.asker, to_peer, text };
+    return { from_peer: this.#target.asker, to_peer, text };
   }
 
-  #say<S extends z.ZodType>(saying: Omit<Asking<S>, "method">): Promise<z.output<S>> {
-    this.#has_said = true;
-    return this.#ask({ method: "POST", ...saying });
+  #send<S extends z.ZodType>(request: Omit<DaemonRequest<S>, "method">): Promise<z.output<S>> {
+    this.#hasSent = true;
+    return this.#request({ method: "POST", ...request });
   }
 
-  async #ask<S extends z.ZodType>(asking: Asking<S>): Promise<z.output<S>> {
-    const { answers, timeout_ms = ANSWER_MS_MAX, ...asked } = asking;
-    const { status, json } = await this.#exchange({ ...asked, timeout_ms });
-    const refused = RefusedBody.safeParse(json);
-    if (status >= 400 && refused.success) throw new Refused(status, refused.data);
-    const read = answers.safeParse(json);
-    if (status === 200 && read.success) return read.data;
-    throw new Problem("bad_daemon_answer", { daemon_id: this.#way.daemon_id });
+  async #request<S extends z.ZodType>(request: DaemonRequest<S>): Promise<z.output<S>> {
+    const { schema, timeout_ms = ANSWER_MS_MAX, ...rest } = request;
+    const { status, json } = await this.#exchange({ ...rest, timeout_ms });
+    const errorBody = ErrorResponse.safeParse(json);
+    if (status >= 400 && errorBody.success) throw new DaemonError(status, errorBody.data);
+    const parsed = schema.safeParse(json);
+    if (status === 200 && parsed.success) return parsed.data;
+    throw new Problem("bad_daemon_answer", { daemon_id: this.#target.daemon_id });
   }
 
-  async #exchange({ json, ...request }: Omit<Asking<z.ZodType>, "answers">) {
-    const { machines, namespace, daemon_id, signal } = this.#way;
+  async #exchange({ json, ...request }: Omit<DaemonRequest<z.ZodType>, "schema">) {
+    const { machines, namespace, daemon_id, signal } = this.#target;
     try {
       const response = await machines.request(namespace, daemon_id, {
         timeout_ms: ANSWER_MS_MAX,
@@ -241,20 +241,20 @@ export class Daemon {
         }),
       });
       return { status: response.status, json: tryJson(await response.text()) };
-    } catch (fault) {
-      throw this.#has_said ? fault : withoutMessage(fault);
+    } catch (error) {
+      throw this.#hasSent ? error : asNotDelivered(error);
     }
   }
 }
 
 /** An id within a path: what a path would read as a step, or cannot hold, is the id of nothing. */
-function segment(id: string, unknown: () => Problem): string {
+function pathSegment(id: string, unknown: () => Problem): string {
   if (/^\.{1,2}$/.test(id) || !id.isWellFormed()) throw unknown();
   return encodeURIComponent(id);
 }
 
 /** Whatever became of a look-up, no message was on its way with it. */
-function withoutMessage(fault: unknown): unknown {
-  if (!isUnreachable(fault)) return fault;
-  return new Problem(fault.code, { ...fault.fields, may_have_been_delivered: false });
+function asNotDelivered(error: unknown): unknown {
+  if (!isUnreachable(error)) return error;
+  return new Problem(error.code, { ...error.fields, may_have_been_delivered: false });
 }

@@ -4,7 +4,7 @@ import { Metrics } from "kit/http/metrics.ts";
 import type { Outcome } from "./machines.ts";
 
 /** What is read at the moment of asking. */
-export interface Levels {
+export interface GaugeValues {
   readonly daemons: number;
   readonly requests: number;
   readonly held_bytes: number;
@@ -12,7 +12,7 @@ export interface Levels {
 
 const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60];
 
-export class Meters {
+export class RelayMetrics {
   readonly #metrics = new Metrics();
   readonly #requests = this.#metrics.counter(
     "mesh_relay_requests_total",
@@ -25,18 +25,18 @@ export class Meters {
     BUCKETS_SECONDS,
   );
 
-  constructor(levels: () => Levels) {
+  constructor(readGauges: () => GaugeValues) {
     const metrics = this.#metrics;
-    metrics.gauge("mesh_relay_daemons", "Connected daemons", () => levels().daemons);
-    metrics.gauge("mesh_relay_requests", "Requests in flight", () => levels().requests);
+    metrics.gauge("mesh_relay_daemons", "Connected daemons", () => readGauges().daemons);
+    metrics.gauge("mesh_relay_requests", "Requests in flight", () => readGauges().requests);
     metrics.gauge(
       "mesh_relay_held_bytes",
       "Bytes of responses not read yet, and of requests not taken yet",
-      () => levels().held_bytes,
+      () => readGauges().held_bytes,
     );
   }
 
-  asked(outcome: Outcome, took_ms: number): void {
+  recordRequest(outcome: Outcome, took_ms: number): void {
     this.#requests.inc(outcome);
     this.#seconds.observe(took_ms);
   }

@@ -2,14 +2,14 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
-import { leave } from "kit/net/tunnel/stream.ts";
-import { toBrowser } from "./answer.ts";
+import { abandon } from "kit/net/tunnel/stream.ts";
+import { toBrowserResponse } from "./answer.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** The longest that the daemon itself holds a request before it answers, and some more. */
 const ANSWER_MS_MAX = 60_000;
 
-export interface ThroughNeeds {
+export interface ProxyDeps {
   readonly machines: Machines;
   readonly sessions: Sessions;
   isFromOurPage(request: Request): boolean;
@@ -18,14 +18,20 @@ export interface ThroughNeeds {
 }
 
 /** Where a browser may put a machine's answer: what a page reads, shows as a picture, or saves. */
-const USES: ReadonlySet<string> = new Set(["empty", "document", "image", "video", "audio"]);
+const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
+  "empty",
+  "document",
+  "image",
+  "video",
+  "audio",
+]);
 
 /** The relay's own files go here (contract 9), so that no daemon is asked for them. */
 const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
 /** Everything here needs a session and a page of ours, reading too (contract 9). */
-export async function throughTo(
-  { machines, sessions, isFromOurPage, signal }: ThroughNeeds,
+export async function proxyToMachine(
+  { machines, sessions, isFromOurPage, signal }: ProxyDeps,
   request: Request,
   daemon_id: string,
 ): Promise<Response> {
@@ -43,10 +49,10 @@ export async function throughTo(
   }
   const { method, headers, body } = request;
   const path = pathWithin(request.url);
-  if (OWN_FILES.test(spelledPlainly(path))) {
+  if (OWN_FILES.test(toPlainPath(path))) {
     throw new Problem("not_found", { method, path: new URL(request.url).pathname });
   }
-  const asked: MachineRequest = {
+  const proxied: MachineRequest = {
     method,
     path,
     headers: Object.fromEntries(headers),
@@ -55,9 +61,12 @@ export async function throughTo(
     timeout_ms: ANSWER_MS_MAX,
     door: "browser",
   };
-  const answer = await toBrowser(daemon_id, await machines.request(namespace, daemon_id, asked));
+  const answer = await toBrowserResponse(
+    daemon_id,
+    await machines.request(namespace, daemon_id, proxied),
+  );
   if (method !== "HEAD") return answer;
-  await leave(answer.body); // There is none to wait for, and none that could break off.
+  await abandon(answer.body); // There is none to wait for, and none that could break off.
   return new Response(null, answer);
 }
 
@@ -68,7 +77,7 @@ function pathWithin(url: string): `/${string}` {
 }
 
 /** A path without its query and its percent-encoding, to be compared. */
-function spelledPlainly(path: string): string {
+function toPlainPath(path: string): string {
   const plain = path.split("?", 1)[0] ?? "";
   try {
     return decodeURIComponent(plain);
@@ -82,6 +91,10 @@ function spelledPlainly(path: string): string {
  * answer for the relay. Browsers name the use in `Sec-Fetch-Dest`, older ones only the worker's.
  */
 function refuseEmbedding({ headers }: Request): void {
-  const used = headers.has("service-worker") ? "serviceworker" : headers.get("sec-fetch-dest");
-  if (used !== null && !USES.has(used)) throw new Problem("not_for_embedding", { used_as: used });
+  const destination = headers.has("service-worker")
+    ? "serviceworker"
+    : headers.get("sec-fetch-dest");
+  if (destination !== null && !ALLOWED_DESTINATIONS.has(destination)) {
+    throw new Problem("not_for_embedding", { used_as: destination });
+  }
 }

@@ -4,17 +4,17 @@ import type { Contract } from "kit/http/contract.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
-import type { Ears } from "kit/net/tunnel/connection.ts";
+import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
-import type { Accepted, Registry } from "./machines.ts";
-import type { Meters } from "./metrics.ts";
-import { throughTo } from "./proxy.ts";
+import type { Accepted, MachineRegistry } from "./machines.ts";
+import type { RelayMetrics } from "./metrics.ts";
+import { proxyToMachine } from "./proxy.ts";
 
-export interface TunnelNeeds {
-  readonly machines: Registry;
-  readonly meters: Meters;
+export interface TunnelDeps {
+  readonly machines: MachineRegistry;
+  readonly metrics: RelayMetrics;
   readonly sessions: Sessions;
   /** The namespace of the bearer secret that a request holds; undefined without one. */
   bearerOf(request: Request): string | undefined;
@@ -23,9 +23,9 @@ export interface TunnelNeeds {
   /** Whether a program on this machine sends this, and no proxy does. */
   isLocal(request: Request, remote: Remote): boolean;
   /** How often one address may dial. */
-  readonly dials: { readonly with_secret: Pace; readonly without: Pace };
+  readonly dials: { readonly withSecret: RateLimit; readonly withoutSecret: RateLimit };
   /** The address of a visitor, as the rate limits count it. */
-  addressOf(request: Request, remote: Remote): string;
+  rateLimitKeyOf(request: Request, remote: Remote): string;
   /** Turns a request into a line. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
@@ -33,25 +33,28 @@ export interface TunnelNeeds {
 
 type Remote = Deno.NetAddr | undefined;
 
-interface Pace {
+interface RateLimit {
   /** Counts this request; the seconds to wait where it is one too many. */
   take(request: Request, remote: Remote): number | undefined;
 }
 
-export type Accept = (request: Request, ears: Ears) => Accepted;
+export type Accept = (request: Request, listener: ConnectionListener) => Accepted;
 
-const THROUGH: readonly Contract[] = [
-  contracts.getThrough,
-  contracts.postThrough,
-  contracts.patchThrough,
-  contracts.deleteThrough,
+const PROXY_CONTRACTS: readonly Contract[] = [
+  contracts.proxyGet,
+  contracts.proxyPost,
+  contracts.proxyPatch,
+  contracts.proxyDelete,
 ];
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
-export function tunnelRoutes(needs: TunnelNeeds): Route[] {
-  const { machines, meters, sessions, bearerOf, isLocal } = needs;
+export function tunnelRoutes(deps: TunnelDeps): Route[] {
+  const { machines, metrics, sessions, bearerOf, isLocal } = deps;
   return [
-    rawRoute(contracts.dialRelay, (request, { remote }) => dial(needs, request, remote)),
+    rawRoute(
+      contracts.connectTunnel,
+      (request, { remote }) => connectDaemon(deps, request, remote),
+    ),
     rawRoute(contracts.listDaemons, (request) => {
       const bearer = bearerOf(request);
       const namespace = bearer ?? sessions.namespaceOf(request);
@@ -60,10 +63,10 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
       const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
       return Response.json({ daemons }, { headers: HEADERS });
     }),
-    ...THROUGH.map((contract) =>
+    ...PROXY_CONTRACTS.map((contract) =>
       rawRoute(
         contract,
-        (request, _caller, { daemon_id = "" }) => throughTo(needs, request, daemon_id),
+        (request, _caller, { daemon_id = "" }) => proxyToMachine(deps, request, daemon_id),
       )
     ),
     rawRoute(contracts.getRelayMetrics, (request, { remote }) => {
@@ -71,7 +74,7 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
       if (!isLocal(request, remote)) {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
-      return new Response(meters.render(), {
+      return new Response(metrics.render(), {
         headers: { ...HEADERS, "content-type": METRICS_TYPE },
       });
     }),
@@ -79,14 +82,14 @@ export function tunnelRoutes(needs: TunnelNeeds): Route[] {
 }
 
 /** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
-function dial(
-  { machines, bearerOf, dials, addressOf, accept }: TunnelNeeds,
+function connectDaemon(
+  { machines, bearerOf, dials, rateLimitKeyOf, accept }: TunnelDeps,
   request: Request,
   remote: Remote,
 ): Response {
   const namespace = bearerOf(request);
-  const pace = namespace === undefined ? dials.without : dials.with_secret;
-  const retry_after_seconds = pace.take(request, remote);
+  const limit = namespace === undefined ? dials.withoutSecret : dials.withSecret;
+  const retry_after_seconds = limit.take(request, remote);
   if (retry_after_seconds !== undefined) {
     throw new Problem("too_many_requests", { retry_after_seconds });
   }
@@ -103,8 +106,8 @@ function dial(
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new Problem("upgrade_required", {});
   }
-  const address = addressOf(request, remote);
-  const dialled = { namespace, daemon_id: daemon_id.data, address };
-  machines.makeRoom(dialled);
-  return machines.dialled(dialled, (ears) => accept(request, ears));
+  const address = rateLimitKeyOf(request, remote);
+  const identity = { namespace, daemon_id: daemon_id.data, address };
+  machines.refuseIfFull(identity);
+  return machines.connect(identity, (listener) => accept(request, listener));
 }

@@ -24,14 +24,14 @@ export const Bearer = z.object({
 export type Bearer = z.output<typeof Bearer>;
 
 const base = { path: "/mcp", access: "public", tunnel: "never", returns: Rpc } as const;
-const door = ["foreign_host", "foreign_page"] as const;
+const ORIGIN_PROBLEMS = ["foreign_host", "foreign_page"] as const;
 
 export const postMcp = contract({
   ...base,
   id: "relay.mcp.post",
   method: "POST",
   summary: "MCP over Streamable HTTP, stateless and in JSON, for apps that hold a grant",
-  fails: [...door, "too_many_requests", "body_too_large", "unknown_request"],
+  fails: [...ORIGIN_PROBLEMS, "too_many_requests", "body_too_large", "unknown_request"],
 });
 
 export const getMcp = contract({
@@ -39,7 +39,7 @@ export const getMcp = contract({
   id: "relay.mcp.get",
   method: "GET",
   summary: "There is no stream to open: a stateless server answers 405",
-  fails: [...door, "method_not_allowed"],
+  fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
 });
 
 export const deleteMcp = contract({
@@ -47,5 +47,5 @@ export const deleteMcp = contract({
   id: "relay.mcp.delete",
   method: "DELETE",
   summary: "There is no session to end: a stateless server answers 405",
-  fails: [...door, "method_not_allowed"],
+  fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
 });

@@ -2,7 +2,7 @@
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
-import { Refused } from "../daemons/daemon.ts";
+import { DaemonError } from "../daemons/daemon.ts";
 import { isUnreachable } from "../daemons/contract.ts";
 
 /** What a model should do next; of all else the sentence says enough. */
@@ -28,7 +28,7 @@ const CODES: Readonly<Record<string, string>> = {
   ambiguous_peer: "unknown_peer",
 };
 
-export interface Refusal {
+export interface ToolError {
   readonly error: string;
   readonly detail: string;
   readonly may_have_been_delivered: boolean;
@@ -38,26 +38,26 @@ export interface Refusal {
  * Undefined for a fault of ours, which is none of the caller's to read. Without `has_said` no message
  * had left yet, whatever else was asked of the machine.
  */
-export function toRefusal(fault: unknown, has_said: boolean): Refusal | undefined {
-  if (fault instanceof Refused) {
-    const { code, detail, may_have_been_taken } = fault;
+export function toToolError(thrown: unknown, hasSent: boolean): ToolError | undefined {
+  if (thrown instanceof DaemonError) {
+    const { code, detail, mayHaveBeenTaken } = thrown;
     const error = CODES[code] ?? code;
     // Whose a request is, and whether it ever was, is told alike.
-    if (error === "unknown_request") return toRefusal(new Problem(error, {}), has_said);
-    return { error, detail, may_have_been_delivered: has_said && may_have_been_taken };
+    if (error === "unknown_request") return toToolError(new Problem(error, {}), hasSent);
+    return { error, detail, may_have_been_delivered: hasSent && mayHaveBeenTaken };
   }
-  if (!(fault instanceof Problem)) return undefined;
-  const { error, detail } = fault.toBody();
-  return { error, detail, may_have_been_delivered: has_said && mayHaveBeenTaken(fault) };
+  if (!(thrown instanceof Problem)) return undefined;
+  const { error, detail } = thrown.toBody();
+  return { error, detail, may_have_been_delivered: hasSent && problemMayHaveBeenTaken(thrown) };
 }
 
-function mayHaveBeenTaken(fault: Problem): boolean {
-  if (isUnreachable(fault)) return fault.fields.may_have_been_delivered;
-  return fault.code === "bad_daemon_answer";
+function problemMayHaveBeenTaken(thrown: Problem): boolean {
+  if (isUnreachable(thrown)) return thrown.fields.may_have_been_delivered;
+  return thrown.code === "bad_daemon_answer";
 }
 
 /** A tool error, which the model reads. */
-export function toToolError(refusal: Refusal): CallToolResult {
+export function toErrorResult(refusal: ToolError): CallToolResult {
   const { error, detail, may_have_been_delivered } = refusal;
   const lines = [`${error}: ${detail}`];
   const advice = ADVICE[error];

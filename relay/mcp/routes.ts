@@ -3,7 +3,7 @@
 import type { Contract } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
-import type { Address } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/issuer.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
@@ -17,39 +17,39 @@ export interface Tokens {
   check(token: string): Bearer | undefined | Promise<Bearer | undefined>;
 }
 
-export interface McpDoor {
-  readonly address: Address;
+export interface McpRoutesDeps {
+  readonly originPolicy: OriginPolicy;
   /** The canonical origin: never a request's. */
   readonly issuer: string;
   readonly tokens: Tokens;
   mcp(): Promise<Mcp>;
 }
 
-export function mcpRoutes(door: McpDoor): Route[] {
+export function mcpRoutes(deps: McpRoutesDeps): Route[] {
   const inFlight = new Map<string, number>();
   return [
-    guarded(postMcp, door, async (request, bearer) => {
+    authorizedRoute(postMcp, deps, async (request, bearer) => {
       using calls = new Calls(inFlight, bearer.grant_id);
       calls.begin(1);
-      const mcp = await door.mcp();
+      const mcp = await deps.mcp();
       return await mcp.answer(request, bearer, (message) => {
-        const lacking = mcp.lacking(message, bearer.scope.split(" "));
-        if (lacking.length > 0) return insufficient(door.issuer, lacking);
+        const missingScopes = mcp.missingScopes(message, bearer.scope.split(" "));
+        if (missingScopes.length > 0) return insufficientScope(deps.issuer, missingScopes);
         if (Array.isArray(message)) calls.begin(Math.max(0, message.length - 1));
       });
     }),
-    guarded(getMcp, door, refuseMethod),
-    guarded(deleteMcp, door, refuseMethod),
+    authorizedRoute(getMcp, deps, refuseMethod),
+    authorizedRoute(deleteMcp, deps, refuseMethod),
   ];
 }
 
-function guarded(
+function authorizedRoute(
   contract: Contract,
-  { address, issuer, tokens }: McpDoor,
+  { originPolicy, issuer, tokens }: McpRoutesDeps,
   answer: (request: Request, bearer: Bearer) => Response | Promise<Response>,
 ): Route {
   return rawRoute(contract, async (request) => {
-    address.refuseRebound(request);
+    originPolicy.refuseRebound(request);
     const token = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     const bearer = token === undefined ? undefined : await tokens.check(token);
     if (!bearer) return unauthorized(issuer, token !== undefined);
@@ -82,8 +82,8 @@ class Calls implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    const left = (this.#inFlight.get(this.#grant_id) ?? 0) - this.#count;
-    if (left > 0) this.#inFlight.set(this.#grant_id, left);
+    const remaining = (this.#inFlight.get(this.#grant_id) ?? 0) - this.#count;
+    if (remaining > 0) this.#inFlight.set(this.#grant_id, remaining);
     else this.#inFlight.delete(this.#grant_id);
   }
 }
@@ -103,9 +103,11 @@ function unauthorized(issuer: string, refused: boolean): Response {
 }
 
 /** `agents:read` is required in every authorization, so that it is named with what is lacking. */
-function insufficient(issuer: string, lacking: readonly string[]): Response {
-  const scope = [READ, ...lacking.filter((one) => one !== READ)].join(" ");
-  const detail = `This tool needs the scope ${lacking.join(" ")}; reconnect the app to allow it`;
+function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
+  const scope = [READ, ...missingScopes.filter((one) => one !== READ)].join(" ");
+  const detail = `This tool needs the scope ${
+    missingScopes.join(" ")
+  }; reconnect the app to allow it`;
   return challenge(403, { issuer, error: "insufficient_scope", scope, detail });
 }
 
@@ -124,12 +126,12 @@ function challenge(
     scope,
     resource_metadata: `${issuer}/.well-known/oauth-protected-resource/mcp`,
   };
-  const said = Object.entries(fields).map(([name, value]) => `${name}="${value}"`).join(", ");
+  const parameters = Object.entries(fields).map(([name, value]) => `${name}="${value}"`).join(", ");
   const body = { error: error ?? "unauthorized", detail, ...(error && { scope }) };
   return Response.json(body, {
     status,
     headers: {
-      "www-authenticate": `Bearer ${said}`,
+      "www-authenticate": `Bearer ${parameters}`,
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
     },

@@ -2,35 +2,35 @@
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
+import { toListing, type ToolDefinition } from "kit/mcp/listing.ts";
 import { invalidRequest } from "kit/core/problem.ts";
 import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
-import type { Daemon } from "../daemons/daemon.ts";
+import type { DaemonClient } from "../daemons/daemon.ts";
 
 /** One call of a tool: what its grant can reach. */
-export interface Visit {
+export interface ToolContext {
   /** The machines that are connected now, under the grant's secret. */
   machines(): readonly Machine[];
   /** The daemon of exactly this id. */
-  daemon(daemon_id: string): Daemon;
+  daemon(daemon_id: string): DaemonClient;
 }
 
 /** What a verb says: a text for the model, and the same as data. */
-export interface Told<D> {
+export interface ToolResult<D> {
   readonly text: string;
   readonly data: D;
 }
 
-interface Spec<I extends z.ZodObject, O extends z.ZodObject> extends Listed<I, O> {
+interface Spec<I extends z.ZodObject, O extends z.ZodObject> extends ToolDefinition<I, O> {
   readonly scope: typeof READ | typeof WRITE;
-  run(given: z.output<I>, visit: Visit): Promise<Told<z.input<O>>>;
+  run(args: z.output<I>, toolContext: ToolContext): Promise<ToolResult<z.input<O>>>;
 }
 
 export interface Tool {
   readonly listing: Listing;
   readonly scope: typeof READ | typeof WRITE;
-  run(given: unknown, visit: Visit): Promise<CallToolResult>;
+  run(args: unknown, toolContext: ToolContext): Promise<CallToolResult>;
 }
 
 const REFUSAL = {
@@ -51,19 +51,19 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I,
   return {
     listing: toListing(spec, REFUSAL),
     scope,
-    async run(given, visit) {
-      const read = input.safeParse(given);
+    async run(args, toolContext) {
+      const read = input.safeParse(args);
       if (!read.success) throw invalidRequest(read.error);
-      const { text, data } = await spec.run(read.data, visit);
+      const { text, data } = await spec.run(read.data, toolContext);
       return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
     },
   };
 }
 
-const IDENT_LENGTH_MAX = 128;
-const ident = z.string().min(1).max(IDENT_LENGTH_MAX);
-export const daemon_id = ident.describe("The exact daemon_id, as list_machines shows it");
-export const peer_id = ident.describe(
+const ID_LENGTH_MAX = 128;
+const idSchema = z.string().min(1).max(ID_LENGTH_MAX);
+export const daemon_id = idSchema.describe("The exact daemon_id, as list_machines shows it");
+export const peer_id = idSchema.describe(
   "The exact peer_id, as list_agents shows it; display names are not accepted",
 );
-export const request_id = ident.describe("The request_id that ask_agent returned");
+export const request_id = idSchema.describe("The request_id that ask_agent returned");

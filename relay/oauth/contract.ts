@@ -72,7 +72,7 @@ export type Client = z.output<typeof Client>;
 
 const open = { access: "public", tunnel: "never" } as const;
 const FORM = "application/x-www-form-urlencoded";
-const page = { ...open, returns: z.string(), media: "text/html" } as const;
+const page = { ...open, returns: z.string(), responseType: "text/html" } as const;
 
 export const getResourceMetadata = contract({
   ...open,
@@ -104,7 +104,7 @@ export const registerClient = contract({
   method: "POST",
   path: "/oauth/register",
   summary: "Register a public client (RFC 7591)",
-  takes: "application/json",
+  bodyType: "application/json",
   returns: Registration,
 });
 
@@ -116,13 +116,13 @@ export const getConsent = contract({
   summary: "Ask the person for consent",
 });
 
-export const giveConsent = contract({
+export const submitConsent = contract({
   ...page,
   id: "oauth.consent",
   method: "POST",
   path: "/oauth/authorize",
   summary: "Allow or deny what the consent form asks for",
-  takes: FORM,
+  bodyType: FORM,
 });
 
 export const exchangeToken = contract({
@@ -131,7 +131,7 @@ export const exchangeToken = contract({
   method: "POST",
   path: "/oauth/token",
   summary: "Exchange a code or a refresh token",
-  takes: FORM,
+  bodyType: FORM,
   returns: Credentials,
 });
 
@@ -141,7 +141,7 @@ export const revokeToken = contract({
   method: "POST",
   path: "/oauth/revoke",
   summary: "Revoke a token, or with its refresh token the whole grant (RFC 7009)",
-  takes: FORM,
+  bodyType: FORM,
   returns: z.object({}),
 });
 
@@ -159,5 +159,5 @@ export const endConnection = contract({
   method: "POST",
   path: "/oauth/connections",
   summary: "Revoke a grant",
-  takes: FORM,
+  bodyType: FORM,
 });

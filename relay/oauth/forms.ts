@@ -1,7 +1,7 @@
 /** Reads what comes over the wire: parameters, bodies and cookies, strictly and within bounds. */
 
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
-import { Refusal } from "./refusals.ts";
+import { OAuthRefusal } from "./refusals.ts";
 
 /** Four KiB of redirect URIs, and room for the rest. */
 export const BODY_BYTES_MAX = 32_768;
@@ -28,16 +28,16 @@ export function paramsOf(search: URLSearchParams): Params {
 
 /** The parameters of a form, none of them twice and none in the address. */
 export async function formOf(request: Request): Promise<Params> {
-  if (new URL(request.url).search !== "") throw new Refusal("in_query");
-  if (!FORM.test(request.headers.get("content-type") ?? "")) throw new Refusal("wrong_media");
+  if (new URL(request.url).search !== "") throw new OAuthRefusal("in_query");
+  if (!FORM.test(request.headers.get("content-type") ?? "")) throw new OAuthRefusal("wrong_media");
   const params = paramsOf(new URLSearchParams(await bodyOf(request)));
-  if (params.repeated.length > 0) throw new Refusal("repeated", params.repeated.join(", "));
+  if (params.repeated.length > 0) throw new OAuthRefusal("repeated", params.repeated.join(", "));
   return params;
 }
 
 export function mustGet(params: Params, name: string): string {
   const value = params.get(name);
-  if (value === undefined) throw new Refusal("missing", name);
+  if (value === undefined) throw new OAuthRefusal("missing", name);
   return value;
 }
 
@@ -45,17 +45,17 @@ export function mustGet(params: Params, name: string): string {
 export async function bodyOf(request: Request): Promise<string> {
   try {
     return await textOf(request);
-  } catch (fault) {
+  } catch (error) {
     // The caller has aborted its request.
-    throw fault instanceof Refusal ? fault : new Refusal("broken_off");
+    throw error instanceof OAuthRefusal ? error : new OAuthRefusal("broken_off");
   }
 }
 
 async function textOf(request: Request): Promise<string> {
   const bytes = await readRequestBody(request, BODY_BYTES_MAX);
-  if (!bytes) throw new Refusal("too_large", String(BODY_BYTES_MAX));
+  if (!bytes) throw new OAuthRefusal("too_large", String(BODY_BYTES_MAX));
   const text = decodeUtf8(bytes);
-  if (text === undefined) throw new Refusal("not_text");
+  if (text === undefined) throw new OAuthRefusal("not_text");
   return text;
 }
 

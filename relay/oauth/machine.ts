@@ -1,17 +1,17 @@
 /** The lives of a client, a grant, its code and its refresh tokens (specification 5 and 8). */
 
-import { type EventOf, machine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/machine.ts";
 
 /** Whatever has expired, or was evicted while unused, is a row that is gone. */
 // deno-fmt-ignore
-export const clientMachine = machine("oauth_client", [
+export const clientMachine = stateMachine("oauth_client", [
   // from     on           to
   ["unused", "exchanged", "used"], // 24 hours become 90 days.
   ["used",   "exchanged", "used"], // 90 days from the latest exchange.
 ]);
 
 // deno-fmt-ignore
-export const grantMachine = machine("oauth_grant", [
+export const grantMachine = stateMachine("oauth_grant", [
   // from     on           to
   ["inactive", "exchanged", "active" ], // The code came within its minute.
   ["active",   "refreshed", "active" ],
@@ -22,14 +22,14 @@ export const grantMachine = machine("oauth_grant", [
 ]);
 
 // deno-fmt-ignore
-export const codeMachine = machine("oauth_code", [
+export const codeMachine = stateMachine("oauth_code", [
   // from    on           to
   ["issued", "exchanged", "spent"],
   ["spent",  "replayed",  "spent"], // Which ends its grant.
 ]);
 
 // deno-fmt-ignore
-export const refreshMachine = machine("oauth_refresh_token", [
+export const refreshMachine = stateMachine("oauth_refresh_token", [
   // from      on           to
   ["current",  "rotated",  "consumed"],
   ["consumed", "replayed", "consumed"], // Which ends its grant.

@@ -56,14 +56,14 @@ export const REFUSALS = {
   wider_scope:             ["invalid_scope",             400, "A refresh may narrow the scope, never widen it: connect again to add messaging"],
   // The relay itself.
   storage:                 ["temporarily_unavailable",   503, "The relay cannot store or read its grants now: try again later"],
-  fault:                   ["server_error",              500, "A fault of the relay; its log has the cause"],
+  internal:                 ["server_error",              500, "A fault of the relay; its log has the cause"],
 } as const satisfies Record<string, readonly [error: string, status: number, description: string]>;
 
 export type RefusalCode = keyof typeof REFUSALS;
 
 /** Thrown to refuse. Thrown inside of a transaction, it takes back what was written there. */
-export class Refusal extends Error {
-  override readonly name = "Refusal";
+export class OAuthRefusal extends Error {
+  override readonly name = "OAuthRefusal";
   readonly code: RefusalCode;
   readonly value: string;
   /** For `Retry-After`. */
@@ -85,7 +85,7 @@ export class Refusal extends Error {
   }
 
   get description(): string {
-    return REFUSALS[this.code][2].replace("{value}", () => said(this.value));
+    return REFUSALS[this.code][2].replace("{value}", () => toAscii(this.value));
   }
 
   get headers(): Record<string, string> {
@@ -105,32 +105,33 @@ export const UNCACHED = {
 };
 
 /** What the request was refused for; a fault of ours is logged here, once, and says nothing. */
-export function refusalOf(fault: unknown, log: Log): Refusal {
-  if (fault instanceof Refusal) return fault;
-  if (isProblem(fault, "foreign_page") || isProblem(fault, "wrong_form_token")) {
-    return new Refusal("foreign_form");
+export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
+  if (thrown instanceof OAuthRefusal) return thrown;
+  if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
+    return new OAuthRefusal("foreign_form");
   }
-  log.error("An OAuth request failed", { fault });
-  return new Refusal(isOfStorage(fault) ? "storage" : "fault");
+  log.error("An OAuth request failed", { thrown });
+  return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
 }
 
 /** `{error, error_description}`, as RFC 6749 5.2 has it. */
-function toErrorBody({ error, description }: Refusal): Record<string, string> {
+function toErrorBody({ error, description }: OAuthRefusal): Record<string, string> {
   return { error, error_description: description };
 }
 
-export function toErrorResponse(refusal: Refusal): Response {
+export function toErrorResponse(refusal: OAuthRefusal): Response {
   const { status, headers } = refusal;
   return Response.json(toErrorBody(refusal), { status, headers });
 }
 
-function isOfStorage(fault: unknown): boolean {
-  const of_sqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
-  return of_sqlite || isProblem(fault, "storage_failed");
+function isStorageError(thrown: unknown): boolean {
+  const isSqliteError = thrown instanceof Error && "code" in thrown &&
+    thrown.code === "ERR_SQLITE_ERROR";
+  return isSqliteError || isProblem(thrown, "storage_failed");
 }
 
 /** The RFC's descriptions are ASCII without double quotes and backslashes. */
-function said(value: string): string {
+function toAscii(value: string): string {
   return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
     0,
     200,

@@ -9,48 +9,48 @@ import { refuseResource } from "./consent/request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
-import { Refusal, refusalOf, toErrorResponse, UNCACHED } from "./refusals.ts";
+import { OAuthRefusal, toErrorResponse, toOAuthRefusal, UNCACHED } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./resource/metadata.ts";
 
 /** How often one address may come: `net` counts. */
-export interface Pace {
+export interface RateLimit {
   /** Counts this request; the seconds to wait where it is one too many. */
   take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
 }
 
-export interface Desks {
+export interface OAuthServices {
   readonly issuer: string;
   readonly resource: string;
   readonly clients: Clients;
   readonly grants: Grants;
   readonly consent: Consent;
   readonly connections: Connections;
-  readonly registrations: Pace;
+  readonly registrations: RateLimit;
   readonly log: Log;
 }
 
-export function oauthRoutes(desks: Desks): Route[] {
-  const { issuer, clients, grants, consent, connections, log } = desks;
-  const answer = (work: () => Promise<Response>) => answering(work, log);
+export function oauthRoutes(services: OAuthServices): Route[] {
+  const { issuer, clients, grants, consent, connections, log } = services;
+  const respond = (work: () => Promise<Response>) => withErrorResponse(work, log);
   return [
     route(contracts.getResourceMetadata, () => resourceMetadata(issuer)),
     route(contracts.getMcpMetadata, () => resourceMetadata(issuer)),
     route(contracts.getServerMetadata, () => serverMetadata(issuer)),
     rawRoute(contracts.registerClient, (request, { remote }) =>
-      answer(async () => {
-        const wait = desks.registrations.take(request, remote);
-        if (wait !== undefined) throw new Refusal("crowded", String(wait), wait);
+      respond(async () => {
+        const wait = services.registrations.take(request, remote);
+        if (wait !== undefined) throw new OAuthRefusal("crowded", String(wait), wait);
         return toJson(clients.register(await bodyOf(request)), 201);
       })),
     rawRoute(contracts.getConsent, (request) => consent.ask(request)),
-    rawRoute(contracts.giveConsent, (request, { remote }) => consent.decide(request, remote)),
+    rawRoute(contracts.submitConsent, (request, { remote }) => consent.decide(request, remote)),
     rawRoute(contracts.exchangeToken, (request) =>
-      answer(async () => {
+      respond(async () => {
         const params = await clientFormOf(request);
-        return toJson(issue(desks, params));
+        return toJson(issue(services, params));
       })),
     rawRoute(contracts.revokeToken, (request) =>
-      answer(async () => {
+      respond(async () => {
         const params = await clientFormOf(request);
         grants.revoke(mustGet(params, "token"), params.get("client_id"));
         return toJson({});
@@ -66,10 +66,10 @@ const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["refresh_token", refresh],
 ]);
 
-function issue(desks: Desks, params: Params): contracts.Credentials {
-  const { clients, grants, resource } = desks;
+function issue(services: OAuthServices, params: Params): contracts.Credentials {
+  const { clients, grants, resource } = services;
   const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
-  if (!exchange) throw new Refusal("wrong_grant_type");
+  if (!exchange) throw new OAuthRefusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
   refuseResource(params, resource);
   return exchange(grants, client, params);
@@ -90,9 +90,9 @@ function refresh(grants: Grants, client: contracts.Client, params: Params): cont
 /** A form of a public client: whoever brings a secret takes this for another kind of server. */
 async function clientFormOf(request: Request): Promise<Params> {
   const params = await formOf(request);
-  const has_secret = params.get("client_secret") ?? params.get("client_assertion") ??
+  const hasSecret = params.get("client_secret") ?? params.get("client_assertion") ??
     request.headers.get("authorization");
-  if (has_secret) throw new Refusal("confidential_client");
+  if (hasSecret) throw new OAuthRefusal("confidential_client");
   return params;
 }
 
@@ -100,10 +100,10 @@ function toJson(body: unknown, status = 200): Response {
   return Response.json(body, { status, headers: UNCACHED });
 }
 
-async function answering(work: () => Promise<Response>, log: Log): Promise<Response> {
+async function withErrorResponse(work: () => Promise<Response>, log: Log): Promise<Response> {
   try {
     return await work();
-  } catch (fault) {
-    return toErrorResponse(refusalOf(fault, log));
+  } catch (error) {
+    return toErrorResponse(toOAuthRefusal(error, log));
   }
 }

@@ -5,14 +5,16 @@ import { type Scope, SCOPES } from "./contract.ts";
 
 /** The scope that is asked for; left out it is reading. Undefined for what cannot be had. */
 export function scopeOf(text: string | undefined): Scope | undefined {
-  const words = new Set((text ?? READ).split(" ").filter(Boolean));
-  const known: readonly string[] = SCOPES;
-  if (!words.has(READ) || ![...words].every((word) => known.includes(word))) return undefined;
-  return words.has(WRITE) ? `${READ} ${WRITE}` : READ;
+  const requested = new Set((text ?? READ).split(" ").filter(Boolean));
+  const supported: readonly string[] = SCOPES;
+  if (!requested.has(READ) || ![...requested].every((scope) => supported.includes(scope))) {
+    return undefined;
+  }
+  return requested.has(WRITE) ? `${READ} ${WRITE}` : READ;
 }
 
 /** What a refresh leaves of a scope; undefined when it asks for more, or for what is none. */
-export function narrowed(scope: Scope, wanted: string | undefined): Scope | undefined {
-  const asked = wanted === undefined ? scope : scopeOf(wanted);
-  return asked === READ || asked === scope ? asked : undefined;
+export function narrowScope(scope: Scope, scopeParameter: string | undefined): Scope | undefined {
+  const requestedScope = scopeParameter === undefined ? scope : scopeOf(scopeParameter);
+  return requestedScope === READ || requestedScope === scope ? requestedScope : undefined;
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
-import { Shown } from "kit/core/schema.ts";
+import { DisplayText } from "kit/core/schema.ts";
 import { Permissions, Share, ttl_seconds } from "../../daemon/features/shares/contract.ts";
 
 export const GUEST_TEXT_BYTES_MAX = 16_384;
@@ -68,7 +68,7 @@ export const viewShare = contract({
   method: "GET",
   path: "/s/:id",
   summary: "What a guest sees of the peer",
-  media: "text/html",
+  responseType: "text/html",
   query: z.object({ request: z.string().optional() }),
   returns: z.unknown(),
 });
@@ -79,7 +79,7 @@ export const streamShare = contract({
   method: "GET",
   path: "/s/:id/stream",
   summary: "The events that name the peer; never one of the inbox",
-  media: "text/event-stream",
+  responseType: "text/event-stream",
   returns: z.unknown(),
   fails: [
     ...UNREACHABLE,
@@ -97,7 +97,7 @@ export const askShared = contract({
   path: "/s/:id/ask",
   summary: "Ask the peer something, where the share is `rw`",
   body: z.object({
-    text: Shown.min(1).refine(
+    text: DisplayText.min(1).refine(
       (text) => utf8.encode(text).length <= GUEST_TEXT_BYTES_MAX,
       `Longer than ${GUEST_TEXT_BYTES_MAX} bytes`,
     ),

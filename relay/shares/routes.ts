@@ -5,29 +5,29 @@ import { type Contract, OK } from "kit/http/contract.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
-import { leave as leaveUnread } from "kit/net/tunnel/stream.ts";
-import type { Address } from "../web/issuer.ts";
-import { ANSWER_MS_MAX, Daemon, Refused } from "../daemons/daemon.ts";
+import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
+import type { OriginPolicy } from "../web/issuer.ts";
+import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon.ts";
 import { SANDBOX, seeOther } from "../web/page.ts";
 import { bearerNamespace } from "../web/secrets.ts";
 import { isUnreachable, type Machines } from "../daemons/contract.ts";
 import * as contracts from "./contract.ts";
-import type { Held, Shares } from "./shares.ts";
-import { endedBy, only } from "./stream.ts";
-import { overPage, tooOftenPage, type View, viewerPage } from "./viewer.ts";
+import type { Shares, StoredShare } from "./shares.ts";
+import { endOnAbort, filterEvents } from "./stream.ts";
+import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 /** Ids and a number; JSON may write each letter of a guest's text with six. */
 const SHARE_BYTES_MAX = 16_384;
 const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
-interface Pace {
+interface RateLimit {
   /** Counts this request; the seconds to wait where it is one too many. */
   take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
 }
 
-export interface ShareNeeds {
-  readonly address: Address;
+export interface ShareDeps {
+  readonly originPolicy: OriginPolicy;
   readonly machines: Machines;
   readonly shares: Shares;
   /** Whoever is signed in, and what a request of theirs must prove. */
@@ -37,65 +37,65 @@ export interface ShareNeeds {
     refuseOtherSession(request: Request): void;
   };
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
-  readonly pace: { pass(share_id: string): number | undefined };
+  readonly limit: { acquire(share_id: string): number | undefined };
   /** How often one address may look at shares, and make them. */
-  readonly visits: Pace;
-  readonly sharing: Pace;
+  readonly shareVisits: RateLimit;
+  readonly shareCreations: RateLimit;
 }
 
-export function shareRoutes(needs: ShareNeeds): Route[] {
-  const { shares } = needs;
+export function shareRoutes(deps: ShareDeps): Route[] {
+  const { shares } = deps;
   return [
     rawRoute(contracts.createShare, async (request, { remote }) => {
-      const namespace = ownerOf(needs, request);
-      refuseHasty(needs.sharing, request, remote);
-      const given = await bodyOf(contracts.createShare.body, request, SHARE_BYTES_MAX);
-      const { daemon_id, peer_id } = given;
-      const daemon = daemonOf(needs, { namespace, daemon_id, asker: "relay" }, request);
+      const namespace = ownerOf(deps, request);
+      enforceLimit(deps.shareCreations, request, remote);
+      const input = await bodyOf(contracts.createShare.body, request, SHARE_BYTES_MAX);
+      const { daemon_id, peer_id } = input;
+      const daemon = daemonOf(deps, { namespace, daemon_id, asker: "relay" }, request);
       const { display_name } = await daemon.mustBeAgent(peer_id);
-      const share = shares.create(namespace, { ...given, display_name });
-      return json(contracts.createShare, toShare(needs, share, request));
+      const share = shares.create(namespace, { ...input, display_name });
+      return json(contracts.createShare, toShare(deps, share, request));
     }),
     rawRoute(contracts.listShares, (request) => {
-      const held = shares.list(ownerOf(needs, request));
-      const told = held.map((share) => toShare(needs, share, request));
-      return json(contracts.listShares, { shares: told });
+      const stored = shares.list(ownerOf(deps, request));
+      const publicFields = stored.map((share) => toShare(deps, share, request));
+      return json(contracts.listShares, { shares: publicFields });
     }),
     rawRoute(contracts.revokeShare, (request, _, { id = "" }) => {
-      shares.revoke(ownerOf(needs, request), id);
+      shares.revoke(ownerOf(deps, request), id);
       return json(contracts.revokeShare, OK);
     }),
-    ...guestRoutes(needs),
-  ].map(tellRefusals);
+    ...guestRoutes(deps),
+  ].map(withDaemonErrors);
 }
 
-function guestRoutes(needs: ShareNeeds): Route[] {
-  const { shares } = needs;
+function guestRoutes(deps: ShareDeps): Route[] {
+  const { shares } = deps;
   return [
     rawRoute(contracts.viewShare, async (request, { remote }, { id = "" }) => {
-      const seconds = needs.visits.take(request, remote);
-      if (seconds !== undefined) return tooOftenPage(seconds);
+      const seconds = deps.shareVisits.take(request, remote);
+      if (seconds !== undefined) return tooManyRequestsPage(seconds);
       try {
-        return viewerPage(await look(needs, shares.mustGet(id), request));
-      } catch (fault) {
-        if (fault instanceof Problem && fault.code === "unknown_share") return overPage();
-        throw fault;
+        return viewerPage(await loadView(deps, shares.mustGet(id), request));
+      } catch (thrown) {
+        if (thrown instanceof Problem && thrown.code === "unknown_share") return shareEndedPage();
+        throw thrown;
       }
     }),
     rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
-      refuseHasty(needs.visits, request, remote);
-      return stream(needs, id, request);
+      enforceLimit(deps.shareVisits, request, remote);
+      return stream(deps, id, request);
     }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
-      needs.address.refuseForeign(request);
+      deps.originPolicy.refuseForeign(request);
       const share = shares.mustGet(id);
       if (share.permissions !== "rw") throw new Problem("share_read_only", {});
-      const retry_after_seconds = needs.pace.pass(id);
+      const retry_after_seconds = deps.limit.acquire(id);
       if (retry_after_seconds !== undefined) {
         throw new Problem("too_many_requests", { retry_after_seconds });
       }
       const { text } = await bodyOf(contracts.askShared.body, request, ASK_BYTES_MAX);
-      const { correlation_id } = await daemonOf(needs, share, request).ask(share.peer_id, text);
+      const { correlation_id } = await daemonOf(deps, share, request).ask(share.peer_id, text);
       if (isForm(request)) {
         return seeOther(`/s/${id}?request=${encodeURIComponent(correlation_id)}`);
       }
@@ -104,58 +104,58 @@ function guestRoutes(needs: ShareNeeds): Route[] {
   ];
 }
 
-function refuseHasty(pace: Pace, request: Request, remote: Deno.NetAddr | undefined): void {
-  const retry_after_seconds = pace.take(request, remote);
+function enforceLimit(limit: RateLimit, request: Request, remote: Deno.NetAddr | undefined): void {
+  const retry_after_seconds = limit.take(request, remote);
   if (retry_after_seconds === undefined) return;
   throw new Problem("too_many_requests", { retry_after_seconds });
 }
 
 /** The peer as it is now, and what became of a question; a machine that is away hides neither. */
-async function look(needs: ShareNeeds, share: Held, request: Request): Promise<View> {
-  const daemon = daemonOf(needs, share, request);
+async function loadView(deps: ShareDeps, share: StoredShare, request: Request): Promise<View> {
+  const daemon = daemonOf(deps, share, request);
   const request_id = new URL(request.url).searchParams.get("request");
-  const [peer, asked] = await Promise.all([
-    known(daemon.mustBePeer(share.peer_id)),
-    request_id === null ? undefined : known(daemon.wait(request_id, 0)),
+  const [peer, question] = await Promise.all([
+    orUndefined(daemon.mustBePeer(share.peer_id)),
+    request_id === null ? undefined : orUndefined(daemon.wait(request_id, 0)),
   ]);
-  return { share, peer, asked };
+  return { share, peer, question };
 }
 
 /** What a daemon knows; undefined where it is away, or knows nothing of it any more. */
-async function known<T>(asking: Promise<T>): Promise<T | undefined> {
+async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
-    return await asking;
-  } catch (fault) {
-    if (isUnreachable(fault) || fault instanceof Refused || fault instanceof Problem) {
+    return await answer;
+  } catch (thrown) {
+    if (isUnreachable(thrown) || thrown instanceof DaemonError || thrown instanceof Problem) {
       return undefined;
     }
-    throw fault;
+    throw thrown;
   }
 }
 
 /** The daemon's own stream, through a sieve; it ends with the share, and as the guest leaves. */
-async function stream(needs: ShareNeeds, id: string, request: Request): Promise<Response> {
-  const { shares, machines } = needs;
+async function stream(deps: ShareDeps, id: string, request: Request): Promise<Response> {
+  const { shares, machines } = deps;
   const { namespace, daemon_id, peer_id } = shares.mustGet(id);
-  const viewer = shares.watch(id);
-  const over = AbortSignal.any([viewer.signal, request.signal]);
-  const leave = () => viewer[Symbol.dispose]();
-  over.addEventListener("abort", leave, { once: true });
+  const viewer = shares.openViewer(id);
+  const stop = AbortSignal.any([viewer.signal, request.signal]);
+  const abandon = () => viewer[Symbol.dispose]();
+  stop.addEventListener("abort", abandon, { once: true });
   try {
     const since = request.headers.get("last-event-id");
-    const heard = await machines.request(namespace, daemon_id, {
+    const upstream = await machines.request(namespace, daemon_id, {
       method: "GET",
       path: "/events/stream",
       headers: since !== null && /^\d{1,15}$/.test(since) ? { "last-event-id": since } : {},
-      signal: over,
+      signal: stop,
       timeout_ms: ANSWER_MS_MAX,
     });
-    if (!heard.ok || !heard.body) {
-      await leaveUnread(heard.body);
+    if (!upstream.ok || !upstream.body) {
+      await abandonBody(upstream.body);
       throw new Problem("bad_daemon_answer", { daemon_id });
     }
-    const body = heard.body.pipeThrough(only(peer_id));
-    return new Response(endedBy(over, body, leave), {
+    const body = upstream.body.pipeThrough(filterEvents(peer_id));
+    return new Response(endOnAbort(stop, body, abandon), {
       headers: {
         "content-type": "text/event-stream",
         "content-security-policy": SANDBOX,
@@ -164,14 +164,14 @@ async function stream(needs: ShareNeeds, id: string, request: Request): Promise<
         "referrer-policy": "same-origin",
       },
     });
-  } catch (fault) {
-    leave();
-    throw fault;
+  } catch (thrown) {
+    abandon();
+    throw thrown;
   }
 }
 
 /** Whoever holds the secret, or is signed in with it and sends this from our own page. */
-function ownerOf({ sessions }: ShareNeeds, request: Request): string {
+function ownerOf({ sessions }: ShareDeps, request: Request): string {
   const bearer = bearerNamespace(request);
   if (bearer !== undefined) return bearer;
   const signed_in = request.headers.has("authorization")
@@ -184,17 +184,17 @@ function ownerOf({ sessions }: ShareNeeds, request: Request): string {
 }
 
 function daemonOf(
-  { machines }: ShareNeeds,
-  { namespace, daemon_id, asker }: Pick<Held, "namespace" | "daemon_id" | "asker">,
+  { machines }: ShareDeps,
+  { namespace, daemon_id, asker }: Pick<StoredShare, "namespace" | "daemon_id" | "asker">,
   { signal }: Request,
-): Daemon {
-  return new Daemon({ machines, namespace, daemon_id, asker, signal });
+): DaemonClient {
+  return new DaemonClient({ machines, namespace, daemon_id, asker, signal });
 }
 
-function toShare({ address, shares }: ShareNeeds, held: Held, request: Request) {
-  const { namespace: _, asker: _asker, ...told } = held;
-  const url = `${address.originOf(request)}/s/${held.share_id}`;
-  return { ...told, url, viewers: shares.viewersOf(held.share_id) };
+function toShare({ originPolicy, shares }: ShareDeps, stored: StoredShare, request: Request) {
+  const { namespace: _, asker: _asker, ...publicFields } = stored;
+  const url = `${originPolicy.originOf(request)}/s/${stored.share_id}`;
+  return { ...publicFields, url, viewers: shares.viewersOf(stored.share_id) };
 }
 
 function isForm({ headers }: Request): boolean {
@@ -208,9 +208,9 @@ async function bodyOf<S extends z.ZodType>(
   bytes_max: number,
 ): Promise<z.output<S>> {
   const text = await readBody(request, bytes_max);
-  const given = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
-  if (given === undefined) throw new Problem("bad_json", { reason: "it cannot be read" });
-  const read = schema.safeParse(given);
+  const input = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
+  if (input === undefined) throw new Problem("bad_json", { reason: "it cannot be read" });
+  const read = schema.safeParse(input);
   if (!read.success) throw invalidRequest(read.error);
   return read.data;
 }
@@ -222,15 +222,15 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
 }
 
 /** What a daemon refuses is told as it was said: it is the owner's, or about the owner's guest. */
-function tellRefusals(route: Route): Route {
+function withDaemonErrors(route: Route): Route {
   return {
     ...route,
     async run(context, caller, door) {
       try {
         return await route.run(context, caller, door);
-      } catch (fault) {
-        if (!(fault instanceof Refused)) throw fault;
-        const { code: error, detail, status } = fault;
+      } catch (thrown) {
+        if (!(thrown instanceof DaemonError)) throw thrown;
+        const { code: error, detail, status } = thrown;
         return Response.json({ error, detail }, {
           status,
           headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },

@@ -13,7 +13,7 @@ export const SHARES_EACH_MAX = 100;
 export const VIEWERS_MAX = 20;
 
 /** What is held of a share: its link is told by whoever knows our address. */
-export interface Held {
+export interface StoredShare {
   readonly share_id: string;
   readonly namespace: string;
   readonly daemon_id: string;
@@ -35,22 +35,22 @@ export interface Viewer extends Disposable {
 export class Shares {
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #held = new Map<string, Held>();
+  readonly #shares = new Map<string, StoredShare>();
   /** Whoever watches now, by share. */
-  readonly #watching = new Map<string, Set<AbortController>>();
+  readonly #viewers = new Map<string, Set<AbortController>>();
 
   constructor(clock: Clock, ids: Ids) {
     this.#clock = clock;
     this.#ids = ids;
   }
 
-  create(namespace: string, given: CreateShare & { readonly display_name: string }): Held {
+  create(namespace: string, input: CreateShare & { readonly display_name: string }): StoredShare {
     const own = this.list(namespace).length;
     if (own >= SHARES_EACH_MAX) throw new Problem("too_many_shares", { shares: own });
-    if (this.#held.size >= SHARES_MAX) {
-      throw new Problem("too_many_shares", { shares: this.#held.size });
+    if (this.#shares.size >= SHARES_MAX) {
+      throw new Problem("too_many_shares", { shares: this.#shares.size });
     }
-    const { daemon_id, peer_id, display_name, permissions, ttl_seconds } = given;
+    const { daemon_id, peer_id, display_name, permissions, ttl_seconds } = input;
     const share_id = `sh_${this.#ids.secret(ID_BYTES)}`;
     const created_at = this.#clock.now();
     const share = {
@@ -64,20 +64,20 @@ export class Shares {
       expires_at: created_at + ttl_seconds * 1000,
       asker: `mcp-share-${digestOf(share_id).slice(0, 12)}`,
     };
-    this.#held.set(share_id, share);
+    this.#shares.set(share_id, share);
     return share;
   }
 
-  list(namespace: string): Held[] {
+  list(namespace: string): StoredShare[] {
     const now = this.#clock.now();
-    return [...this.#held.values()].filter((share) =>
+    return [...this.#shares.values()].filter((share) =>
       share.namespace === namespace && share.expires_at > now
     );
   }
 
   /** The share that a link names, while it lives. */
-  mustGet(share_id: string): Held {
-    const share = this.#held.get(share_id);
+  mustGet(share_id: string): StoredShare {
+    const share = this.#shares.get(share_id);
     if (share && share.expires_at > this.#clock.now()) return share;
     throw new Problem("unknown_share", {});
   }
@@ -89,42 +89,42 @@ export class Shares {
     this.#end(share_id);
   }
 
-  watch(share_id: string): Viewer {
+  openViewer(share_id: string): Viewer {
     this.mustGet(share_id);
-    const watching = this.#watching.getOrInsertComputed(share_id, () => new Set());
-    if (watching.size >= VIEWERS_MAX) {
-      throw new Problem("too_many_viewers", { viewers: watching.size });
+    const viewers = this.#viewers.getOrInsertComputed(share_id, () => new Set());
+    if (viewers.size >= VIEWERS_MAX) {
+      throw new Problem("too_many_viewers", { viewers: viewers.size });
     }
-    const over = new AbortController();
-    watching.add(over);
+    const stop = new AbortController();
+    viewers.add(stop);
     return {
-      signal: over.signal,
+      signal: stop.signal,
       [Symbol.dispose]: () => {
-        watching.delete(over);
-        if (watching.size === 0) this.#watching.delete(share_id);
+        viewers.delete(stop);
+        if (viewers.size === 0) this.#viewers.delete(share_id);
       },
     };
   }
 
   viewersOf(share_id: string): number {
-    return this.#watching.get(share_id)?.size ?? 0;
+    return this.#viewers.get(share_id)?.size ?? 0;
   }
 
   /** What is over ends, and so do its streams. */
-  beat(now: number): void {
-    for (const { share_id, expires_at } of this.#held.values()) {
+  tick(now: number): void {
+    for (const { share_id, expires_at } of this.#shares.values()) {
       if (expires_at <= now) this.#end(share_id);
     }
   }
 
   /** As the relay goes down. */
   endAll(): void {
-    for (const share_id of this.#held.keys()) this.#end(share_id);
+    for (const share_id of this.#shares.keys()) this.#end(share_id);
   }
 
   #end(share_id: string): void {
-    this.#held.delete(share_id);
-    this.#watching.get(share_id)?.forEach((over) => over.abort());
-    this.#watching.delete(share_id);
+    this.#shares.delete(share_id);
+    this.#viewers.get(share_id)?.forEach((stop) => stop.abort());
+    this.#viewers.delete(share_id);
   }
 }

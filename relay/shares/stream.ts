@@ -1,7 +1,7 @@
 /** What a guest hears of a daemon's event stream: events that name the peer, and no other. */
 
 import { Splitter, tryJson } from "kit/core/text.ts";
-import { Broken } from "kit/net/tunnel/stream.ts";
+import { StreamError } from "kit/net/tunnel/stream.ts";
 
 /** What waits for the human is nobody else's, whoever it names (specification 5). */
 export const NEVER_SHARED: ReadonlySet<string> = new Set([
@@ -14,17 +14,19 @@ const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
 
 /** Lets through what may be heard; ends in an error at what is no event stream. */
-export function only(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
+export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const frames = new Splitter("\n\n", 1);
   return new TransformStream({
     transform(chunk, controller) {
       const ended = frames.push(decoder.decode(chunk, { stream: true }));
-      if (frames.length > FRAME_CHARS_MAX) throw new Broken("an event is longer than any is", true);
+      if (frames.length > FRAME_CHARS_MAX) {
+        throw new StreamError("an event is longer than any is", true);
+      }
       for (const frame of ended) {
-        const heard = toGuest(frame, peer_id);
-        if (heard !== undefined) controller.enqueue(encoder.encode(heard));
+        const guestFrame = toGuest(frame, peer_id);
+        if (guestFrame !== undefined) controller.enqueue(encoder.encode(guestFrame));
       }
     },
   });
@@ -34,22 +36,22 @@ export function only(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
  * Passes all on until `over`, and says when it is over, whoever ended it. A share that ends is no
  * fault: its guest's stream has an end then, and does not break.
  */
-export function endedBy(
-  over: AbortSignal,
+export function endOnAbort(
+  stop: AbortSignal,
   body: ReadableStream<Uint8Array>,
   done: () => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const ended = Promise.withResolvers<{ done: true; value?: undefined }>();
-  over.addEventListener("abort", () => ended.resolve({ done: true }), { once: true });
+  stop.addEventListener("abort", () => ended.resolve({ done: true }), { once: true });
   return new ReadableStream({
     async pull(controller) {
       try {
         const next = await Promise.race([ended.promise, reader.read()]);
         if (!next.done) return controller.enqueue(next.value);
         controller.close();
-      } catch (fault) {
-        if (!over.aborted) controller.error(fault);
+      } catch (error) {
+        if (!stop.aborted) controller.error(error);
         else controller.close();
       }
       done();
@@ -68,10 +70,10 @@ function toGuest(frame: string, peer_id: string): string | undefined {
   const type = fieldOf(lines, "event");
   const data = tryJson(fieldOf(lines, "data") ?? "");
   if (type === undefined || !/^\w{1,64}$/.test(type) || NEVER_SHARED.has(type)) return undefined;
-  if (!names(data, peer_id)) return undefined;
+  if (!mentionsPeer(data, peer_id)) return undefined;
   const id = fieldOf(lines, "id");
-  const numbered = id !== undefined && /^\d{1,15}$/.test(id) ? `id: ${id}\n` : "";
-  return `${numbered}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+  const idLine = id !== undefined && /^\d{1,15}$/.test(id) ? `id: ${id}\n` : "";
+  return `${idLine}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 function fieldOf(lines: readonly string[], name: string): string | undefined {
@@ -79,7 +81,7 @@ function fieldOf(lines: readonly string[], name: string): string | undefined {
 }
 
 /** Whether an event is about the peer: by its id alone, as a name may be anybody's. */
-function names(data: unknown, peer_id: string): boolean {
+function mentionsPeer(data: unknown, peer_id: string): boolean {
   if (typeof data !== "object" || data === null) return false;
   if (NEVER_SHARED.has(String(Reflect.get(data, "type")))) return false;
   return Object.entries(data).some(([key, value]) =>

@@ -4,23 +4,23 @@ import { EVENTS } from "kit/data/events.ts";
 import { type Peer } from "../daemons/daemon.ts";
 import { html, type Markup, page } from "../web/page.ts";
 import { NEVER_SHARED } from "./stream.ts";
-import type { Held } from "./shares.ts";
+import type { StoredShare } from "./shares.ts";
 
 /** What became of a guest's question. */
-export interface Asked {
+export interface QuestionStatus {
   readonly status: "pending" | "resolved";
   readonly outcome?: string | null | undefined;
   readonly reply?: string | null | undefined;
 }
 
 export interface View {
-  readonly share: Held;
+  readonly share: StoredShare;
   /** Undefined while its machine cannot be reached. */
   readonly peer: Peer | undefined;
-  readonly asked?: Asked | undefined;
+  readonly question?: QuestionStatus | undefined;
 }
 
-const HEARD_MAX = 200;
+const NEWS_MAX = 200;
 const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARED.has(type));
 
 // It only adds: without it the page says how things stood when it was loaded.
@@ -35,13 +35,13 @@ const told = ({ type, data }) => {
   const at = new Date(timestamp ?? Date.now());
   item.textContent = at.toLocaleTimeString() + "  " + what.join(" · ");
   list.prepend(item);
-  while (list.children.length > ${HEARD_MAX}) list.lastChild.remove();
+  while (list.children.length > ${NEWS_MAX}) list.lastChild.remove();
 };
 for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, told);
 document.getElementById("live").textContent = "New ones appear by themselves.";
 `;
 
-export function viewerPage({ share, peer, asked }: View): Response {
+export function viewerPage({ share, peer, question }: View): Response {
   const { display_name, permissions, expires_at } = share;
   const until = new Date(expires_at).toISOString();
   return page(
@@ -57,7 +57,7 @@ export function viewerPage({ share, peer, asked }: View): Response {
           )} UTC</time>.</p>
       ${peer ? card(peer) : html`<p class="bad">Its machine cannot be reached now.</p>`}
       ${permissions === "rw" ? askForm(share) : undefined}
-      ${asked && answer(asked)}
+      ${question && answer(question)}
       <h2 id="what">What happens</h2>
       <p class="soft" id="live">Load this page again to see how it stands.</p>
       <ul id="news" class="news" aria-labelledby="what" aria-live="polite"></ul>
@@ -65,7 +65,7 @@ export function viewerPage({ share, peer, asked }: View): Response {
   );
 }
 
-export function overPage(): Response {
+export function shareEndedPage(): Response {
   return page(
     { title: "Not shared", status: 404 },
     html`
@@ -76,7 +76,7 @@ export function overPage(): Response {
   );
 }
 
-export function tooOftenPage(seconds: number): Response {
+export function tooManyRequestsPage(seconds: number): Response {
   return page(
     { title: "Too many visits", status: 429, headers: { "retry-after": String(seconds) } },
     html`
@@ -109,7 +109,7 @@ function card({ status, turn_state, backend, model, description }: Peer): Markup
   `;
 }
 
-function askForm({ share_id }: Held): Markup {
+function askForm({ share_id }: StoredShare): Markup {
   return html`
     <form method="post" action="/s/${share_id}/ask">
       <label for="text">Ask it something</label>
@@ -119,9 +119,9 @@ function askForm({ share_id }: Held): Markup {
   `;
 }
 
-function answer({ status, outcome, reply }: Asked): Markup {
-  const said = status === "pending"
+function answer({ status, outcome, reply }: QuestionStatus): Markup {
+  const statusText = status === "pending"
     ? html`<p>No answer yet. Load this page again in a while.</p>`
     : html`<p>${outcome ?? "closed"}</p>${reply ? html`<pre>${reply}</pre>` : undefined}`;
-  return html`<section aria-live="polite"><h2>Your question</h2>${said}</section>`;
+  return html`<section aria-live="polite"><h2>Your question</h2>${statusText}</section>`;
 }

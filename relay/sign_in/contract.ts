@@ -5,8 +5,13 @@ import { contract } from "kit/http/contract.ts";
 
 /** A page, which no schema describes. */
 const Page = z.unknown();
-const html = { access: "public", tunnel: "never", media: "text/html", returns: Page } as const;
-const form = { ...html, takes: "application/x-www-form-urlencoded" } as const;
+const html = {
+  access: "public",
+  tunnel: "never",
+  responseType: "text/html",
+  returns: Page,
+} as const;
+const form = { ...html, bodyType: "application/x-www-form-urlencoded" } as const;
 
 export const registerKey = contract({
   id: "relay.keys.register",

@@ -23,7 +23,7 @@ export function landingPage(session: Session | undefined): Response {
 }
 
 /** The form again, with what was wrong; never with what was typed. */
-export function refusedPage(found: string): Response {
+export function badSecretPage(found: string): Response {
   return page(
     { title: "Not signed in", status: 422 },
     html`
@@ -34,7 +34,7 @@ export function refusedPage(found: string): Response {
   );
 }
 
-export function tooOftenPage(seconds: number): Response {
+export function tooManyRequestsPage(seconds: number): Response {
   const headers = { "retry-after": String(seconds) };
   return page(
     { title: "Not signed in", status: 429, headers },

@@ -3,7 +3,7 @@
 import { equalSecrets } from "kit/core/equal_secrets.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/issuer.ts";
 import { digestOf } from "../web/secrets.ts";
 
 const HOUR_MS = 3_600_000;
@@ -20,38 +20,38 @@ export interface Session {
   readonly form_token: string;
 }
 
-interface Held extends Session {
+interface StoredSession extends Session {
   readonly expires_at: number;
 }
 
-export interface SessionsNeeds {
+export interface SessionsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly address: Address;
+  readonly originPolicy: OriginPolicy;
   /** Whether a machine of this namespace is here: such a session is the last to be given up. */
-  hasMachine(namespace: string): boolean;
+  hasConnectedMachine(namespace: string): boolean;
 }
 
 export class Sessions {
-  readonly #needs: SessionsNeeds;
+  readonly #deps: SessionsDeps;
   /** By the cookie's digest; the oldest first. */
-  readonly #held = new Map<string, Held>();
+  readonly #sessions = new Map<string, StoredSession>();
   /** The digests of each namespace; the oldest first. */
-  readonly #own = new Map<string, Set<string>>();
+  readonly #digestsByNamespace = new Map<string, Set<string>>();
 
-  constructor(needs: SessionsNeeds) {
-    this.#needs = needs;
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
   }
 
   /** The namespace of the browser that is signed in; undefined for any other. */
   namespaceOf(request: Request): string | undefined {
-    return this.of(request)?.namespace;
+    return this.get(request)?.namespace;
   }
 
-  of(request: Request): Session | undefined {
+  get(request: Request): Session | undefined {
     const cookie = this.#cookieOf(request);
-    const held = cookie === undefined ? undefined : this.#held.get(digestOf(cookie));
-    return held && held.expires_at > this.#needs.clock.now() ? held : undefined;
+    const session = cookie === undefined ? undefined : this.#sessions.get(digestOf(cookie));
+    return session && session.expires_at > this.#deps.clock.now() ? session : undefined;
   }
 
   /**
@@ -59,12 +59,16 @@ export class Sessions {
    * for that, or the form bears the session's token; one that bears another's is never taken.
    */
   refuseForged(request: Request, form_token?: string | null): void {
-    const { address } = this.#needs;
-    address.refuseForeign(request);
-    const session = this.of(request);
+    const { originPolicy } = this.#deps;
+    originPolicy.refuseForeign(request);
+    const session = this.get(request);
     if (!session) return;
-    const given = form_token ?? request.headers.get("x-mesh-form-token");
-    if (given === null ? address.isFromOurPage(request) : equalSecrets(given, session.form_token)) {
+    const formToken = form_token ?? request.headers.get("x-mesh-form-token");
+    if (
+      formToken === null
+        ? originPolicy.isFromOurPage(request)
+        : equalSecrets(formToken, session.form_token)
+    ) {
       return;
     }
     throw new Problem("wrong_form_token", {});
@@ -75,25 +79,25 @@ export class Sessions {
    * browser may have signed in with another secret since that page was opened.
    */
   refuseOtherSession(request: Request): void {
-    const given = request.headers.get("x-mesh-form-token");
-    const session = this.of(request);
-    if (given === null || !session || equalSecrets(given, session.form_token)) return;
+    const formToken = request.headers.get("x-mesh-form-token");
+    const session = this.get(request);
+    if (formToken === null || !session || equalSecrets(formToken, session.form_token)) return;
     throw new Problem("wrong_form_token", {});
   }
 
   /** Signs in; the `Set-Cookie` of it. A browser that was signed in before is so no longer. */
   open(namespace: string, request: Request): string {
-    const { clock, ids } = this.#needs;
+    const { clock, ids } = this.#deps;
     this.close(request);
-    this.#makeRoom(namespace);
+    this.#evictIfFull(namespace);
     const cookie = ids.secret(COOKIE_BYTES);
     const digest = digestOf(cookie);
-    this.#held.set(digest, {
+    this.#sessions.set(digest, {
       namespace,
       form_token: ids.secret(COOKIE_BYTES),
       expires_at: clock.now() + SESSION_MS,
     });
-    this.#own.getOrInsertComputed(namespace, () => new Set()).add(digest);
+    this.#digestsByNamespace.getOrInsertComputed(namespace, () => new Set()).add(digest);
     return this.#toCookie(request, cookie, SESSION_MS / 1000);
   }
 
@@ -104,35 +108,35 @@ export class Sessions {
     return this.#toCookie(request, "", 0);
   }
 
-  beat(now: number): void {
-    for (const [digest, { expires_at }] of this.#held) {
+  tick(now: number): void {
+    for (const [digest, { expires_at }] of this.#sessions) {
       if (expires_at > now) return; // All live equally long, so that the rest is younger.
       this.#drop(digest);
     }
   }
 
   /** The oldest goes: of this namespace, if it has too many; else of one without a machine. */
-  #makeRoom(namespace: string): void {
-    const own = this.#own.get(namespace) ?? new Set();
-    const [oldest] = own;
-    if (oldest !== undefined && own.size >= SESSIONS_EACH_MAX) this.#drop(oldest);
-    if (this.#held.size >= SESSIONS_MAX) this.#drop(this.#leastMissed());
+  #evictIfFull(namespace: string): void {
+    const digests = this.#digestsByNamespace.get(namespace) ?? new Set();
+    const [oldest] = digests;
+    if (oldest !== undefined && digests.size >= SESSIONS_EACH_MAX) this.#drop(oldest);
+    if (this.#sessions.size >= SESSIONS_MAX) this.#drop(this.#firstToEvict());
   }
 
-  #leastMissed(): string {
-    for (const [digest, { namespace }] of this.#held) {
-      if (!this.#needs.hasMachine(namespace)) return digest;
+  #firstToEvict(): string {
+    for (const [digest, { namespace }] of this.#sessions) {
+      if (!this.#deps.hasConnectedMachine(namespace)) return digest;
     }
-    const [oldest = ""] = this.#held.keys();
+    const [oldest = ""] = this.#sessions.keys();
     return oldest;
   }
 
   #drop(digest: string): void {
-    const namespace = this.#held.get(digest)?.namespace ?? "";
-    this.#held.delete(digest);
-    const own = this.#own.get(namespace);
-    own?.delete(digest);
-    if (own?.size === 0) this.#own.delete(namespace);
+    const namespace = this.#sessions.get(digest)?.namespace ?? "";
+    this.#sessions.delete(digest);
+    const digests = this.#digestsByNamespace.get(namespace);
+    digests?.delete(digest);
+    if (digests?.size === 0) this.#digestsByNamespace.delete(namespace);
   }
 
   #cookieOf(request: Request): string | undefined {
@@ -144,11 +148,11 @@ export class Sessions {
 
   /** `__Host-`: browsers take it over HTTPS alone, from this host alone, for all of its paths. */
   #nameOf(request: Request): string {
-    return this.#needs.address.isSecure(request) ? "__Host-mesh" : "mesh";
+    return this.#deps.originPolicy.isSecure(request) ? "__Host-mesh" : "mesh";
   }
 
   #toCookie(request: Request, value: string, seconds: number): string {
-    const secure = this.#needs.address.isSecure(request) ? "; Secure" : "";
+    const secure = this.#deps.originPolicy.isSecure(request) ? "; Secure" : "";
     const name = this.#nameOf(request);
     return `${name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`;
   }

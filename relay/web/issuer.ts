@@ -4,7 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
-export class Address {
+export class OriginPolicy {
   readonly #issuer: URL | undefined;
 
   /** The configured issuer, where there is one, is the address: no header changes it. */
@@ -29,7 +29,7 @@ export class Address {
     const { headers } = request;
     const origin = headers.get("origin");
     const site = headers.get("sec-fetch-site");
-    if (origin !== null && !this.#isOurs(origin, request)) {
+    if (origin !== null && !this.#isOwnOrigin(origin, request)) {
       throw new Problem("foreign_page", { origin });
     }
     if (site !== null && site !== "same-origin" && site !== "none") {
@@ -41,7 +41,7 @@ export class Address {
   isFromOurPage(request: Request): boolean {
     const { headers } = request;
     const origin = headers.get("origin");
-    if (origin !== null) return this.#isOurs(origin, request);
+    if (origin !== null) return this.#isOwnOrigin(origin, request);
     return headers.get("sec-fetch-site") === "same-origin";
   }
 
@@ -51,12 +51,12 @@ export class Address {
    */
   refuseRebound(request: Request): void {
     const host = hostOf(request);
-    const is_ours = !this.#issuer || sameHost(host, this.#issuer) || isLoopback(host);
-    if (!is_ours) throw new Problem("foreign_host", { host });
+    const isOwnHost = !this.#issuer || sameHost(host, this.#issuer) || isLoopback(host);
+    if (!isOwnHost) throw new Problem("foreign_host", { host });
     this.refuseForeign(request);
   }
 
-  #isOurs(origin: string, request: Request): boolean {
+  #isOwnOrigin(origin: string, request: Request): boolean {
     if (!URL.canParse(origin)) return false;
     const { protocol, host } = new URL(origin);
     const own = new URL(this.originOf(request));
@@ -65,8 +65,8 @@ export class Address {
 }
 
 /** The names of loopback are one name. The port is the same, said or the scheme's own. */
-function sameHost(said: string, own: URL): boolean {
-  const host = said.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
+function sameHost(given: string, own: URL): boolean {
+  const host = given.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
   if (host.toLowerCase() === own.host) return true;
   return isLoopback(host) && isLoopback(own.host) && portOf(host) === own.port;
 }

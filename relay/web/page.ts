@@ -12,15 +12,15 @@ export class Markup {
   }
 }
 
-type Part = string | number | Markup | readonly Markup[] | undefined;
+type HtmlValue = string | number | Markup | readonly Markup[] | undefined;
 
 /** Markup in which every value is written out as text. */
-export function html(parts: TemplateStringsArray, ...values: readonly Part[]): Markup {
+export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Markup {
   const text = parts.map((part, at) => part + (at < values.length ? toText(values[at]) : ""));
   return new Markup(text.join(""));
 }
 
-function toText(part: Part): string {
+function toText(part: HtmlValue): string {
   if (part === undefined) return "";
   if (part instanceof Markup) return part.text;
   if (typeof part === "object") return part.map(({ text }) => text).join("\n");

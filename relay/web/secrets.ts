@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Ids } from "kit/core/clock.ts";
 
-const FORM = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
+const SECRET_PATTERN = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
 
 /** What a person is told of the form, wherever a secret does not have it. */
@@ -11,11 +11,11 @@ export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or undersco
 
 /** The namespace of a secret, the SHA-256 of all of it; undefined for what is no secret. */
 export function namespaceOf(secret: string): string | undefined {
-  return FORM.test(secret) ? digestOf(secret) : undefined;
+  return SECRET_PATTERN.test(secret) ? digestOf(secret) : undefined;
 }
 
 /** A fresh secret, drawn from nothing that a caller says. */
-export function freshSecret(ids: Ids): string {
+export function newSecret(ids: Ids): string {
   return `mesh_sk_${ids.secret(SECRET_BYTES)}`;
 }
 

@@ -1,7 +1,7 @@
 /** The figures of architecture 7, each with its budget and the bare yardstick beside it. */
 
 import { measure, RealDaemon, Script, spawn, temporary } from "../support/programs/child.ts";
-import { Crew } from "../support/programs/spawned_agents.ts";
+import { AgentFleet } from "../support/programs/spawned_agents.ts";
 import { fill } from "./queue_fill.ts";
 import { cpuMs, pause, residentMb } from "../support/programs/process_facts.ts";
 import { running } from "../support/programs/program.ts";
@@ -21,7 +21,7 @@ export interface Figure {
   readonly unit: string;
   readonly budget: number;
   /** Whether more is better. */
-  readonly rising?: boolean;
+  readonly higher_is_better?: boolean;
   /** The same of a bare program in the same run. */
   readonly bare?: number;
   readonly note?: string;
@@ -47,21 +47,36 @@ export async function live(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using bare = await Script.start<{ port: number }>("baseline_server.ts");
   await using daemon = await RealDaemon.start(state.path);
-  const ours = { port: daemon.port, peers: PEERS, in_flight: IN_FLIGHT, bare: false, ...effort };
-  const theirs = { ...ours, port: bare.said.port, bare: true };
-  const frame = await measure<Spread>({ ...ours, kind: "latency", path: "/ask" });
-  const pushed = await measure<Spread>({ ...theirs, kind: "latency", path: "/push" });
-  const replied = await measure<Spread>({ ...ours, kind: "replies" });
-  const fanned = { kind: "fanout", peers: RECEIVERS, count: effort.count / 10 };
-  const told = await measure<Spread>({ ...ours, ...fanned, path: "/broadcast" });
-  const spread = await measure<Spread>({ ...theirs, ...fanned, path: "/push_all" });
+  const daemonOptions = {
+    port: daemon.port,
+    peers: PEERS,
+    in_flight: IN_FLIGHT,
+    bare: false,
+    ...effort,
+  };
+  const bareOptions = { ...daemonOptions, port: bare.report.port, bare: true };
+  const frame = await measure<Spread>({ ...daemonOptions, kind: "latency", path: "/ask" });
+  const pushed = await measure<Spread>({ ...bareOptions, kind: "latency", path: "/push" });
+  const replied = await measure<Spread>({ ...daemonOptions, kind: "replies" });
+  const fanoutOptions = { kind: "fanout", peers: RECEIVERS, count: effort.count / 10 };
+  const fanoutSpread = await measure<Spread>({
+    ...daemonOptions,
+    ...fanoutOptions,
+    path: "/broadcast",
+  });
+  const spread = await measure<Spread>({ ...bareOptions, ...fanoutOptions, path: "/push_all" });
   const path = `${state.path}/bare.db`;
   const rows = await measure<Rate>({ kind: "sqlite", path, seconds: 2 });
-  const echoed = await measure<Rate>({ ...theirs, kind: "flood", path: "/push", seconds: 2 });
+  const echoed = await measure<Rate>({ ...bareOptions, kind: "flood", path: "/push", seconds: 2 });
   const bare_both = 1 / (1 / rows.per_second + 1 / echoed.per_second);
-  const notified = await measure<Rate>({ ...ours, kind: "flood", path: "/notify" });
-  const asked = await measure<Rate>({ ...ours, kind: "flood", path: "/ask" });
-  const rate = { unit: "/s", rising: true, bare: bare_both, note: "bare: HTTP, frame and row" };
+  const notified = await measure<Rate>({ ...daemonOptions, kind: "flood", path: "/notify" });
+  const asked = await measure<Rate>({ ...daemonOptions, kind: "flood", path: "/ask" });
+  const rate = {
+    unit: "/s",
+    higher_is_better: true,
+    bare: bare_both,
+    note: "bare: HTTP, frame and row",
+  };
   return [
     { what: "ask → frame, p50", value: frame.p50, unit: "ms", budget: 0.5, bare: pushed.p50 },
     { what: "ask → frame, p99", value: frame.p99, unit: "ms", budget: 3, bare: pushed.p99 },
@@ -70,7 +85,7 @@ export async function live(effort: Effort): Promise<Figure[]> {
     { what: "reply → wait returns, p99", value: replied.p99, unit: "ms", budget: 3 },
     {
       what: "broadcast to 200, p99",
-      value: told.p99,
+      value: fanoutSpread.p99,
       unit: "ms",
       budget: 10,
       bare: spread.p99,
@@ -92,21 +107,27 @@ export async function calm({ idle_seconds }: Effort): Promise<Figure[]> {
 }
 
 /** The same with 20 spawned peers in tmux, and what the proxies of half of them take. */
-export async function crew({ idle_seconds }: Effort): Promise<Figure[]> {
+export async function fleetFigures({ idle_seconds }: Effort): Promise<Figure[]> {
   using state = temporary();
-  await using crew = await Crew.start(state.path);
-  const { daemon: { pid } } = crew;
-  const job = { kind: "crowd", port: crew.daemon.port, peers: 0, bare: false, stream: true };
+  await using fleetFigures = await AgentFleet.start(state.path);
+  const { daemon: { pid } } = fleetFigures;
+  const job = {
+    kind: "crowd",
+    port: fleetFigures.daemon.port,
+    peers: 0,
+    bare: false,
+    stream: true,
+  };
   await using _reader = await Script.start("load.ts", JSON.stringify(job));
-  const started = crew.processes().filter(({ kind }) => kind === "stdio proxy");
+  const started = fleetFigures.processes().filter(({ kind }) => kind === "stdio proxy");
   const pids = [pid, ...started.map(({ pid }) => pid)];
-  const { value, bare, others: theirs } = await idleShares(pids, idle_seconds);
-  const ours = crew.processes();
-  const proxies = ours.filter(({ kind }) => kind === "stdio proxy");
+  const { value, bare, others: bareOptions } = await idleShares(pids, idle_seconds);
+  const daemonOptions = fleetFigures.processes();
+  const proxies = daemonOptions.filter(({ kind }) => kind === "stdio proxy");
   const mean = (of: readonly number[]) => of.reduce((sum, mb) => sum + mb, 0) / of.length;
   const resident = mean(proxies.map(({ resident_mb }) => resident_mb));
   const own = mean(proxies.map(({ proportional_mb }) => proportional_mb));
-  const others = ours.filter(({ kind }) => kind !== "daemon" && kind !== "stdio proxy");
+  const others = daemonOptions.filter(({ kind }) => kind !== "daemon" && kind !== "stdio proxy");
   return [
     { what: "memory, 20 spawned peers", value: residentMb(pid), unit: "MB", budget: 80 },
     {
@@ -123,14 +144,14 @@ export async function crew({ idle_seconds }: Effort): Promise<Figure[]> {
       unit: "MB",
       budget: 40,
       note: `of ${proxies.length}, proportional; resident ${resident.toFixed(0)} MB each; ` +
-        `at rest ${Math.max(...theirs).toFixed(2)} % of a core at most`,
+        `at rest ${Math.max(...bareOptions).toFixed(2)} % of a core at most`,
     },
     {
       what: "other processes of ours",
       value: others.length,
       unit: "",
       budget: 1,
-      note: others.map(({ words }) => words.slice(0, 40)).join("; "),
+      note: others.map(({ command_line }) => command_line.slice(0, 40)).join("; "),
     },
   ];
 }
@@ -146,7 +167,14 @@ export async function idle({ sockets }: Effort): Promise<Figure[]> {
   const each_kb = (residentMb(daemon.pid) - before) * 1024 / sockets;
   const value = 1024 * 1024 / each_kb;
   const note = `${each_kb.toFixed(1)} KiB a peer, of ${sockets}`;
-  return [{ what: "idle peers", value, unit: "/GiB", budget: 25_000, rising: true, note }];
+  return [{
+    what: "idle peers",
+    value,
+    unit: "/GiB",
+    budget: 25_000,
+    higher_is_better: true,
+    note,
+  }];
 }
 
 /** (f) and (i): a start with much in the database. */
@@ -220,8 +248,8 @@ async function wholeProcess(args: string[], env: Record<string, string> = {}): P
     const from = performance.now();
     const process = spawn(args, { env, stdin: "piped", stdout: "null" });
     const writer = process.stdin.getWriter();
-    const said = { session_id: "bench", hook_event_name: "Stop" };
-    await writer.write(new TextEncoder().encode(JSON.stringify(said))).catch(() => undefined);
+    const payload = { session_id: "bench", hook_event_name: "Stop" };
+    await writer.write(new TextEncoder().encode(JSON.stringify(payload))).catch(() => undefined);
     await writer.close().catch(() => undefined);
     await process.status;
     times.push(performance.now() - from);

@@ -1,15 +1,15 @@
 /** The load generator, a process of its own: one job in, one line of figures out. */
 
 import { DatabaseSync } from "node:sqlite";
-import { built, Lean } from "../support/programs/lean_http_client.ts";
-import { Crowd } from "./websocket_peers.ts";
+import { built, RawHttpConnection } from "../support/programs/lean_http_client.ts";
+import { Connections } from "./websocket_peers.ts";
 
 const TEXT = "x".repeat(512);
 const WARM_UP = 200;
 /** Between two messages whose way is timed: agents do not speak back to back. */
 const PACE_MS = 2;
 /** How long the daemon may take to see that a socket is gone. */
-const GONE_MS = 500;
+const HANG_MS = 500;
 
 interface Job {
   readonly kind: keyof typeof JOBS;
@@ -33,8 +33,8 @@ Deno.exit(0);
 
 /** One message at a time, to each peer in turn: from the request's write to the frame's arrival. */
 async function latency({ port, peers, count, path, bare }: Job) {
-  using crowd = await Crowd.join(port, peers, bare);
-  using http = await Lean.open(port);
+  using crowd = await Connections.join(port, peers, bare);
+  using http = await RawHttpConnection.open(port);
   const took: number[] = [];
   for (let index = 0; index < count + WARM_UP; index++) {
     const to = index % peers;
@@ -50,12 +50,12 @@ async function latency({ port, peers, count, path, bare }: Job) {
 
 /** Many at once, for a while: how many were answered a second. */
 async function flood({ port, peers, in_flight, seconds, path, bare }: Job) {
-  using crowd = await Crowd.join(port, peers, bare);
+  using crowd = await Connections.join(port, peers, bare);
   let done = 0;
   const from = performance.now();
   const until = from + seconds * 1000;
   await Promise.all(Array.from({ length: in_flight }, async (_, lane) => {
-    using http = await Lean.open(port);
+    using http = await RawHttpConnection.open(port);
     const request = built(port, path, messageTo(crowd, lane % peers, lane));
     while (performance.now() < until) {
       await http.send(request);
@@ -68,9 +68,9 @@ async function flood({ port, peers, in_flight, seconds, path, bare }: Job) {
 
 /** Ask, wait, answer: from the answer's write to the wait's return, the commit included. */
 async function replies({ port, count }: Job) {
-  using crowd = await Crowd.join(port, 2, false);
-  using http = await Lean.open(port);
-  using waiting = await Lean.open(port);
+  using crowd = await Connections.join(port, 2, false);
+  using http = await RawHttpConnection.open(port);
+  using waiting = await RawHttpConnection.open(port);
   const took: number[] = [];
   for (let index = 0; index < count + WARM_UP; index++) {
     const asked = { ...messageTo(crowd, 0, index), from_peer: crowd.name(1) };
@@ -91,14 +91,14 @@ async function replies({ port, count }: Job) {
 
 /** One to all: from the request's write to the last frame's arrival. */
 async function fanout({ port, peers, count, path, bare }: Job) {
-  using crowd = await Crowd.join(port, peers, bare);
-  using http = await Lean.open(port);
+  using crowd = await Connections.join(port, peers, bare);
+  using http = await RawHttpConnection.open(port);
   const took: number[] = [];
   for (let index = 0; index < count + 10; index++) {
     const arrived = Promise.all(Array.from({ length: peers }, (_, peer) => crowd.next(peer)));
-    const said = { from_peer: "bench", text: TEXT, circle: "bench", id: index };
+    const message = { from_peer: "bench", text: TEXT, circle: "bench", id: index };
     const from = performance.now();
-    await Promise.all([http.send(built(port, path, said)), arrived]);
+    await Promise.all([http.send(built(port, path, message)), arrived]);
     if (index >= 10) took.push(performance.now() - from);
   }
   return { ...percentiles(took), count };
@@ -106,18 +106,18 @@ async function fanout({ port, peers, count, path, bare }: Job) {
 
 /** Peers that are connected and do nothing, until the input ends. */
 async function crowd({ port, peers, bare, stream }: Job) {
-  await Crowd.join(port, peers, bare);
+  await Connections.join(port, peers, bare);
   if (stream) void readStream(port);
   return { peers };
 }
 
 /** Peers that come and go, and one message for each: what the database is filled with. */
 async function seed({ port, peers }: Job) {
-  const everyone = await Crowd.join(port, peers, false);
+  const everyone = await Connections.join(port, peers, false);
   const ids = Array.from({ length: peers }, (_, peer) => everyone.id(peer));
   everyone[Symbol.dispose]();
-  await pause(GONE_MS);
-  using http = await Lean.open(port);
+  await pause(HANG_MS);
+  using http = await RawHttpConnection.open(port);
   for (const to_peer of ids) {
     await http.send(built(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
   }
@@ -126,14 +126,14 @@ async function seed({ port, peers }: Job) {
 
 /** Connects one of them again; resolves when the first message has come. */
 async function first({ port }: Job) {
-  using one = await Crowd.join(port, 1, false);
+  using one = await Connections.join(port, 1, false);
   await one.next(0);
   return { id: one.id(0) };
 }
 
 /** The same ask by two ways in turn; then a thousand at once by the second, while one hangs. */
 async function ways({ port, peers, count, path, cookie }: Job) {
-  using crowd = await Crowd.join(port, peers, false);
+  using crowd = await Connections.join(port, peers, false);
   const type = "application/json";
   const headers = { "content-type": type, "sec-fetch-site": "same-origin", cookie };
   const ask = async (base: string, index: number) => {
@@ -180,7 +180,7 @@ function sqlite({ path, seconds }: Job) {
   return Promise.resolve({ per_second: done / ((performance.now() - from) / 1000) });
 }
 
-function messageTo(crowd: Crowd, to: number, id: number) {
+function messageTo(crowd: Connections, to: number, id: number) {
   return crowd.bare ? { to, id, text: TEXT } : {
     from_peer: "bench",
     to_peer: crowd.id(to),

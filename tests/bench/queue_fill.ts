@@ -1,15 +1,15 @@
 /** Fills a daemon's database with copies of what is queued in it, while no daemon runs. */
 
 import { DatabaseSync } from "node:sqlite";
-import { keyedNumbers } from "../../daemon/features/messages/id_codec.ts";
+import { keyedIdCodec } from "../../daemon/features/messages/id_codec.ts";
 
 const OWN = ["seq", "ident"];
 
 export function fill(path: string, count: number): void {
   using db = new DatabaseSync(path);
   const key = db.prepare("select value from meta where key = 'number_key'").get()?.["value"];
-  const numbers = keyedNumbers(String(key));
-  db.function("ident_of", (seq) => numbers.ident(Number(seq)));
+  const idCodec = keyedIdCodec(String(key));
+  db.function("ident_of", (seq) => idCodec.ident(Number(seq)));
   const columns = db.prepare("pragma table_info(messages)").all()
     .map(({ name }) => String(name)).filter((name) => !OWN.includes(name)).join(", ");
   db.prepare(

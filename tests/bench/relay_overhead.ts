@@ -8,7 +8,7 @@ const SECRET = `mesh_sk_${"b".repeat(43)}`;
 const PEERS = 20;
 const CONNECT_MS_MAX = 10_000;
 
-interface Ways {
+interface DirectAndRelayed {
   readonly direct: { readonly p50: number; readonly p99: number };
   readonly relayed: { readonly p50: number; readonly p99: number };
   readonly burst_ms: number;
@@ -21,7 +21,7 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
     "relay_server.ts",
     SECRET,
   );
-  const relay = `http://127.0.0.1:${host.said.port}`;
+  const relay = `http://127.0.0.1:${host.report.port}`;
   const settings = {
     MESH_RELAY__ENABLED: "true",
     MESH_RELAY__URL: relay,
@@ -30,14 +30,14 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
   await using daemon = await RealDaemon.start(state.path, { settings });
   const daemon_id = await connected(daemon.base);
   const path = `${relay}/m/${daemon_id}`;
-  const { direct, relayed, burst_ms } = await measure<Ways>({
+  const { direct, relayed, burst_ms } = await measure<DirectAndRelayed>({
     kind: "ways",
     port: daemon.port,
     peers: PEERS,
     bare: false,
     path,
     count,
-    cookie: host.said.cookie,
+    cookie: host.report.cookie,
   });
   const note = "bare: the same, to the daemon itself";
   return [

@@ -2,7 +2,7 @@
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { lineOn } from "kit/net/tunnel/connection.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../relay/app/relay.ts";
 import { namespaceOf } from "../../relay/web/secrets.ts";
 
@@ -15,7 +15,7 @@ const relay = new Relay({
   oauth: undefined,
   accept: (request, ears) => {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    return { response, line: lineOn(socket, ears) };
+    return { response, connection: toConnection(socket, ears) };
   },
 });
 const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };

@@ -1,7 +1,16 @@
 /** The bench: every figure beside a bare yardstick and its budget, as a table and as JSON. */
 
 import { checks } from "./token_checks.ts";
-import { calm, crew, type Effort, type Figure, hook, idle, live, starts } from "./figures.ts";
+import {
+  calm,
+  type Effort,
+  type Figure,
+  fleetFigures,
+  hook,
+  idle,
+  live,
+  starts,
+} from "./figures.ts";
 import { runParts } from "../support/programs/program.ts";
 import { relayed } from "./relay_overhead.ts";
 
@@ -9,7 +18,7 @@ const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, 
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };
 
 /** With `--only NAME` the figures of one part. */
-const PARTS = [live, calm, crew, idle, starts, hook, checks, relayed];
+const PARTS = [live, calm, fleetFigures, idle, starts, hook, checks, relayed];
 
 const at = Deno.args.indexOf("--only");
 const only = at < 0 ? undefined : Deno.args[at + 1];
@@ -18,9 +27,9 @@ const effort = Deno.args.includes("--quick") ? QUICK : FULL;
 if (!Deno.args.includes("--sources")) await runParts();
 const figures: Figure[] = [];
 for (const part of PARTS.filter(({ name }) => only === undefined || name === only)) {
-  const found = await part(effort);
-  for (const figure of found) print(row(figure));
-  figures.push(...found);
+  const partFigures = await part(effort);
+  for (const figure of partFigures) print(row(figure));
+  figures.push(...partFigures);
 }
 const out = `${import.meta.dirname}/out`;
 Deno.mkdirSync(out, { recursive: true });
@@ -28,14 +37,16 @@ const path = `${out}/${new Date().toISOString().replaceAll(":", "-")}.json`;
 Deno.writeTextFileSync(path, JSON.stringify({ effort, figures }, null, 2));
 print(`\n${path}`);
 
-function row({ what, value, unit, budget, bare, rising = false, note = "" }: Figure): string {
-  const kept = rising ? value >= budget : value <= budget;
+function row(
+  { what, value, unit, budget, bare, higher_is_better = false, note = "" }: Figure,
+): string {
+  const isWithinBudget = higher_is_better ? value >= budget : value <= budget;
   const ratio = !bare ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
   const cells = [
     what.padEnd(34),
     `${short(value)} ${unit}`.padStart(14),
-    `${rising ? "≥" : "≤"} ${short(budget)}`.padStart(10),
-    kept ? "kept  " : "missed",
+    `${higher_is_better ? "≥" : "≤"} ${short(budget)}`.padStart(10),
+    isWithinBudget ? "kept  " : "missed",
     ratio.padEnd(16),
     note,
   ];

@@ -25,8 +25,8 @@ export function checks({ count }: Effort): Promise<Figure[]> {
     jsonLog(systemClock, "error", () => {}),
   );
   const tokens = fill(db);
-  const needs = { db, clock: systemClock, ids: randomIds, exchanged: () => undefined };
-  const grants = new Grants({ ...needs, exchanges: { pass: () => undefined } });
+  const deps = { db, clock: systemClock, ids: randomIds, onExchanged: () => undefined };
+  const grants = new Grants({ ...deps, exchanges: { acquire: () => undefined } });
   const rounds = count * 20;
   const value = each(rounds, tokens, (token) => grants.bearerOf(token));
   using bare = new DatabaseSync(path, { readOnly: true });
@@ -44,11 +44,15 @@ export function checks({ count }: Effort): Promise<Figure[]> {
 }
 
 /** Milliseconds of one look-up, which has to find its row. */
-function each(rounds: number, tokens: readonly string[], look: (token: string) => unknown): number {
+function each(
+  rounds: number,
+  tokens: readonly string[],
+  verify: (token: string) => unknown,
+): number {
   const from = performance.now();
   for (let round = 0; round < rounds; round++) {
     const token = tokens[round * STRIDE % tokens.length] ?? "";
-    if (!look(token)) throw new Error("A token was not found");
+    if (!verify(token)) throw new Error("A token was not found");
   }
   return (performance.now() - from) / rounds;
 }

@@ -3,31 +3,31 @@
 /** Handshakes that run at once. */
 const LANES = 32;
 
-interface Member {
+interface LoadConnection {
   readonly name: string;
   id: string;
   readonly socket: WebSocket;
-  arrived: ((at: number) => void) | undefined;
+  onArrival: ((at: number) => void) | undefined;
 }
 
-export class Crowd implements Disposable {
-  readonly #members: readonly Member[];
+export class Connections implements Disposable {
+  readonly #members: readonly LoadConnection[];
   /** Whether these are sockets of the yardstick, which know no peers. */
   readonly bare: boolean;
 
-  private constructor(members: readonly Member[], bare: boolean) {
+  private constructor(members: readonly LoadConnection[], bare: boolean) {
     this.#members = members;
     this.bare = bare;
   }
 
-  static async join(port: number, peers: number, bare: boolean): Promise<Crowd> {
-    const members: Member[] = [];
+  static async join(port: number, peers: number, bare: boolean): Promise<Connections> {
+    const members: LoadConnection[] = [];
     for (let from = 0; from < peers; from += bare ? 1 : LANES) {
       const size = Math.min(bare ? 1 : LANES, peers - from);
       const lane = Array.from({ length: size }, (_, at) => join(port, from + at, bare));
       members.push(...await Promise.all(lane));
     }
-    return new Crowd(members, bare);
+    return new Connections(members, bare);
   }
 
   name(peer: number): string {
@@ -41,24 +41,24 @@ export class Crowd implements Disposable {
   /** When the next frame comes in at this peer. */
   next(peer: number): Promise<number> {
     const member = this.#at(peer);
-    return new Promise((resolve) => member.arrived = resolve);
+    return new Promise((resolve) => member.onArrival = resolve);
   }
 
   [Symbol.dispose](): void {
     for (const { socket } of this.#members) socket.close();
   }
 
-  #at(peer: number): Member {
+  #at(peer: number): LoadConnection {
     const member = this.#members[peer];
     if (!member) throw new RangeError(`No peer ${peer}`);
     return member;
   }
 }
 
-function join(port: number, index: number, bare: boolean): Promise<Member> {
+function join(port: number, index: number, bare: boolean): Promise<LoadConnection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
   const name = `bench-${index}`;
-  const member: Member = { name, id: "", socket, arrived: undefined };
+  const member: LoadConnection = { name, id: "", socket, onArrival: undefined };
   const backend = "sdk";
   return new Promise((resolve, reject) => {
     socket.onerror = () => reject(new Error("A peer could not connect"));
@@ -75,8 +75,8 @@ function join(port: number, index: number, bare: boolean): Promise<Member> {
     socket.onmessage = ({ data }) => {
       const at = performance.now();
       if (member.id || bare) {
-        member.arrived?.(at);
-        member.arrived = undefined;
+        member.onArrival?.(at);
+        member.onArrival = undefined;
         return;
       }
       const greeted = JSON.parse(data);

@@ -1,10 +1,10 @@
 /** A client on `/ws` that outlives its daemon: it comes back as the same peer, and keeps count. */
 
 /** What came under one id; a client with receipts applies it once. */
-interface Came {
+interface ReceivedMessage {
   times: number;
   /** The ask that an `ack` frame ends, else the message's text. */
-  readonly said: string;
+  readonly content: string;
 }
 
 export class Client {
@@ -13,7 +13,7 @@ export class Client {
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
   /** Each delivery, in the order in which it came first. */
-  readonly came = new Map<string, Came>();
+  readonly received = new Map<string, ReceivedMessage>();
 
   constructor(name: string, { receipts }: { receipts: boolean }) {
     this.name = name;
@@ -26,7 +26,7 @@ export class Client {
 
   /** All that was applied, each delivery once, in order. */
   get applied(): string[] {
-    return [...this.came.values()].map(({ said }) => said);
+    return [...this.received.values()].map(({ content }) => content);
   }
 
   /** Connects; resolves when the daemon has greeted. */
@@ -42,19 +42,19 @@ export class Client {
       if (frame.type === "connected") {
         this.#peer_id = frame.peer_id;
         greeted.resolve();
-      } else if (typeof frame.delivery_id === "string") this.#take(socket, frame);
+      } else if (typeof frame.delivery_id === "string") this.#receive(socket, frame);
     };
     await greeted.promise;
   }
 
   /** Resolves when the socket is gone. */
-  async leave(): Promise<void> {
+  async disconnect(): Promise<void> {
     const socket = this.#socket;
     if (!socket || socket.readyState === WebSocket.CLOSED) return;
-    const gone = new Promise((resolve) => socket.onclose = resolve);
+    const closed = new Promise((resolve) => socket.onclose = resolve);
     socket.onerror = null;
     socket.close();
-    await gone;
+    await closed;
   }
 
   #greeting() {
@@ -69,10 +69,10 @@ export class Client {
     };
   }
 
-  #take(socket: WebSocket, frame: Record<string, string>): void {
+  #receive(socket: WebSocket, frame: Record<string, string>): void {
     const { type, delivery_id = "", correlation_id = "", text = "" } = frame;
-    const said = type === "ack" ? `end of ${correlation_id}` : text;
-    this.came.getOrInsertComputed(delivery_id, () => ({ times: 0, said })).times++;
+    const content = type === "ack" ? `end of ${correlation_id}` : text;
+    this.received.getOrInsertComputed(delivery_id, () => ({ times: 0, content })).times++;
     if (!this.#receipts || socket.readyState !== WebSocket.OPEN) return;
     socket.send(JSON.stringify({ type: "delivery_ack", delivery_id, status: "accepted" }));
   }

@@ -15,7 +15,7 @@ await Promise.all(Array.from({ length: 16 }, async () => {
   for (;;) {
     const id = ++next;
     db.transact((tx) => void tx.insert("insert into rows (id) values (:id)", { id }));
-    await db.durable();
+    await db.whenDurable();
     Deno.stdout.writeSync(encoder.encode(`${id}\n`));
   }
 }));

@@ -13,18 +13,18 @@ Deno.test("what durable() resolved for is there after a kill, and once", async (
   const child = spawn(["run", "-A", `${import.meta.dirname}/durable_child.ts`, path], {
     stdout: "piped",
   });
-  const said: number[] = [];
+  const reported: number[] = [];
   for await (const line of child.stdout.pipeThrough(new TextLineStream())) {
-    if (/^\d+$/.test(line)) said.push(Number(line));
-    if (said.length === LINES_BEFORE_KILL) child.kill("SIGKILL");
+    if (/^\d+$/.test(line)) reported.push(Number(line));
+    if (reported.length === LINES_BEFORE_KILL) child.kill("SIGKILL");
   }
   await child.status;
-  said.pop(); // The last line may be cut off in the middle of its number.
+  reported.pop(); // The last line may be cut off in the middle of its number.
   using db = new DatabaseSync(path);
   const rows = db.prepare("select id from rows").all().map(({ id }) => Number(id));
-  const kept = new Set(rows);
-  assert.ok(said.length >= LINES_BEFORE_KILL - 1);
-  assert.deepEqual(said.filter((id) => !kept.has(id)), []);
-  assert.equal(kept.size, rows.length);
+  const committed = new Set(rows);
+  assert.ok(reported.length >= LINES_BEFORE_KILL - 1);
+  assert.deepEqual(reported.filter((id) => !committed.has(id)), []);
+  assert.equal(committed.size, rows.length);
   assert.equal(db.prepare("pragma integrity_check").get()?.["integrity_check"], "ok");
 });

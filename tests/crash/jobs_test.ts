@@ -5,8 +5,8 @@ import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 
-const LOOK_EVERY_MS = 20;
-const PATIENCE_MS = 15_000;
+const POLL_MS = 20;
+const TIMEOUT_MS = 15_000;
 /** Slow enough that the daemon is killed while it runs. */
 const CHECKS = { slow: { argv: ["sleep", "1"] }, quick: { argv: ["true"] } };
 const SETTINGS = {
@@ -24,19 +24,19 @@ interface Job {
 }
 
 /** A worker with a process of its own, which is alive until it is told to end. */
-class Hand implements AsyncDisposable {
+class FakeExecutor implements AsyncDisposable {
   readonly #process = new Deno.Command("sleep", { args: ["600"], stdin: "null" }).spawn();
   #peer_id = "";
   /** The messages that it was given, each once; a repeat has the same id. */
-  readonly given = new Map<string, { readonly text: string; times: number }>();
+  readonly received = new Map<string, { readonly text: string; times: number }>();
 
   get pid(): number {
     return this.#process.pid;
   }
 
-  async enter(house: House): Promise<void> {
+  async register(fixture: DaemonFixture): Promise<void> {
     const place = { path: "/tmp", backend: "sdk", agent_pid: this.pid };
-    const { peer_id } = await house.post("/peers", { name: "hand", ...place });
+    const { peer_id } = await fixture.post("/peers", { name: "hand", ...place });
     this.#peer_id = peer_id;
   }
 
@@ -44,43 +44,43 @@ class Hand implements AsyncDisposable {
   readonly waiting: string[] = [];
 
   /** Takes what waits, and says that it has it. What it knows already it drops. */
-  async take(house: House): Promise<void> {
-    const { deliveries, drain_id } = await house.get(
+  async drain(fixture: DaemonFixture): Promise<void> {
+    const { deliveries, drain_id } = await fixture.get(
       `/deliveries/pending?peer_id=${this.#peer_id}&max_results=500`,
     );
     for (const { delivery_id, text } of deliveries) {
-      const known = this.given.get(delivery_id);
+      const known = this.received.get(delivery_id);
       if (known) known.times++;
-      else this.waiting.push(delivery_id), this.given.set(delivery_id, { text, times: 1 });
+      else this.waiting.push(delivery_id), this.received.set(delivery_id, { text, times: 1 });
     }
-    if (drain_id) await house.post("/deliveries/receipts", { drain_id, status: "accepted" });
+    if (drain_id) await fixture.post("/deliveries/receipts", { drain_id, status: "accepted" });
   }
 
-  async begin(house: House, delivery_id: string): Promise<void> {
+  async beginTurn(fixture: DaemonFixture, delivery_id: string): Promise<void> {
     const prompt = `[mesh ${delivery_id}]`;
-    await house.post(`/peers/${this.#peer_id}/turn`, { turn_state: "working", prompt });
+    await fixture.post(`/peers/${this.#peer_id}/turn`, { turn_state: "working", prompt });
   }
 
-  async end(house: House, last_message: string): Promise<void> {
-    await house.post(`/peers/${this.#peer_id}/turn`, { turn_state: "idle", last_message });
+  async endTurn(fixture: DaemonFixture, last_message: string): Promise<void> {
+    await fixture.post(`/peers/${this.#peer_id}/turn`, { turn_state: "idle", last_message });
   }
 
-  async die(): Promise<void> {
+  async terminate(): Promise<void> {
     try {
       this.#process.kill("SIGKILL");
-    } catch (fault) {
-      if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended already.
     }
     await this.#process.status;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.die();
+    await this.terminate();
   }
 }
 
 /** The real daemon on a state, through its lives. */
-class House implements AsyncDisposable {
+class DaemonFixture implements AsyncDisposable {
   readonly #state: string;
   #daemon: RealDaemon | undefined;
 
@@ -110,13 +110,13 @@ class House implements AsyncDisposable {
   }
 
   /** Waits until a job is as it should be. */
-  async until(id: string, fits: (job: Job) => boolean | Promise<boolean>): Promise<Job> {
-    const until = performance.now() + PATIENCE_MS;
+  async until(id: string, matches: (job: Job) => boolean | Promise<boolean>): Promise<Job> {
+    const until = performance.now() + TIMEOUT_MS;
     for (;;) {
       const job = await this.job(id);
-      if (await fits(job)) return job;
+      if (await matches(job)) return job;
       assert.ok(performance.now() < until, `In vain: ${JSON.stringify(job)}`);
-      await pause(LOOK_EVERY_MS);
+      await pause(POLL_MS);
     }
   }
 
@@ -128,144 +128,152 @@ class House implements AsyncDisposable {
 const PHASES = ["queued", "dispatching", "delivered", "running", "checking"] as const;
 
 /** Brings a job as far as a phase; its id. */
-async function upTo(phase: typeof PHASES[number], house: House, hand: Hand): Promise<string> {
+async function advanceToPhase(
+  phase: typeof PHASES[number],
+  fixture: DaemonFixture,
+  executor: FakeExecutor,
+): Promise<string> {
   const due_at = new Date(Date.now() + (phase === "queued" ? 1500 : 0)).toISOString();
-  const { job_id } = await house.post("/jobs", {
+  const { job_id } = await fixture.post("/jobs", {
     title: "Mend",
     assigned_peer: "hand",
     due_at,
     checks: ["slow"],
   });
   if (phase === "queued") return job_id;
-  await house.until(job_id, ({ state }) => state === "dispatching");
+  await fixture.until(job_id, ({ state }) => state === "dispatching");
   if (phase === "dispatching") return job_id;
-  await hand.take(house);
-  const [delivery_id = ""] = hand.waiting;
+  await executor.drain(fixture);
+  const [delivery_id = ""] = executor.waiting;
   if (phase === "delivered") return job_id;
-  await hand.begin(house, delivery_id);
+  await executor.beginTurn(fixture, delivery_id);
   if (phase === "running") return job_id;
-  await hand.end(house, "Mended");
-  await house.until(job_id, ({ phase }) => phase === "checking");
+  await executor.endTurn(fixture, "Mended");
+  await fixture.until(job_id, ({ phase }) => phase === "checking");
   return job_id;
 }
 
 for (const phase of PHASES) {
   Deno.test(`kill -9 while a fire is ${phase}: the next daemon brings it to its end, run once`, async () => {
     using state = temporary();
-    await using hand = new Hand();
-    await using house = new House(state.path);
-    await house.start();
-    await hand.enter(house);
-    const job_id = await upTo(phase, house, hand);
-    await house.kill();
-    await house.start();
+    await using executor = new FakeExecutor();
+    await using fixture = new DaemonFixture(state.path);
+    await fixture.start();
+    await executor.register(fixture);
+    const job_id = await advanceToPhase(phase, fixture, executor);
+    await fixture.kill();
+    await fixture.start();
     if (phase === "queued" || phase === "dispatching") {
-      await house.until(job_id, ({ state }) => state === "dispatching");
-      await hand.take(house);
+      await fixture.until(job_id, ({ state }) => state === "dispatching");
+      await executor.drain(fixture);
     }
-    const [delivery_id = ""] = hand.given.keys();
+    const [delivery_id = ""] = executor.received.keys();
     if (phase !== "running" && phase !== "checking") {
-      assert.equal((await house.job(job_id)).state, "delivered");
-      await hand.begin(house, delivery_id);
+      assert.equal((await fixture.job(job_id)).state, "delivered");
+      await executor.beginTurn(fixture, delivery_id);
     }
-    if (phase !== "checking") await hand.end(house, "Mended");
-    const done = await house.until(job_id, ({ state }) => state === "completed");
+    if (phase !== "checking") await executor.endTurn(fixture, "Mended");
+    const done = await fixture.until(job_id, ({ state }) => state === "completed");
     assert.deepEqual([done.result_summary, done.runner.attempt_count], ["Mended", 1]);
-    await hand.take(house);
-    assert.equal(hand.given.size, 1, "it was given one message, whatever came of the daemon");
+    await executor.drain(fixture);
+    assert.equal(
+      executor.received.size,
+      1,
+      "it was given one message, whatever came of the daemon",
+    );
   });
 }
 
 for (const phase of ["delivered", "running"] as const) {
   Deno.test(`kill -9 while a fire is ${phase}, and its executor dies with it: it failed, and is retried`, async () => {
     using state = temporary();
-    await using hand = new Hand();
-    await using house = new House(state.path);
-    await house.start();
-    await hand.enter(house);
-    const job_id = await upTo(phase, house, hand);
-    await house.kill();
-    await hand.die();
-    await house.start();
-    const failed = await house.until(job_id, ({ state }) => state === "failed");
+    await using executor = new FakeExecutor();
+    await using fixture = new DaemonFixture(state.path);
+    await fixture.start();
+    await executor.register(fixture);
+    const job_id = await advanceToPhase(phase, fixture, executor);
+    await fixture.kill();
+    await executor.terminate();
+    await fixture.start();
+    const failed = await fixture.until(job_id, ({ state }) => state === "failed");
     assert.equal(failed.state_reason, "executor_died");
-    await house.post(`/jobs/${job_id}/retry`, {});
-    await using next = new Hand();
-    await next.enter(house);
-    const { state_reason, runner } = await house.job(job_id);
+    await fixture.post(`/jobs/${job_id}/retry`, {});
+    await using next = new FakeExecutor();
+    await next.register(fixture);
+    const { state_reason, runner } = await fixture.job(job_id);
     assert.deepEqual([state_reason, runner.attempts[0]?.state], ["executor_offline", "failed"]);
   });
 }
 
 Deno.test("a recurring job fires once for what it missed, through kill -9", async () => {
   using state = temporary();
-  await using hand = new Hand();
-  await using house = new House(state.path);
-  await house.start();
-  await hand.enter(house);
+  await using executor = new FakeExecutor();
+  await using fixture = new DaemonFixture(state.path);
+  await fixture.start();
+  await executor.register(fixture);
   const body = { title: "Look", assigned_peer: "hand", cron: "* * * * *" };
-  const { calendar_id } = await house.post("/jobs", body);
-  await house.post(`/jobs/${calendar_id}/run`, {});
+  const { calendar_id } = await fixture.post("/jobs", body);
+  await fixture.post(`/jobs/${calendar_id}/run`, {});
   for (let life = 0; life < 3; life++) {
-    await house.kill();
-    await house.start();
+    await fixture.kill();
+    await fixture.start();
   }
-  const { occurrences, next_due_at } = await house.get(`/jobs/${calendar_id}`);
-  const { work } = await house.get("/jobs");
+  const { occurrences, next_due_at } = await fixture.get(`/jobs/${calendar_id}`);
+  const { work } = await fixture.get("/jobs");
   assert.equal(work.length, occurrences);
   assert.ok(occurrences === 1 || occurrences === 2, "by hand, and perhaps by a minute that passed");
   assert.ok(Date.parse(next_due_at) > Date.now() - 1000);
 });
 
-const LIVES = 8;
-const JOBS_A_LIFE = 12;
+const RUNS = 8;
+const JOBS_PER_RUN = 12;
 
 Deno.test("what was acknowledged is done in the end, each job once, through kills at any moment", async () => {
   const seed = Date.now() % 1_000_000, chance = new Chance(seed);
   using state = temporary();
-  await using hand = new Hand();
-  await using house = new House(state.path);
+  await using executor = new FakeExecutor();
+  await using fixture = new DaemonFixture(state.path);
   const acknowledged = new Set<string>();
-  const begun = new Map<string, Set<string>>();
+  const deliveriesByJob = new Map<string, Set<string>>();
   /** Works on one message after the other, until the daemon is gone. */
   const work = async () => {
     for (;;) {
-      await hand.take(house);
-      const delivery_id = hand.waiting.at(0);
+      await executor.drain(fixture);
+      const delivery_id = executor.waiting.at(0);
       if (delivery_id === undefined) return;
-      const { text = "" } = hand.given.get(delivery_id) ?? {};
+      const { text = "" } = executor.received.get(delivery_id) ?? {};
       const job_id = /\[job (work-[0-9a-f]{12})/.exec(text)?.[1] ?? "";
-      begun.getOrInsertComputed(job_id, () => new Set()).add(delivery_id);
-      await hand.begin(house, delivery_id);
-      await hand.end(house, `Did ${job_id}`);
-      hand.waiting.shift();
+      deliveriesByJob.getOrInsertComputed(job_id, () => new Set()).add(delivery_id);
+      await executor.beginTurn(fixture, delivery_id);
+      await executor.endTurn(fixture, `Did ${job_id}`);
+      executor.waiting.shift();
     }
   };
-  const isCut = (fault: unknown) =>
-    fault instanceof TypeError || fault instanceof Deno.errors.ConnectionReset ||
-    fault instanceof SyntaxError;
-  for (let life = 0; life < LIVES; life++) {
-    await house.start();
-    if (life === 0) await hand.enter(house);
-    let over = false;
+  const isCut = (error: unknown) =>
+    error instanceof TypeError || error instanceof Deno.errors.ConnectionReset ||
+    error instanceof SyntaxError;
+  for (let life = 0; life < RUNS; life++) {
+    await fixture.start();
+    if (life === 0) await executor.register(fixture);
+    let stopped = false;
     const lane = async () => {
-      for (let count = 0; count < JOBS_A_LIFE && !over; count++) {
-        const { job_id } = await house.post("/jobs", { title: "Do", assigned_peer: "hand" });
+      for (let count = 0; count < JOBS_PER_RUN && !stopped; count++) {
+        const { job_id } = await fixture.post("/jobs", { title: "Do", assigned_peer: "hand" });
         if (job_id) acknowledged.add(job_id);
         await work();
       }
     };
-    const working = lane().catch((fault) => {
-      if (!isCut(fault)) throw fault;
+    const working = lane().catch((error) => {
+      if (!isCut(error)) throw error;
     });
     await pause(30 + chance.below(250));
-    await house.kill();
-    over = true;
+    await fixture.kill();
+    stopped = true;
     await working;
   }
-  await house.start();
+  await fixture.start();
   for (const job_id of acknowledged) {
-    const job = await house.until(job_id, async ({ state }) => {
+    const job = await fixture.until(job_id, async ({ state }) => {
       await work();
       return state === "completed" || state === "failed";
     });
@@ -273,8 +281,8 @@ Deno.test("what was acknowledged is done in the end, each job once, through kill
     // The hand was idle when the daemon came back: its last turn may have ended unheard.
     if (job.state === "failed") assert.equal(job.state_reason, "turn_end_unseen", reason);
     else assert.equal(job.result_summary, `Did ${job_id}`, reason);
-    assert.ok((begun.get(job_id)?.size ?? 0) <= 1, `It was given twice, ${reason}`);
+    assert.ok((deliveriesByJob.get(job_id)?.size ?? 0) <= 1, `It was given twice, ${reason}`);
     assert.equal(job.runner.attempt_count, 1, reason);
   }
-  assert.ok(acknowledged.size > LIVES, `Only ${acknowledged.size} were acknowledged`);
+  assert.ok(acknowledged.size > RUNS, `Only ${acknowledged.size} were acknowledged`);
 });

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { pause } from "../support/programs/process_facts.ts";
 
-const LOOK_EVERY_MS = 50;
-const PATIENCE_MS = 30_000;
+const POLL_MS = 50;
+const TIMEOUT_MS = 30_000;
 
 /** An agent that finds its daemon anew after each life, and works once it is allowed to. */
 const AGENT = String.raw`
@@ -40,7 +40,7 @@ for (;; await pause(50)) {
 `;
 
 /** A daemon that starts this agent in a tmux server of its own. */
-function house() {
+function fixture() {
   const state = temporary();
   const socket = `${state.path}/tmux.sock`,
     allowed = `${state.path}/allowed`,
@@ -84,8 +84,8 @@ function house() {
   };
 }
 
-async function until(what: string, fits: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + PATIENCE_MS; !await fits(); await pause(LOOK_EVERY_MS)) {
+async function until(what: string, matches: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + TIMEOUT_MS; !await matches(); await pause(POLL_MS)) {
     assert.ok(performance.now() < end, `In vain: ${what}`);
   }
 }
@@ -93,9 +93,9 @@ async function until(what: string, fits: () => boolean | Promise<boolean>): Prom
 const hasTmux = () => {
   try {
     return new Deno.Command("tmux", { args: ["-V"], stdout: "null" }).outputSync().success;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 };
 
@@ -103,7 +103,7 @@ for (const phase of ["started", "running", "ended"] as const) {
   const name =
     `kill -9 while an executor of ours is being ${phase}: its job is done once, and no pane is left`;
   Deno.test({ name, ignore: !hasTmux() }, async () => {
-    await using at = house();
+    await using at = fixture();
     await at.start();
     const own = { title: "Work", path: at.path, backend: "sdk" };
     const { job_id } = await at.post("/jobs", own);

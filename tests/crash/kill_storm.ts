@@ -1,102 +1,119 @@
 /** Floods the real daemon, kills it at moments that a seed picks, and looks at what is left. */
 
 import { launch, RealDaemon, temporary } from "../support/programs/child.ts";
-import { built, Lean } from "../support/programs/lean_http_client.ts";
+import { built, RawHttpConnection } from "../support/programs/lean_http_client.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { Client } from "./client.ts";
 import {
   type Acknowledged,
-  type Cast,
+  type Clients,
+  evaluate,
+  type FinalReport,
   identOf,
-  look,
   type Outcome,
-  type Told,
 } from "./verification.ts";
 
 const LANES = 8;
-const LIVE_MS_MIN = 20;
-const LIVE_MS_SPAN = 230;
+const RUN_MS_MIN = 20;
+const RUN_MS_SPAN = 230;
 /** One life in so many is ended before it has said that it listens. */
-const STILLBORN_ONE_IN = 8;
-const STILLBORN_MS_MAX = 400;
+const KILL_DURING_START_ONE_IN = 8;
+const KILL_DURING_START_MS_MAX = 400;
 /** How long the last life may take to bring what waits to the clients. */
 const QUIET_MS = 1000;
-const LAST_LIFE_MS_MAX = 60_000;
+const FINAL_RUN_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
 
 export async function storm(kills: number, seed: number): Promise<Outcome> {
   using state = temporary();
   const chance = new Chance(seed);
-  const cast: Cast = {
-    careful: new Client("careful", { receipts: true }),
-    plain: new Client("plain", { receipts: false }),
-    away: new Client("away", { receipts: false }),
+  const clients: Clients = {
+    withReceipts: new Client("careful", { receipts: true }),
+    withoutReceipts: new Client("plain", { receipts: false }),
+    absent: new Client("away", { receipts: false }),
   };
   const acknowledged: Acknowledged = { messages: new Map(), replies: new Map() };
   const starts_ms: number[] = [];
-  for (let life = 0; life < kills; life++) {
-    if (life > 0 && chance.oneIn(STILLBORN_ONE_IN)) {
-      await stillborn(state.path, chance.below(STILLBORN_MS_MAX));
+  for (let run = 0; run < kills; run++) {
+    if (run > 0 && chance.oneIn(KILL_DURING_START_ONE_IN)) {
+      await killDuringStart(state.path, chance.below(KILL_DURING_START_MS_MAX));
       continue;
     }
     const daemon = await RealDaemon.start(state.path, { settings: SETTINGS });
     starts_ms.push(daemon.start_ms);
-    await gather(cast, daemon.port, life === 0);
+    await connectClients(clients, daemon.port, run === 0);
     const lanes = Array.from(
       { length: LANES },
-      (_, number) => lane(daemon.port, `${life}-${number}`, { cast, acknowledged, chance }),
+      (_, number) =>
+        sendUntilKilled(daemon.port, `${run}-${number}`, { clients, acknowledged, chance }),
     );
-    await pause(LIVE_MS_MIN + chance.below(LIVE_MS_SPAN));
+    await pause(RUN_MS_MIN + chance.below(RUN_MS_SPAN));
     await daemon.kill();
-    await Promise.all([...lanes, cast.careful.leave(), cast.plain.leave()]);
+    await Promise.all([
+      ...lanes,
+      clients.withReceipts.disconnect(),
+      clients.withoutReceipts.disconnect(),
+    ]);
   }
-  const told = await lastLife(state.path, cast, starts_ms);
-  const found = await look(`${state.path}/mesh.db`, { cast, acknowledged, told });
+  const finalReport = await finalRun(state.path, clients, starts_ms);
+  const found = await evaluate(`${state.path}/mesh.db`, { clients, acknowledged, finalReport });
   return { kills, ...found, slowest_start_ms: Math.max(...starts_ms) };
 }
 
 /** A life that ends while it begins. */
-async function stillborn(state: string, ms: number): Promise<void> {
+async function killDuringStart(state: string, ms: number): Promise<void> {
   const process = launch(state, SETTINGS);
   await pause(ms);
   process.kill("SIGKILL");
   await process.status;
 }
 
-async function gather({ careful, plain, away }: Cast, port: number, first: boolean): Promise<void> {
-  await Promise.all([careful.connect(port), plain.connect(port), first && away.connect(port)]);
-  if (first) await away.leave();
+async function connectClients(
+  { withReceipts, withoutReceipts, absent }: Clients,
+  port: number,
+  first: boolean,
+): Promise<void> {
+  await Promise.all([
+    withReceipts.connect(port),
+    withoutReceipts.connect(port),
+    first && absent.connect(port),
+  ]);
+  if (first) await absent.disconnect();
 }
 
-interface Scene {
-  readonly cast: Cast;
+interface StormContext {
+  readonly clients: Clients;
   readonly acknowledged: Acknowledged;
   readonly chance: Chance;
 }
 
 /** One message after the other, each with a number that rises, until the daemon is gone. */
-async function lane(port: number, name: string, scene: Scene): Promise<void> {
+async function sendUntilKilled(port: number, name: string, context: StormContext): Promise<void> {
   try {
-    using http = await Lean.open(port);
-    for (let number = 1;; number++) await say(http, port, { name, number }, scene);
-  } catch (fault) {
-    const cut = fault instanceof Error && /closed|reset|refused|pipe/i.test(fault.message);
-    if (!cut) throw fault;
+    using http = await RawHttpConnection.open(port);
+    for (let number = 1;; number++) await sendOne(http, port, { name, number }, context);
+  } catch (error) {
+    const cut = error instanceof Error && /closed|reset|refused|pipe/i.test(error.message);
+    if (!cut) throw error;
   }
 }
 
-async function say(
-  http: Lean,
+async function sendOne(
+  http: RawHttpConnection,
   port: number,
   { name, number }: { name: string; number: number },
-  { cast: { careful, plain, away }, acknowledged: { messages, replies }, chance }: Scene,
+  {
+    clients: { withReceipts, withoutReceipts, absent },
+    acknowledged: { messages, replies },
+    chance,
+  }: StormContext,
 ): Promise<void> {
-  const draw = chance.next();
-  const to = draw < 0.45 ? careful : draw < 0.9 ? plain : away;
+  const roll = chance.next();
+  const to = roll < 0.45 ? withReceipts : roll < 0.9 ? withoutReceipts : absent;
   const path = chance.oneIn(2) ? "/ask" : "/notify";
-  const asks_itself = path === "/ask" && to !== careful && chance.oneIn(2);
-  const from_peer = asks_itself ? careful.peer_id : name;
+  const is_self_addressed = path === "/ask" && to !== withReceipts && chance.oneIn(2);
+  const from_peer = is_self_addressed ? withReceipts.peer_id : name;
   const text = `${name} ${String(number).padStart(6, "0")} ${"x".repeat(200)}`;
   const post = async (path: string, body: unknown) =>
     JSON.parse(await http.send(built(port, path, body)));
@@ -106,32 +123,36 @@ async function say(
     text,
   });
   messages.set(identOf(correlation_id ?? delivery_id), to.name);
-  if (!asks_itself) return;
+  if (!is_self_addressed) return;
   const message = `reply to ${correlation_id}`;
   await post("/ack", { correlation_id, message });
   replies.set(correlation_id, message);
 }
 
 /** Starts once more, lets everything arrive, and stops as an operator would. */
-async function lastLife(state: string, cast: Cast, starts_ms: number[]): Promise<Told> {
+async function finalRun(
+  state: string,
+  clients: Clients,
+  starts_ms: number[],
+): Promise<FinalReport> {
   await using daemon = await RealDaemon.start(state, { settings: SETTINGS });
   starts_ms.push(daemon.start_ms);
-  await gather(cast, daemon.port, false);
-  const drained = await drain(daemon, cast.away.peer_id);
-  const until = performance.now() + LAST_LIFE_MS_MAX;
+  await connectClients(clients, daemon.port, false);
+  const drained = await drainAll(daemon, clients.absent.peer_id);
+  const deadline = performance.now() + FINAL_RUN_MS_MAX;
   let before = -1;
-  while (before !== cast.careful.came.size && performance.now() < until) {
-    before = cast.careful.came.size;
+  while (before !== clients.withReceipts.received.size && performance.now() < deadline) {
+    before = clients.withReceipts.received.size;
     await pause(QUIET_MS);
   }
   const answer = await fetch(`${daemon.base}/deliveries?limit=1`);
   const { counts } = await answer.json();
-  await Promise.all([cast.careful.leave(), cast.plain.leave()]);
+  await Promise.all([clients.withReceipts.disconnect(), clients.withoutReceipts.disconnect()]);
   return { counts, drained };
 }
 
 /** All that waits for one that is away, page by page, each settled. */
-async function drain({ base }: RealDaemon, peer_id: string): Promise<string[]> {
+async function drainAll({ base }: RealDaemon, peer_id: string): Promise<string[]> {
   const drained: string[] = [];
   for (;;) {
     const page = await fetch(`${base}/deliveries/pending?peer_id=${peer_id}&max_results=500`);

@@ -12,13 +12,13 @@ print(`seed ${seed}`);
 for (const [what, value] of Object.entries(outcome)) {
   print(`${what.padEnd(20)}${typeof value === "number" ? Math.round(value) : value}`);
 }
-Deno.exit(holds(outcome) ? 0 : 1);
+Deno.exit(isSound(outcome) ? 0 : 1);
 
-function holds(outcome: Outcome): boolean {
+function isSound(outcome: Outcome): boolean {
   const { lost, undelivered, applied_twice, sent_twice, out_of_order } = outcome;
   const { unlisted, unaccounted, integrity, slowest_start_ms } = outcome;
-  const broken = lost + undelivered + applied_twice + sent_twice + out_of_order + unlisted;
-  return broken + unaccounted === 0 && integrity === "ok" && slowest_start_ms <= START_MS_MAX;
+  const failures = lost + undelivered + applied_twice + sent_twice + out_of_order + unlisted;
+  return failures + unaccounted === 0 && integrity === "ok" && slowest_start_ms <= START_MS_MAX;
 }
 
 function argument(name: string): string | undefined {

@@ -5,13 +5,13 @@ import { FakeClock } from "../support/clock.ts";
 import { world } from "../support/world.ts";
 import type { Client } from "./client.ts";
 
-export interface Cast {
+export interface Clients {
   /** Says what it received: it may be told again, and drops what it knows. */
-  readonly careful: Client;
+  readonly withReceipts: Client;
   /** Says nothing: it must be told at most once. */
-  readonly plain: Client;
+  readonly withoutReceipts: Client;
   /** Is never there; in the last life its queue is drained. */
-  readonly away: Client;
+  readonly absent: Client;
 }
 
 /** What the daemon has answered with 200, and so must never lose. */
@@ -23,7 +23,7 @@ export interface Acknowledged {
 }
 
 /** What the last life told. */
-export interface Told {
+export interface FinalReport {
   readonly counts: Record<string, number>;
   /** What the drains of the absent one gave, in order. */
   readonly drained: readonly string[];
@@ -55,35 +55,42 @@ export interface Outcome {
   readonly slowest_start_ms: number;
 }
 
-interface Scene {
-  readonly cast: Cast;
+interface StormContext {
+  readonly clients: Clients;
   readonly acknowledged: Acknowledged;
-  readonly told: Told;
+  readonly finalReport: FinalReport;
 }
 
-export async function look(path: string, scene: Scene) {
-  const { cast: { careful, plain }, acknowledged: { messages, replies }, told } = scene;
+export async function evaluate(path: string, context: StormContext) {
+  const {
+    clients: { withReceipts, withoutReceipts },
+    acknowledged: { messages, replies },
+    finalReport,
+  } = context;
   const rows = rowsOf(path);
   const idents = [...messages.keys()];
-  const here = new Set([...careful.came.keys()].map(identOf));
-  const drained = new Set(told.drained);
-  const counted = Object.values(told.counts).reduce((sum, count) => sum + count, 0);
-  const silent = idents.filter((ident) => messages.get(ident) === "careful" && !here.has(ident));
-  const left = idents.filter((ident) => messages.get(ident) === "away" && !drained.has(ident));
-  const ends = new Set(careful.applied);
-  const untold = [...replies.keys()].filter((id) => !ends.has(`end of ${id}`));
+  const received = new Set([...withReceipts.received.keys()].map(identOf));
+  const drained = new Set(finalReport.drained);
+  const counted_total = Object.values(finalReport.counts).reduce((sum, count) => sum + count, 0);
+  const undelivered_messages = idents.filter((ident) =>
+    messages.get(ident) === "careful" && !received.has(ident)
+  );
+  const undrained = idents.filter((ident) => messages.get(ident) === "away" && !drained.has(ident));
+  const appliedTexts = new Set(withReceipts.applied);
+  const undeliveredReplies = [...replies.keys()].filter((id) => !appliedTexts.has(`end of ${id}`));
   return {
     acknowledged: messages.size + replies.size,
     lost: idents.filter((ident) => !rows.idents.has(ident)).length +
       [...replies].filter(([id, reply]) => rows.replies.get(identOf(id)) !== reply).length,
-    undelivered: silent.length + untold.length +
-      left.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
-    repeats: [...careful.came.values()].reduce((sum, { times }) => sum + times - 1, 0),
-    applied_twice: careful.applied.length - ends.size + told.drained.length - drained.size,
-    sent_twice: [...plain.came.values()].filter(({ times }) => times > 1).length,
-    out_of_order: outOfOrder(careful.applied) + outOfOrder(plain.applied),
+    undelivered: undelivered_messages.length + undeliveredReplies.length +
+      undrained.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
+    repeats: [...withReceipts.received.values()].reduce((sum, { times }) => sum + times - 1, 0),
+    applied_twice: withReceipts.applied.length - appliedTexts.size + finalReport.drained.length -
+      drained.size,
+    sent_twice: [...withoutReceipts.received.values()].filter(({ times }) => times > 1).length,
+    out_of_order: outOfOrder(withReceipts.applied) + outOfOrder(withoutReceipts.applied),
     unlisted: await unlisted(path),
-    unaccounted: Math.abs(rows.count - counted) + (rows.count - rows.idents.size),
+    unaccounted: Math.abs(rows.count - counted_total) + (rows.count - rows.idents.size),
     integrity: rows.integrity,
   };
 }
@@ -104,8 +111,8 @@ function rowsOf(path: string) {
 function outOfOrder(applied: readonly string[]): number {
   const last = new Map<string, string>();
   let count = 0;
-  for (const said of applied) {
-    const [, from = "", number = ""] = /^(\d+-\d+) (\d{6}) /.exec(said) ?? [];
+  for (const text of applied) {
+    const [, from = "", number = ""] = /^(\d+-\d+) (\d{6}) /.exec(text) ?? [];
     if (number === "") continue;
     if ((last.get(from) ?? "") >= number) count++;
     last.set(from, number);
@@ -117,7 +124,7 @@ function outOfOrder(applied: readonly string[]): number {
 async function unlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock() });
   using db = new DatabaseSync(path);
-  await later.beat(LATER_SECONDS);
+  await later.tick(LATER_SECONDS);
   const sent = db.prepare(
     "select count(*) as count from messages where state = 'sent' and not repeatable",
   ).get();

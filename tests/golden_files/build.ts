@@ -12,13 +12,13 @@ const BUNDLE = `${PARTS}/main.js`;
 const EXECUTABLE = `${ROOT}dist/mesh`;
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 
-interface Ran {
+interface ProgramResult {
   readonly success: boolean;
   readonly out: string;
   readonly err: string;
 }
 
-async function run(program: string, args: readonly string[], cwd: string): Promise<Ran> {
+async function run(program: string, args: readonly string[], cwd: string): Promise<ProgramResult> {
   const command = new Deno.Command(program, { args: [...args], cwd, env: { NO_COLOR: "1" } });
   const { success, stdout, stderr } = await command.output();
   const decoder = new TextDecoder();
@@ -48,8 +48,8 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
 }
 
 /** Nothing but the parts: no configuration, no package that would have to be fetched. */
-const ALONE = ["--no-remote", "--no-npm"];
-const GREETING = {
+const NO_DEPENDENCIES = ["--no-remote", "--no-npm"];
+const INITIALIZE = {
   jsonrpc: "2.0",
   id: 1,
   method: "initialize",
@@ -63,9 +63,9 @@ const GREETING = {
 /** Whether the daemon has what it loads only when it is asked for. */
 async function proveDaemon(): Promise<void> {
   using state = temporary();
-  await using daemon = await RealDaemon.start(state.path, { flags: ALONE });
+  await using daemon = await RealDaemon.start(state.path, { flags: NO_DEPENDENCIES });
   const headers = { "content-type": "application/json" };
-  const greeting = { method: "POST", headers, body: JSON.stringify(GREETING) };
+  const greeting = { method: "POST", headers, body: JSON.stringify(INITIALIZE) };
   for (
     const [path, init] of [["/metrics", {}], ["/openapi.json", {}], ["/mcp", greeting]] as const
   ) {
@@ -78,7 +78,7 @@ async function proveDaemon(): Promise<void> {
 
 print("$ deno task parts");
 await runParts();
-const alone = ["run", "-A", "--no-config", "--no-lock", ...ALONE, BUNDLE];
+const alone = ["run", "-A", "--no-config", "--no-lock", ...NO_DEPENDENCIES, BUNDLE];
 await prove("The bundle", Deno.execPath(), alone);
 await proveDaemon();
 

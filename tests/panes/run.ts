@@ -1,6 +1,6 @@
 /** The storm over panes at length: `--minutes N` (5), from `--seed S`; prints what came of it. */
 
-import { isSound, verdict } from "./verification.ts";
+import { evaluate, isSound } from "./verification.ts";
 import { PaneStorm } from "./storm.ts";
 
 const MINUTES = 5;
@@ -12,7 +12,7 @@ let isSoundSoFar = true;
 while (isSoundSoFar && performance.now() < until) {
   await using storm = await PaneStorm.start(seed);
   for (let step = 0; step < STEPS; step++) await storm.step();
-  const outcome = await verdict(storm);
+  const outcome = await evaluate(storm);
   print(`seed ${seed}: ${JSON.stringify(outcome)}`);
   isSoundSoFar = isSound(outcome);
   seed++;

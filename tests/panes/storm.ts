@@ -10,7 +10,7 @@ import { Chance } from "../support/seeded_random.ts";
 const PANES_MAX = 4;
 /** How long the queue of one who is here may take to be typed at the end. */
 const QUIET_MS_MAX = 120_000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 const WAIT_MS_MAX = 800;
 
 /** A program in a pane, from its start to its end; all that it reads is in a file of its own. */
@@ -40,10 +40,10 @@ export class PaneStorm implements AsyncDisposable {
   readonly #terminal = new Terminal();
   readonly #state = Deno.makeTempDirSync({ prefix: "mesh-panes-" });
   #daemon!: RealDaemon;
-  readonly executions: Execution[] = [];
+  readonly programRuns: Execution[] = [];
   readonly sent: Sent[] = [];
   /** How often each verb was done. */
-  readonly done = new Map<string, number>();
+  readonly verbCounts = new Map<string, number>();
 
   private constructor(seed: number) {
     this.#chance = new Chance(seed);
@@ -51,49 +51,49 @@ export class PaneStorm implements AsyncDisposable {
 
   static async start(seed: number): Promise<PaneStorm> {
     const storm = new PaneStorm(seed);
-    await storm.#wake();
+    await storm.#startDaemon();
     return storm;
   }
 
   async step(): Promise<void> {
     const { name, run } = this.#chance.weighted(VERBS);
-    this.done.set(name, (this.done.get(name) ?? 0) + 1);
+    this.verbCounts.set(name, (this.verbCounts.get(name) ?? 0) + 1);
     await run(this);
   }
 
   /** Opens a pane with a program that writes down the lines it reads. */
   async open(): Promise<void> {
-    if (this.here.length >= PANES_MAX) return;
-    const number = this.executions.length;
+    if (this.running.length >= PANES_MAX) return;
+    const number = this.programRuns.length;
     const pane_id = this.#terminal.start(this.#command(number), `s${number}`);
-    await this.#born(number, pane_id);
+    await this.#recordExecution(number, pane_id);
   }
 
   /** What runs in a pane registers: as somebody new or, in vain, as one that was here before. */
   async register(): Promise<void> {
-    const nameless = this.here.filter(({ peer_id }) => peer_id === undefined);
-    if (nameless.length === 0) return;
-    const execution = this.#chance.pick(nameless);
+    const unregistered = this.running.filter(({ peer_id }) => peer_id === undefined);
+    if (unregistered.length === 0) return;
+    const execution = this.#chance.pick(unregistered);
     const { pane_id, pid: agent_pid } = execution;
-    const place = { pane_id, agent_pid, tmux_socket: this.#terminal.socket };
-    const gone = this.peers.filter((id) => !this.here.some(({ peer_id }) => peer_id === id));
-    const claim = gone.length > 0 && this.#chance.oneIn(3)
-      ? { peer_id: this.#chance.pick(gone), name: undefined }
+    const location = { pane_id, agent_pid, tmux_socket: this.#terminal.socket };
+    const ended = this.peers.filter((id) => !this.running.some(({ peer_id }) => peer_id === id));
+    const claim = ended.length > 0 && this.#chance.oneIn(3)
+      ? { peer_id: this.#chance.pick(ended), name: undefined }
       : { name: `agent-${execution.number}` };
-    const as = { path: "/work", backend: "generic", circle: "storm", ...claim };
-    const answer = await this.#post("/peers", { ...place, ...as });
+    const identity = { path: "/work", backend: "generic", circle: "storm", ...claim };
+    const answer = await this.#post("/peers", { ...location, ...identity });
     if (answer["ok"] === true) execution.peer_id = String(answer["peer_id"]);
     else assert.match(String(answer["error"]), /^(identity_not_proven|peer_retired)$/);
   }
 
-  async tell(): Promise<void> {
+  async notify(): Promise<void> {
     if (this.peers.length === 0) return;
-    const present = this.here.flatMap(({ peer_id }) => peer_id ?? []);
-    const some = present.length > 0 && !this.#chance.oneIn(5) ? present : this.peers;
-    const to_peer = this.#chance.pick(some);
+    const isAvailable = this.running.flatMap(({ peer_id }) => peer_id ?? []);
+    const candidates = isAvailable.length > 0 && !this.#chance.oneIn(5) ? isAvailable : this.peers;
+    const to_peer = this.#chance.pick(candidates);
     const token = `token-${String(this.sent.length).padStart(5, "0")}`;
-    const said = { from_peer: "cli", to_peer, text: `${token} for ${to_peer}` };
-    const { delivery_id } = await this.#post("/notify", said);
+    const message = { from_peer: "cli", to_peer, text: `${token} for ${to_peer}` };
+    const { delivery_id } = await this.#post("/notify", message);
     if (typeof delivery_id === "string") {
       this.sent.push({ delivery_id, to_peer_id: to_peer, token });
     }
@@ -101,23 +101,23 @@ export class PaneStorm implements AsyncDisposable {
 
   /** Another program takes a pane over, that nobody has registered. */
   async swap(): Promise<void> {
-    const execution = this.#somebody();
+    const execution = this.#pickExecution();
     if (!execution) return;
-    const number = this.executions.length;
+    const number = this.programRuns.length;
     this.#terminal.cli("respawn-pane", "-k", "-t", execution.pane_id, this.#command(number));
     await until("its predecessor's end", () => !isAlive(execution.pid));
-    await this.#born(number, execution.pane_id);
+    await this.#recordExecution(number, execution.pane_id);
   }
 
   async closePane(): Promise<void> {
-    const execution = this.#somebody();
+    const execution = this.#pickExecution();
     if (!execution) return;
     this.#terminal.cli("kill-pane", "-t", execution.pane_id);
     await until("its program's end", () => !isAlive(execution.pid));
   }
 
   async endProcess(): Promise<void> {
-    const execution = this.#somebody();
+    const execution = this.#pickExecution();
     if (!execution) return;
     Deno.kill(execution.pid, "SIGKILL");
     await until("its end", () => !isAlive(execution.pid));
@@ -125,16 +125,16 @@ export class PaneStorm implements AsyncDisposable {
 
   /** The server ends; the next pane starts another one, which counts from the beginning. */
   async killServer(): Promise<void> {
-    const [execution] = this.here;
+    const [execution] = this.running;
     if (!execution) return;
     const pid = Number(this.#terminal.format(execution.pane_id, "#{pid}"));
     Deno.kill(pid, "SIGKILL");
-    await until("the end of it and its programs", () => !isAlive(pid) && this.here.length === 0);
+    await until("the end of it and its programs", () => !isAlive(pid) && this.running.length === 0);
   }
 
   async killDaemon(): Promise<void> {
     await this.#daemon.kill();
-    await this.#wake();
+    await this.#startDaemon();
   }
 
   async remove(): Promise<void> {
@@ -150,12 +150,12 @@ export class PaneStorm implements AsyncDisposable {
   }
 
   /** Programs that still run in their panes. */
-  get here(): readonly Execution[] {
-    return this.executions.filter(({ pid }) => isAlive(pid));
+  get running(): readonly Execution[] {
+    return this.programRuns.filter(({ pid }) => isAlive(pid));
   }
 
   get peers(): string[] {
-    return [...new Set(this.executions.flatMap(({ peer_id }) => peer_id ?? []))];
+    return [...new Set(this.programRuns.flatMap(({ peer_id }) => peer_id ?? []))];
   }
 
   /** The lines that a program has read. */
@@ -170,11 +170,11 @@ export class PaneStorm implements AsyncDisposable {
       const rows = await this.#rows();
       const waits = this.sent.filter(({ delivery_id, to_peer_id }) => {
         const state = rows.get(delivery_id)?.state;
-        return state === "attempting" || state === "queued" && this.#isHere(to_peer_id);
+        return state === "attempting" || state === "queued" && this.#isRunning(to_peer_id);
       });
       if (waits.length === 0) return rows;
       if (Date.now() > deadline) throw new Error(`Still waiting: ${JSON.stringify(waits)}`);
-      await systemClock.sleep(LOOK_MS);
+      await systemClock.sleep(POLL_MS);
     }
   }
 
@@ -184,7 +184,7 @@ export class PaneStorm implements AsyncDisposable {
     Deno.removeSync(this.#state, { recursive: true });
   }
 
-  async #wake(): Promise<void> {
+  async #startDaemon(): Promise<void> {
     this.#daemon = await RealDaemon.start(this.#state);
   }
 
@@ -192,19 +192,19 @@ export class PaneStorm implements AsyncDisposable {
     return `printf 'ready\\n'; exec cat > ${this.#terminal.dir}/got-${number}`;
   }
 
-  async #born(number: number, pane_id: string): Promise<void> {
+  async #recordExecution(number: number, pane_id: string): Promise<void> {
     const isCat = () => this.#terminal.format(pane_id, "#{pane_current_command}") === "cat";
     await until("the program", isCat);
     const pid = Number(this.#terminal.format(pane_id, "#{pane_pid}"));
-    this.executions.push({ number, pane_id, pid, peer_id: undefined });
+    this.programRuns.push({ number, pane_id, pid, peer_id: undefined });
   }
 
-  #somebody(): Execution | undefined {
-    return this.here.length === 0 ? undefined : this.#chance.pick(this.here);
+  #pickExecution(): Execution | undefined {
+    return this.running.length === 0 ? undefined : this.#chance.pick(this.running);
   }
 
-  #isHere(to_peer_id: string): boolean {
-    return this.here.some(({ peer_id }) => peer_id === to_peer_id);
+  #isRunning(to_peer_id: string): boolean {
+    return this.running.some(({ peer_id }) => peer_id === to_peer_id);
   }
 
   async #rows(): Promise<Map<string, Row>> {
@@ -223,7 +223,7 @@ export class PaneStorm implements AsyncDisposable {
 const VERBS = [
   { name: "open a pane",   weight: 8,  run: (storm: PaneStorm) => storm.open() },
   { name: "register",      weight: 10, run: (storm: PaneStorm) => storm.register() },
-  { name: "tell",          weight: 16, run: (storm: PaneStorm) => storm.tell() },
+  { name: "tell",          weight: 16, run: (storm: PaneStorm) => storm.notify() },
   { name: "swap",          weight: 2,  run: (storm: PaneStorm) => storm.swap() },
   { name: "close a pane",  weight: 2,  run: (storm: PaneStorm) => storm.closePane() },
   { name: "end a process", weight: 2,  run: (storm: PaneStorm) => storm.endProcess() },

@@ -16,28 +16,30 @@ const FACTOR_MAX = 8;
 /** Below this nothing counts: linear work stays far below it, and a square soon does not. */
 const FLOOR_MS = 100;
 /** Repetitions for patterns that take twice the time for each character. */
-const FEW = [16, 20, 24, 28];
+const SHORT_COUNTS = [16, 20, 24, 28];
 const TRIES = 4;
 
 /** Where a regular expression was seen to take more than linear time; undefined if nowhere. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
   const recipes = worstInputs(regex);
   for (const recipe of recipes) {
-    for (const count of FEW) {
+    for (const count of SHORT_COUNTS) {
       const ms = matching(regex, make(recipe, count * recipe.pump.length));
-      if (ms > FLOOR_MS) return said(recipe, `${count} repetitions take ${ms.toFixed()} ms`);
+      if (ms > FLOOR_MS) {
+        return describeGrowth(recipe, `${count} repetitions take ${ms.toFixed()} ms`);
+      }
     }
   }
-  const screened: { recipe: Recipe; ms: number }[] = [];
+  const timings: { recipe: Recipe; ms: number }[] = [];
   for (const recipe of recipes) {
     const ms = matching(regex, make(recipe, SCREENED));
-    screened.push({ recipe, ms });
+    timings.push({ recipe, ms });
     if (ms > SUSPECT_MS) break; // This one is asked at once, so that a bad pattern is soon told.
   }
-  screened.sort((a, b) => b.ms - a.ms);
-  for (const { recipe } of screened.slice(0, CHOSEN)) {
+  timings.sort((a, b) => b.ms - a.ms);
+  for (const { recipe } of timings.slice(0, CHOSEN)) {
     const seen = await growthIn((length) => matching(regex, make(recipe, length)));
-    if (seen) return said(recipe, seen);
+    if (seen) return describeGrowth(recipe, seen);
   }
   return undefined;
 }
@@ -61,14 +63,14 @@ export async function growthIn(
 }
 
 /** Milliseconds that this process has worked: what others do on the machine is not in it. */
-export function worked(): number {
+export function cpuMs(): number {
   const { user, system } = cpuUsage();
   return (user + system) / 1000;
 }
 
 /** All matches of it, as the sources look for them. */
 function matching(regex: RegExp, input: string): number {
-  const began = worked();
+  const started_ms = cpuMs();
   try {
     if (regex.global) input.replaceAll(regex, "");
     else {
@@ -78,10 +80,10 @@ function matching(regex: RegExp, input: string): number {
   } catch {
     return Infinity; // Its stack overflowed.
   }
-  return worked() - began;
+  return cpuMs() - started_ms;
 }
 
-function said({ head, pump, tail }: Recipe, what: string): string {
+function describeGrowth({ head, pump, tail }: Recipe, what: string): string {
   const [begin, again, end] = [head, pump, tail].map((part) => JSON.stringify(part));
   return `${begin} + ${again} × n + ${end}: ${what}`;
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { DIALOG_PATTERN } from "../../daemon/features/agents/screens.ts";
 import { toSearch } from "../../daemon/features/messages/log/search_terms.ts";
-import { breakMarks } from "../../daemon/features/messages/frame_markers.ts";
+import { neutralizeMarks } from "../../daemon/features/messages/frame_markers.ts";
 import { dropHidden } from "kit/core/text.ts";
 import { growthOf } from "./growth.ts";
 import { literals, literalsIn } from "./literals.ts";
@@ -18,8 +18,8 @@ const COMPOSED: Record<string, () => readonly RegExp[]> = {
     new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),
   ],
   "daemon/features/messages/log/search_terms.ts": () =>
-    ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.first ?? []),
-  "daemon/features/messages/frame_markers.ts": () => made(() => breakMarks("[")),
+    ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.pattern ?? []),
+  "daemon/features/messages/frame_markers.ts": () => made(() => neutralizeMarks("[")),
   "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
 };
 
@@ -64,15 +64,15 @@ Deno.test("every regular expression of the sources takes linear time", async () 
   const found = literals();
   assert.ok(found.length > 300, "The sources are read");
   const slow: string[] = [], seen = new Set<string>();
-  const look = async (at: string, regex: RegExp) => {
+  const measureGrowth = async (at: string, regex: RegExp) => {
     if (seen.has(String(regex)) || String(regex) in BOUNDED) return;
     seen.add(String(regex));
     const grows = await growthOf(regex);
     if (grows) slow.push(`${at}: ${regex}: ${grows}`);
   };
-  for (const { at, regex } of found) if (regex) await look(at, regex);
+  for (const { at, regex } of found) if (regex) await measureGrowth(at, regex);
   for (const [path, all] of Object.entries(COMPOSED)) {
-    for (const one of all()) await look(path, one);
+    for (const one of all()) await measureGrowth(path, one);
   }
   const composed = found.filter(({ regex }) => !regex).map(({ at }) => at.replace(/:\d+$/, ""));
   assert.deepEqual([...new Set(composed)].sort(), Object.keys(COMPOSED).sort());

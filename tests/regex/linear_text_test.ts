@@ -4,26 +4,26 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { Splitter } from "kit/core/text.ts";
 import { clean } from "../../cli/output/print.ts";
-import { layOut } from "../../cli/output/table.ts";
-import { split } from "../../cli/surfaces/telegram/rendering.ts";
+import { columnWidths } from "../../cli/output/table.ts";
+import { splitText } from "../../cli/surfaces/telegram/rendering.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
-import type { Addressee, Parcel } from "../../daemon/features/agents/adapter.ts";
+import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/opencode/jsonc.ts";
-import { paneRung } from "../../daemon/features/agents/pane.ts";
+import { createPaneTransport } from "../../daemon/features/agents/pane.ts";
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
 import { refuseRepeatedKeys } from "../../daemon/features/asks/keys.ts";
-import { matchesGate } from "../../daemon/features/asks/questions/approvals.ts";
+import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";
 import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
-import { cleanName, disposition } from "kit/http/filenames.ts";
+import { cleanFilename, toContentDisposition } from "kit/http/filenames.ts";
 import { idsIn, printable } from "../../daemon/features/messages/dispatch/framing.ts";
 import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import { quotedAttribute } from "../../daemon/features/messages/frame_markers.ts";
-import { Tmuxes } from "../../daemon/host/tmux/tmux.ts";
-import { only } from "../../relay/shares/stream.ts";
+import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";
+import { filterEvents } from "../../relay/shares/stream.ts";
 import { silent } from "../support/host/private_tmux.ts";
-import { growthIn, worked } from "./growth.ts";
+import { cpuMs, growthIn } from "./growth.ts";
 
 const ID = "notif-3f9c04d1a2b7";
 const ESC = "\u001b";
@@ -36,8 +36,8 @@ const PUMPS = [
   ...["\u200d", "\u202e", "\u{e0041}", "🦊", "👩‍💻", "é\u0301", "\ud83d", `${ESC}[7m${ESC}[2mx`, "&"],
 ];
 
-const parcels = { delivery_id: ID, proof_id: ID, kind: "notify", human: false } as const;
-const nowhere: Addressee = {
+const outgoingFields = { delivery_id: ID, proof_id: ID, kind: "notify", human: false } as const;
+const addressee: AgentPeer = {
   peer_id: "peer-1",
   backend: "generic",
   tmux_socket: null,
@@ -49,11 +49,11 @@ const nowhere: Addressee = {
   turn_state: null,
 };
 
-function rung(screen: typeof genericScreen) {
-  const ground = { clock: systemClock, log: silent };
-  return paneRung({
-    ...ground,
-    tmuxes: new Tmuxes({ ...ground, ids: randomIds, state_dir: "/none", search_path: "" }),
+function transport(screen: typeof genericScreen) {
+  const ctx = { clock: systemClock, log: silent };
+  return createPaneTransport({
+    ...ctx,
+    tmuxServers: new TmuxServers({ ...ctx, ids: randomIds, state_dir: "/none", search_path: "" }),
     screen,
   });
 }
@@ -79,29 +79,32 @@ const WORK: Record<string, (text: string) => unknown> = {
   "the ids in a prompt": idsIn,
   "the ids in a prompt behind a frame": (text) => idsIn(`[mesh] <peer-message id="x">${text}`),
   "a message for a pane, on one line": (text) =>
-    rung(genericScreen).check(nowhere, { ...parcels, framed: `[mesh] ${ID}${text}b` }),
+    transport(genericScreen).check(addressee, {
+      ...outgoingFields,
+      framed: `[mesh] ${ID}${text}b`,
+    }),
   "a message for a pane": (text) =>
-    rung(claudeScreen).check(nowhere, { ...parcels, framed: `[mesh] ${ID}${text}b` }),
+    transport(claudeScreen).check(addressee, { ...outgoingFields, framed: `[mesh] ${ID}${text}b` }),
   "a screen": (text) => {
     const view = { above: [], lines: text.split("\n"), cursor_x: 0, cursor_y: 0 };
     return [genericScreen, claudeScreen].map((
       screen,
-    ) => [screen.composerEmpty(view), screen.dialogOpen(view), screen.holds(view, text)]);
+    ) => [screen.composerEmpty(view), screen.dialogOpen(view), screen.composerHolds(view, text)]);
   },
   "a screen's placeholder": (text) => withoutPlaceholder([text]),
-  "the name of a file": cleanName,
-  "the disposition of a file": (text) => disposition(text.toWellFormed()),
+  "the name of a file": cleanFilename,
+  "the disposition of a file": (text) => toContentDisposition(text.toWellFormed()),
   "the keys of a body": refuseRepeatedKeys,
-  "the name of a tool": (text) => matchesGate("*a*a*b*a", text),
+  "the name of a tool": (text) => matchesPattern("*a*a*b*a", text),
   "a snippet": (text) => snippetOf(search, [text]),
   "a configuration with comments": (text) => rootOf(`{"a":${text}`),
   "an edit of a configuration with comments": (text) => prepend(`{${text}`, 0, '"a": 1'),
   "a member before a comment": (text) => memberAt(`{"a":1${text}`, { ...rootOf('{"a":1}') }, ["a"]),
-  "a chat's messages": (text) => split(text, 4000),
-  "a cell of a table": (text) => layOut([["a", clean(text)]], { columns: 80 }),
+  "a chat's messages": (text) => splitText(text, 4000),
+  "a cell of a table": (text) => columnWidths([["a", clean(text)]], { columns: 80 }),
   "an event stream, a few characters at a time": (text) => readAll(parseEvents(inPieces(text, 16))),
   "a shared stream, a few characters at a time": (text) =>
-    readAll(ReadableStream.from(inPieces(text, 8)).pipeThrough(only("peer-1"))),
+    readAll(ReadableStream.from(inPieces(text, 8)).pipeThrough(filterEvents("peer-1"))),
   "a form": (text) =>
     readForm(`--b\r\ncontent-disposition: form-data; name=x\r\n\r\n${text}`, 4096),
   "a form, a character at a time": (text) => readForm(`--b\r\nx: ${text}`, 1),
@@ -116,14 +119,14 @@ for (const [what, work] of Object.entries(WORK)) {
     for (const pump of PUMPS) {
       const run = async (length: number) => {
         const text = pump.repeat(Math.ceil(length / pump.length));
-        const began = worked();
+        const started_ms = cpuMs();
         try {
           await work(text);
-        } catch (fault) {
+        } catch (error) {
           // What is refused is refused in time; what overflows the stack is not.
-          assert.ok(!(fault instanceof RangeError), `${JSON.stringify(pump)}: ${fault}`);
+          assert.ok(!(error instanceof RangeError), `${JSON.stringify(pump)}: ${error}`);
         }
-        return worked() - began;
+        return cpuMs() - started_ms;
       };
       assert.equal(await growthIn(run), undefined, JSON.stringify(pump));
     }
@@ -132,15 +135,15 @@ for (const [what, work] of Object.entries(WORK)) {
 
 Deno.test("what a pane is given for a message is worked out once", async () => {
   let read = 0;
-  const parcel: Parcel = {
-    ...parcels,
+  const outgoing: OutgoingMessage = {
+    ...outgoingFields,
     get framed() {
       read++;
       return `[mesh] ${ID} ${" ".repeat(1000)}b`;
     },
   };
-  const pane = rung(genericScreen);
-  for (let look = 0; look < 5; look++) await pane.check(nowhere, parcel);
+  const pane = transport(genericScreen);
+  for (let look = 0; look < 5; look++) await pane.check(addressee, outgoing);
   assert.equal(read, 1);
 });
 

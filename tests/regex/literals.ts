@@ -63,8 +63,8 @@ function parsed(code: string): RegExp | undefined {
 function statOf(path: string): Deno.FileInfo | undefined {
   try {
     return Deno.statSync(path);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }

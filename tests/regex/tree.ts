@@ -3,7 +3,7 @@
 export type Node =
   | { readonly type: "char"; readonly source: string } // One character, class or escape.
   | { readonly type: "empty" } // An assertion: matches without taking a character.
-  | { readonly type: "group"; readonly body: Node; readonly looks: boolean }
+  | { readonly type: "group"; readonly body: Node; readonly isLookaround: boolean }
   | { readonly type: "sequence"; readonly parts: readonly Node[] }
   | { readonly type: "choice"; readonly options: readonly Node[] }
   | { readonly type: "repeat"; readonly body: Node; readonly min: number; readonly max: number };
@@ -50,7 +50,7 @@ class Reader {
       this.#take(open);
       const body = this.choice();
       if (!this.#take(")")) throw new SyntaxError("A group is not closed");
-      return { type: "group", body, looks: /[=!]$/.test(open) };
+      return { type: "group", body, isLookaround: /[=!]$/.test(open) };
     }
     const source = CLASS.exec(this.rest)?.[0] ?? ESCAPE.exec(this.rest)?.[0] ??
       [...this.rest][0] ?? "";

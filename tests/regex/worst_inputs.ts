@@ -20,7 +20,7 @@ const CANDIDATES = [
   ..."\u001b\u009b\u000b❯›●│┃─╭╰╹▀△…日😀🇩",
 ];
 /** How many characters of one class are tried; those that the pattern names come first. */
-const WITNESSES_MAX = 7;
+const SAMPLE_CHARS_MAX = 7;
 /** With none, a pattern that ends in `$` matches; the others make it fail at the very end. */
 const TAILS = ["", "\0", "\nx"];
 
@@ -34,7 +34,7 @@ export function worstInputs(regex: RegExp): Recipe[] {
       recipes.set(JSON.stringify(recipe), recipe);
     }
   };
-  const walker = new Walker(regex);
+  const walker = new PatternWalker(regex);
   for (const { before, pumps } of walker.repeats()) {
     for (const pump of pumps) {
       for (const head of new Set(["", "a", before])) add(head, pump);
@@ -54,15 +54,15 @@ interface Repeat {
   readonly pumps: readonly string[];
 }
 
-class Walker {
+class PatternWalker {
   readonly #regex: RegExp;
   readonly #tree: Node;
-  readonly #named: readonly string[];
+  readonly #literalChars: readonly string[];
 
   constructor(regex: RegExp) {
     this.#regex = regex;
     this.#tree = toTree(regex);
-    this.#named = [...new Set(regex.source.replaceAll(/\\[a-zA-Z]|\\/g, ""))];
+    this.#literalChars = [...new Set(regex.source.replaceAll(/\\[a-zA-Z]|\\/g, ""))];
   }
 
   samples(): string[] {
@@ -91,9 +91,9 @@ class Walker {
 
   /** Short texts that a node matches, the plainest first. */
   #samplesOf(node: Node): string[] {
-    if (node.type === "char") return this.#witnesses(node.source);
+    if (node.type === "char") return this.#sampleChars(node.source);
     if (node.type === "empty") return [""];
-    if (node.type === "group") return node.looks ? [""] : this.#samplesOf(node.body);
+    if (node.type === "group") return node.isLookaround ? [""] : this.#samplesOf(node.body);
     if (node.type === "choice") {
       return [...new Set(node.options.flatMap((option) => this.#samplesOf(option).slice(0, 3)))];
     }
@@ -102,23 +102,23 @@ class Walker {
       return samples.map((sample) => sample.repeat(Math.max(1, node.min)));
     }
     const parts = node.parts.map((part) => this.#samplesOf(part));
-    const most = Math.min(4, Math.max(1, ...parts.map(({ length }) => length)));
+    const max = Math.min(4, Math.max(1, ...parts.map(({ length }) => length)));
     return Array.from(
-      { length: most },
+      { length: max },
       (_, at) => parts.map((samples) => samples[at % samples.length] ?? "").join(""),
     );
   }
 
-  #witnesses(source: string): string[] {
+  #sampleChars(source: string): string[] {
     const flags = this.#regex.flags.replaceAll(/[gy]/g, "");
     const one = new RegExp(`^(?:${source})$`, flags);
-    const found = [...this.#named, ...CANDIDATES].filter((char) => one.test(char));
+    const found = [...this.#literalChars, ...CANDIDATES].filter((char) => one.test(char));
     if (found.length === 0) {
       for (let code = 0; code < 0x20000 && found.length === 0; code++) {
         if (one.test(String.fromCodePoint(code))) found.push(String.fromCodePoint(code));
       }
     }
     const named = found.slice(0, 3), common = CANDIDATES.filter((char) => found.includes(char));
-    return [...new Set([...named, ...common])].slice(0, WITNESSES_MAX);
+    return [...new Set([...named, ...common])].slice(0, SAMPLE_CHARS_MAX);
   }
 }

@@ -3,7 +3,7 @@
 export interface Batch {
   readonly files: readonly string[];
   /** Its tests watch real programs: it never runs beside another batch of this kind. */
-  readonly quiet: boolean;
+  readonly exclusive: boolean;
 }
 
 /** A round runs all its batches before the next round begins. */
@@ -16,15 +16,15 @@ const END_TO_END = "tests/e2e/";
 
 /** Files in a batch: few enough that the last batches end together, enough for few processes. */
 interface Sizes {
-  readonly quiet: number;
-  readonly loud: number;
+  readonly exclusive: number;
+  readonly parallel: number;
 }
 
 /**
  * Tests that run a real tmux, kill real daemons or start real agents. One agent keeps more than one
  * core busy as it starts; with two at once, Codex left a message in its composer.
  */
-const QUIET_FOLDERS = ["tests/crash/", "tests/panes/"];
+const EXCLUSIVE_FOLDERS = ["tests/crash/", "tests/panes/"];
 const QUIET_SUPPORT = [
   "host/private_tmux",
   "e2e/lab",
@@ -33,7 +33,9 @@ const QUIET_SUPPORT = [
   "e2e/agent_harness",
   "e2e/installed_agents",
 ];
-const QUIET_IMPORT = new RegExp(`from "(?:\\.\\./)+support/(?:${QUIET_SUPPORT.join("|")})\\.ts"`);
+const EXCLUSIVE_IMPORT = new RegExp(
+  `from "(?:\\.\\./)+support/(?:${QUIET_SUPPORT.join("|")})\\.ts"`,
+);
 
 /** The files that take longest start first: a long file that starts last keeps a core idle. */
 const LONGEST = [
@@ -47,20 +49,23 @@ const LONGEST = [
 /** The files of both rounds; `read` returns the text of a file. */
 export function rounds(files: readonly string[], read: (file: string) => string): Round[] {
   const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  const [end_to_end, in_process] = parted(sorted, (file) => file.startsWith(END_TO_END));
-  const isQuiet = (file: string) =>
-    QUIET_FOLDERS.some((folder) => file.startsWith(folder)) ||
-    QUIET_IMPORT.test(read(file));
+  const [end_to_end, in_process] = partition(sorted, (file) => file.startsWith(END_TO_END));
+  const isExclusive = (file: string) =>
+    EXCLUSIVE_FOLDERS.some((folder) => file.startsWith(folder)) ||
+    EXCLUSIVE_IMPORT.test(read(file));
   const round = (name: string, files: readonly string[], sizes: Sizes): Round => {
-    const [quiet, loud] = parted(files, isQuiet);
+    const [exclusive, parallel] = partition(files, isExclusive);
     return {
       name,
-      batches: [...batches(quiet, sizes.quiet, true), ...batches(loud, sizes.loud, false)],
+      batches: [
+        ...batches(exclusive, sizes.exclusive, true),
+        ...batches(parallel, sizes.parallel, false),
+      ],
     };
   };
   return [
-    round("in process", in_process, { quiet: 4, loud: 10 }),
-    round("end to end", end_to_end, { quiet: 1, loud: 1 }),
+    round("in process", in_process, { exclusive: 4, parallel: 10 }),
+    round("end to end", end_to_end, { exclusive: 1, parallel: 1 }),
   ];
 }
 
@@ -71,16 +76,16 @@ function rank(file: string): number {
 }
 
 /** A long file is not joined to another one. */
-function batches(files: readonly string[], size: number, quiet: boolean): Batch[] {
-  const [short, long] = parted(files, (file) => rank(file) === LONGEST.length);
-  const found: Batch[] = long.map((file) => ({ files: [file], quiet }));
+function batches(files: readonly string[], size: number, exclusive: boolean): Batch[] {
+  const [short, long] = partition(files, (file) => rank(file) === LONGEST.length);
+  const found: Batch[] = long.map((file) => ({ files: [file], exclusive }));
   for (let at = 0; at < short.length; at += size) {
-    found.push({ files: short.slice(at, at + size), quiet });
+    found.push({ files: short.slice(at, at + size), exclusive });
   }
   return found;
 }
 
-function parted(
+function partition(
   files: readonly string[],
   isFirst: (file: string) => boolean,
 ): [string[], string[]] {

@@ -16,57 +16,57 @@ export async function runInLanes<T>(
   const waiting = [...batches];
   const output = new Output(print);
   const results: T[] = [];
-  let quiet_runs = false;
+  let exclusive_running = false;
   const take = () => {
-    const at = waiting.findIndex(({ quiet }) => !quiet || !quiet_runs);
+    const at = waiting.findIndex(({ exclusive }) => !exclusive || !exclusive_running);
     return at < 0 ? undefined : waiting.splice(at, 1)[0];
   };
-  const lane = async () => {
+  const runNext = async () => {
     for (let batch = take(); batch; batch = take()) {
-      quiet_runs ||= batch.quiet;
-      const speaker = output.open();
+      exclusive_running ||= batch.exclusive;
+      const batchOutput = output.open();
       try {
-        results.push(await run(batch, (text) => output.add(speaker, text)));
+        results.push(await run(batch, (text) => output.add(batchOutput, text)));
       } finally {
-        if (batch.quiet) quiet_runs = false;
-        output.close(speaker);
+        if (batch.exclusive) exclusive_running = false;
+        output.close(batchOutput);
       }
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: lanes }, runNext));
   return results;
 }
 
-interface Speaker {
+interface BatchOutput {
   readonly waiting: string[];
   open: boolean;
 }
 
 class Output {
   /** In the order in which they began; the first one prints. */
-  readonly #speakers: Speaker[] = [];
+  readonly #outputs: BatchOutput[] = [];
   readonly #print: (line: string) => void;
 
   constructor(print: (line: string) => void) {
     this.#print = print;
   }
 
-  open(): Speaker {
-    const speaker = { waiting: [], open: true };
-    this.#speakers.push(speaker);
-    return speaker;
+  open(): BatchOutput {
+    const batchOutput = { waiting: [], open: true };
+    this.#outputs.push(batchOutput);
+    return batchOutput;
   }
 
-  add(speaker: Speaker, line: string): void {
-    if (speaker === this.#speakers[0]) this.#print(line);
-    else speaker.waiting.push(line);
+  add(batchOutput: BatchOutput, line: string): void {
+    if (batchOutput === this.#outputs[0]) this.#print(line);
+    else batchOutput.waiting.push(line);
   }
 
-  close(speaker: Speaker): void {
-    speaker.open = false;
-    while (this.#speakers[0]?.open === false) {
-      this.#speakers.shift();
-      for (const line of this.#speakers[0]?.waiting.splice(0) ?? []) this.#print(line);
+  close(batchOutput: BatchOutput): void {
+    batchOutput.open = false;
+    while (this.#outputs[0]?.open === false) {
+      this.#outputs.shift();
+      for (const line of this.#outputs[0]?.waiting.splice(0) ?? []) this.#print(line);
     }
   }
 }

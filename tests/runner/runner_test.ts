@@ -14,7 +14,7 @@ Deno.test("every test file is in exactly one batch", () => {
 
 Deno.test("files that run a real tmux, kill daemons or start agents are in quiet batches", () => {
   const batches = rounds(testFiles(ROOT), read).flatMap(({ batches }) => batches);
-  const quiet = batches.flatMap(({ files, quiet }) => quiet ? files : []);
+  const quiet = batches.flatMap(({ files, exclusive }) => exclusive ? files : []);
   const real = ["daemon/host/tmux/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"];
   const agents = ["claude_ask", "codex", "copilot", "gemini", "jobs", "opencode", "selftest"];
   for (const file of [...real, ...agents.map((name) => `e2e/agents/${name}_test.ts`)]) {
@@ -31,7 +31,7 @@ Deno.test("files that run a real tmux, kill daemons or start agents are in quiet
   }
 });
 
-const batch = (name: string, quiet = false): Batch => ({ files: [name], quiet });
+const batch = (name: string, exclusive = false): Batch => ({ files: [name], exclusive });
 
 /** Runs batches that end when the test says so. */
 function lanes(batches: readonly Batch[], count: number) {
@@ -52,8 +52,8 @@ function lanes(batches: readonly Batch[], count: number) {
     running.get(name)?.end();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  const say = (name: string, text: string) => running.get(name)?.line(text);
-  return { done, end, say, printed, running: () => [...running.keys()] };
+  const printLine = (name: string, text: string) => running.get(name)?.line(text);
+  return { done, end, printLine, printed, running: () => [...running.keys()] };
 }
 
 Deno.test("a quiet batch does not run beside another quiet batch", async () => {
@@ -79,16 +79,16 @@ Deno.test("quiet batches that are left run one after the other", async () => {
 
 Deno.test("the lines of batches are not mixed, and none is lost", async () => {
   const at = lanes([batch("a"), batch("b"), batch("c")], 2);
-  at.say("b", "b1");
-  at.say("a", "a1");
+  at.printLine("b", "b1");
+  at.printLine("a", "a1");
   assert.deepEqual(at.printed, ["a1"]);
   await at.end("b");
-  at.say("c", "c1");
-  at.say("a", "a2");
+  at.printLine("c", "c1");
+  at.printLine("a", "a2");
   assert.deepEqual(at.printed, ["a1", "a2"]);
   await at.end("a");
   assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1"]);
-  at.say("c", "c2");
+  at.printLine("c", "c2");
   await at.end("c");
   await at.done;
   assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1", "c2"]);

@@ -58,11 +58,11 @@ const plugin: Deno.lint.Plugin = {
   rules: {
     measure: {
       create(context) {
-        const say = (node: Deno.lint.Node, kind: string, number: number) =>
+        const report = (node: Deno.lint.Node, kind: string, number: number) =>
           context.report({ node, message: measure(kind, number) });
         const length = (kind: string) => (node: Fn | Class) =>
-          say(node, kind, linesOf(context.sourceCode.getText(node)));
-        const nesting = (node: Deno.lint.Node) => say(node, "nesting", depthOf(node));
+          report(node, kind, linesOf(context.sourceCode.getText(node)));
+        const nesting = (node: Deno.lint.Node) => report(node, "nesting", depthOf(node));
         return {
           FunctionDeclaration: length("function"),
           FunctionExpression: length("function"),
@@ -70,11 +70,11 @@ const plugin: Deno.lint.Plugin = {
           ClassDeclaration: length("class"),
           ClassExpression: length("class"),
           ...Object.fromEntries([...BLOCKS].map((type) => [type, nesting])),
-          TSAnyKeyword: (node: Deno.lint.Node) => say(node, "any", 1),
-          TSNonNullExpression: (node: Deno.lint.Node) => say(node, "non-null", 1),
+          TSAnyKeyword: (node: Deno.lint.Node) => report(node, "any", 1),
+          TSNonNullExpression: (node: Deno.lint.Node) => report(node, "non-null", 1),
           TSAsExpression(node: Deno.lint.TSAsExpression) {
             const text = context.sourceCode.getText(node.typeAnnotation);
-            if (text !== "const") say(node, "cast", 1);
+            if (text !== "const") report(node, "cast", 1);
           },
         };
       },

@@ -21,7 +21,7 @@ function commentsIn(text: string): string[] {
     .filter((comment) => comment.split(" ").length >= WORDS_MIN && !comment.startsWith("deno-"));
 }
 
-function draw(chance: Chance, from: readonly string[], count: number): string[] {
+function sampleOf(chance: Chance, from: readonly string[], count: number): string[] {
   const left = [...from];
   return Array.from({ length: Math.min(count, left.length) }, () => {
     const [one = ""] = left.splice(chance.below(left.length), 1);
@@ -45,7 +45,7 @@ function main([seed = "1", count = String(COUNT)]: readonly string[]): void {
     const [title, all] of [["Comments", comments], ["Errors", errors], ["Names", names]] as const
   ) {
     print(`\n${title} (of ${all.length})`);
-    for (const one of draw(chance, all, Number(count))) print(`  ${one}`);
+    for (const one of sampleOf(chance, all, Number(count))) print(`  ${one}`);
   }
 }
 

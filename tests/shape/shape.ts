@@ -52,9 +52,9 @@ async function measure(): Promise<Measured[]> {
 function exists(path: string): boolean {
   try {
     return Deno.statSync(`${ROOT}${path}`) !== undefined;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 
@@ -67,7 +67,7 @@ function percentile(values: readonly number[], part: number): number {
 }
 
 function max(values: readonly number[]): number {
-  return values.reduce((most, value) => Math.max(most, value), 0);
+  return values.reduce((max, value) => Math.max(max, value), 0);
 }
 
 /** Groups of files that import each other in a circle, type imports and lazy ones included. */

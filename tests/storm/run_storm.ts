@@ -6,13 +6,15 @@ import { VERBS } from "./verbs.ts";
 
 /** Runs one storm to its end; a fault names the seed and the step. */
 export async function storm(seed: number, steps: number): Promise<void> {
-  await using weather = new Storm(seed, { verbs: VERBS, invariants: INVARIANTS });
+  await using current = new Storm(seed, { verbs: VERBS, invariants: INVARIANTS });
   for (let step = 1; step <= steps; step++) {
     try {
-      await weather.step();
-    } catch (fault) {
-      const again = `STORM_SEED=${seed} STORM_STEPS=${step} deno task storm`;
-      throw new Error(`Seed ${seed} broke at step ${step}; again with: ${again}`, { cause: fault });
+      await current.step();
+    } catch (error) {
+      const rerunCommand = `STORM_SEED=${seed} STORM_STEPS=${step} deno task storm`;
+      throw new Error(`Seed ${seed} broke at step ${step}; again with: ${rerunCommand}`, {
+        cause: error,
+      });
     }
   }
 }

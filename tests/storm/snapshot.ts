@@ -3,24 +3,24 @@
 import * as z from "zod";
 import type { Daemon } from "../../daemon/app/daemon.ts";
 
-const maybe = z.string().nullable();
+const nullableText = z.string().nullable();
 const Message = z.object({
   seq: z.number(),
   ident: z.string(),
   kind: z.string(),
-  correlation_id: maybe,
-  from_peer_id: maybe,
+  correlation_id: nullableText,
+  from_peer_id: nullableText,
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   text: z.string(),
   state: z.string(),
-  rung: maybe,
+  rung: nullableText,
   repeatable: z.number(),
   created_at: z.number(),
   expires_at: z.number().nullable(),
-  ask_state: maybe,
-  reply_delivery: maybe,
-  close_reason: maybe,
+  ask_state: nullableText,
+  reply_delivery: nullableText,
+  close_reason: nullableText,
 });
 export type Message = z.output<typeof Message>;
 
@@ -33,10 +33,10 @@ const Peer = z.object({
   addressable: z.number(),
   dropped_at: z.number().nullable(),
   closed: z.number(),
-  tmux_socket: maybe,
-  pane_id: maybe,
+  tmux_socket: nullableText,
+  pane_id: nullableText,
   agent_pid: z.number().nullable(),
-  agent_started: maybe,
+  agent_started: nullableText,
 });
 export type Peer = z.output<typeof Peer>;
 
@@ -48,17 +48,17 @@ export function isHere({ status, dropped_at }: Peer): boolean {
 const Item = z.object({
   item_id: z.string(),
   kind: z.string(),
-  correlation_id: maybe,
+  correlation_id: nullableText,
   replied_at: z.number().nullable(),
 });
 
 const Job = z.object({
   job_id: z.string(),
   state: z.string(),
-  current_attempt_id: maybe,
+  current_attempt_id: nullableText,
   lease_until: z.number().nullable(),
   expires_at: z.number().nullable(),
-  result_summary: maybe,
+  result_summary: nullableText,
   updated_at: z.number(),
 });
 export type Job = z.output<typeof Job>;
@@ -67,8 +67,8 @@ const Attempt = z.object({
   attempt_id: z.string(),
   job_id: z.string(),
   state: z.string(),
-  executor_peer_id: maybe,
-  delivery_id: maybe,
+  executor_peer_id: nullableText,
+  delivery_id: nullableText,
   armed_at: z.number().nullable(),
   ended_at: z.number().nullable(),
 });
@@ -79,7 +79,7 @@ const Template = z.object({
   next_due_at: z.number().nullable(),
 });
 
-export interface Picture {
+export interface Snapshot {
   readonly jobs: ReadonlyMap<string, Job>;
   readonly attempts: readonly z.output<typeof Attempt>[];
   readonly templates: ReadonlyMap<string, z.output<typeof Template>>;
@@ -88,10 +88,10 @@ export interface Picture {
   readonly messages: readonly Message[];
   readonly byIdent: ReadonlyMap<string, Message>;
   readonly peers: ReadonlyMap<string, Peer>;
-  readonly items: readonly z.output<typeof Item>[];
+  readonly checkInboxItems: readonly z.output<typeof Item>[];
 }
 
-export function look({ ground: { db, events } }: Daemon): Picture {
+export function takeSnapshot({ ctx: { db, events } }: Daemon): Snapshot {
   const messages = db.all(
     Message,
     `select seq, ident, kind, correlation_id, from_peer_id, from_peer_name, to_peer_id, text,
@@ -104,7 +104,10 @@ export function look({ ground: { db, events } }: Daemon): Picture {
        pane_id, agent_pid, agent_started
      from peers`,
   );
-  const items = db.all(Item, "select item_id, kind, correlation_id, replied_at from inbox_items");
+  const checkInboxItems = db.all(
+    Item,
+    "select item_id, kind, correlation_id, replied_at from inbox_items",
+  );
   const jobs = db.all(
     Job,
     `select job_id, state, current_attempt_id, lease_until, expires_at, result_summary, updated_at
@@ -124,7 +127,7 @@ export function look({ ground: { db, events } }: Daemon): Picture {
     messages,
     byIdent: new Map(messages.map((message) => [message.ident, message])),
     peers: new Map(peers.map((peer) => [peer.peer_id, peer])),
-    items,
+    checkInboxItems,
   };
 }
 

@@ -3,20 +3,20 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { DeliveryStep } from "kit/data/events.ts";
-import type { Addressee } from "../../daemon/features/agents/adapter.ts";
+import type { AgentPeer } from "../../daemon/features/agents/adapter.ts";
 import { countingIds } from "../support/ids.ts";
 import { FakeProcesses, type World, world } from "../support/world.ts";
-import { Actor, type Heard } from "./actor.ts";
+import { Actor, type ReceivedLog } from "./actor.ts";
 import { Chance } from "../support/seeded_random.ts";
-import { type Carried, Ladder } from "./fake_transports.ts";
-import { identOf, isHere, look, type Peer, type Picture } from "./snapshot.ts";
+import { StormAdapter, type TransportEvents } from "./fake_transports.ts";
+import { identOf, isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import { SwiftClock, TURNS } from "../support/swift_clock.ts";
 import { StormTerminals, StormTmux } from "./tmux.ts";
-import { HUMAN, WORD } from "./texts.ts";
+import { HUMAN, SECRET_WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
 /** Agents without a socket: rungs lead to them. */
-const AGENTS = ["pat", "liz"];
+const SOCKETLESS_NAMES = ["pat", "liz"];
 const SETTINGS = {
   "human.name": HUMAN,
   "spawn.commands": JSON.stringify({ generic: ["agent"] }),
@@ -25,15 +25,15 @@ const SETTINGS = {
   "daemon.history_days": "3650", // Nothing may be missing for its age.
 };
 /** As often as the daemon looks whether a process has ended. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 /** How often a turn may lead to another commit, before something goes round in circles. */
-const RESTS_MAX = 50;
+const SETTLE_TURNS_MAX = 50;
 
 /** One thing that holds after every step of a storm. */
 export interface Invariant {
   readonly name: string;
   /** Throws when it does not hold; `storm.before` is the picture before the step. */
-  readonly check: (storm: Storm, now: Picture) => void | Promise<void>;
+  readonly check: (storm: Storm, now: Snapshot) => void | Promise<void>;
 }
 
 /** One thing that may happen in a storm. */
@@ -51,12 +51,12 @@ export interface StormRules {
 }
 
 /** A wait that is open, and the ask that it is for. */
-export interface Wait {
+export interface PendingWait {
   readonly correlation_id: string;
   answer: Answer | undefined;
-  fault: unknown;
+  error: unknown;
   /** Whoever waited has hung up, or the daemon went down. */
-  gone: boolean;
+  abort: boolean;
 }
 
 export interface Answer {
@@ -66,40 +66,42 @@ export interface Answer {
 
 export class Storm implements AsyncDisposable {
   readonly chance: Chance;
-  readonly heard = new Map<string, Heard>();
-  readonly actors: readonly Actor[] = NAMES.map((name) => new Actor(name, this.heard));
-  readonly agents: readonly Actor[] = AGENTS.map((name) => new Actor(name, this.heard));
-  readonly #carried: Carried = {
-    out: new Set(),
-    heard: (peer_id, delivery_id, words) => {
-      this.actors[0]?.heard(peer_id).texts.set(delivery_id, words);
+  readonly received = new Map<string, ReceivedLog>();
+  readonly actors: readonly Actor[] = NAMES.map((name) => new Actor(name, this.received));
+  readonly agents: readonly Actor[] = SOCKETLESS_NAMES.map((name) =>
+    new Actor(name, this.received)
+  );
+  readonly #events: TransportEvents = {
+    written: new Set(),
+    onWritten: (peer_id, delivery_id, nextText) => {
+      this.actors[0]?.received(peer_id).texts.set(delivery_id, nextText);
     },
-    accepted: (peer_id, delivery_id) => this.settled(peer_id, delivery_id),
-    reads: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
-    entered: (at) => this.#enter(at),
+    onAccepted: (peer_id, delivery_id) => this.receipted(peer_id, delivery_id),
+    isReadBy: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
+    onTyped: (at) => this.#onTyped(at),
   };
   /** How many messages were typed into panes. */
   typed = 0;
-  ladder!: Ladder;
+  adapter!: StormAdapter;
   /** What the daemon has accepted: the 12 digits of each, and its text. */
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
   readonly drains: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
-  readonly waits: Wait[] = [];
+  readonly waits: PendingWait[] = [];
   /** How each ask was told to have ended. */
   readonly ended = new Map<string, string>();
   /** The state of each delivery, as the live steps tell it. */
   steps = new Map<string, string>();
   /** Whether old rows were forgotten, as retention may. */
-  forgot = false;
+  hasForgotten = false;
   /** Whether this step was a beat of the heart. */
-  beaten = false;
+  hasTicked = false;
   /** The last event that the reader of the stream has taken. */
-  followed = 0;
+  last_streamed_event = 0;
   /** The last event that was looked at. */
   last_event = 0;
-  before: Picture;
+  before: Snapshot;
   w: World;
   /** Where the database is, and where agents are spawned. */
   readonly directory = Deno.makeTempDirSync({ prefix: "mesh-storm-" });
@@ -110,12 +112,12 @@ export class Storm implements AsyncDisposable {
   };
   readonly tmux: StormTmux;
   #terminals!: StormTerminals;
-  #lives = 0;
+  #runs = 0;
   /** Live steps that were heard since the last look. */
-  #heard_steps: DeliveryStep[] = [];
-  #said = 0;
+  #received_steps: DeliveryStep[] = [];
+  #textCount = 0;
   /** The verbs so far, for whoever has to find out what went wrong. */
-  readonly story: string[] = [];
+  readonly verbNames: string[] = [];
 
   readonly #rules: StormRules;
 
@@ -124,27 +126,27 @@ export class Storm implements AsyncDisposable {
     this.chance = new Chance(seed);
     this.tmux = new StormTmux(this.#shared.processes, this.chance);
     this.w = this.#start();
-    this.before = look(this.w.daemon);
+    this.before = takeSnapshot(this.w.daemon);
   }
 
   /** One verb, and a look at everything. */
   async step(): Promise<void> {
     const verb = this.chance.weighted(this.#rules.verbs);
-    this.story.push(verb.name);
+    this.verbNames.push(verb.name);
     let invariant = "The verb itself";
-    this.beaten = false;
+    this.hasTicked = false;
     try {
       await verb.run(this);
-      await this.#rest();
-      const now = look(this.w.daemon);
+      await this.#settle();
+      const now = takeSnapshot(this.w.daemon);
       for (const { name, check } of this.#rules.invariants) {
         invariant = name;
         await check(this, now);
       }
       this.before = now;
-    } catch (fault) {
-      const story = this.story.slice(-12).join(", ");
-      throw new Error(`${invariant}, after: ${story}`, { cause: fault });
+    } catch (error) {
+      const verbNames = this.verbNames.slice(-12).join(", ");
+      throw new Error(`${invariant}, after: ${verbNames}`, { cause: error });
     }
   }
 
@@ -153,27 +155,27 @@ export class Storm implements AsyncDisposable {
   }
 
   /** What an actor says of itself; agents are where the daemon may start them. */
-  selfOf(actor: Actor): { name: string; path: string; backend: string } {
-    const place = this.agents.includes(actor)
+  registrationOf(actor: Actor): { name: string; path: string; backend: string } {
+    const location = this.agents.includes(actor)
       ? { path: this.directory, backend: "generic" }
       : { path: "/work", backend: "sdk" };
-    return { name: actor.name, ...place };
+    return { name: actor.name, ...location };
   }
 
   /** Somebody by name: an actor mostly, else the human, a stranger or nobody. */
-  somebody(): string {
-    const odd = ["stranger", HUMAN, "nobody"];
-    return this.chance.oneIn(8) ? this.chance.pick(odd) : this.actor().name;
+  anyPeerName(): string {
+    const otherNames = ["stranger", HUMAN, "nobody"];
+    return this.chance.oneIn(8) ? this.chance.pick(otherNames) : this.actor().name;
   }
 
   /** A peer's word on a delivery has come in, by whatever way. */
-  settled(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.settled(peer_id, delivery_id);
+  receipted(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
   }
 
   /** A text that nothing else says, with a number that rises. */
-  words(): string {
-    return `${WORD} ${String(++this.#said).padStart(6, "0")}`;
+  nextText(): string {
+    return `${SECRET_WORD} ${String(++this.#textCount).padStart(6, "0")}`;
   }
 
   /** Posts a body; the answer, which is never a fault of the daemon's. */
@@ -190,45 +192,45 @@ export class Storm implements AsyncDisposable {
   }
 
   /** A message is typed into a pane: into that of its peer, as it is on the record now. */
-  #enter({ peer_id, pane_id, tmux_socket, agent_pid, agent_started }: Addressee): void {
+  #onTyped({ peer_id, pane_id, tmux_socket, agent_pid, agent_started }: AgentPeer): void {
     this.typed++;
     const peer = this.peer(peer_id);
     assert.ok(peer && isHere(peer), `${pane_id} was typed into for ${peer_id}, who is not here`);
-    const place = { pane_id, tmux_socket, agent_pid, agent_started };
-    assert.partialDeepStrictEqual(peer, place, `${peer_id} is elsewhere by now`);
+    const location = { pane_id, tmux_socket, agent_pid, agent_started };
+    assert.partialDeepStrictEqual(peer, location, `${peer_id} is elsewhere by now`);
   }
 
   /** Lets time pass until something is done that waits for others. */
-  async passing<T>(work: Promise<T>): Promise<T> {
-    let over = false;
-    const watched = work.finally(() => over = true);
+  async advanceUntilSettled<T>(work: Promise<T>): Promise<T> {
+    let done = false;
+    const watched = work.finally(() => done = true);
     watched.catch(() => undefined); // It is awaited below.
-    while (!over) await this.w.clock.advance(LOOK_MS);
+    while (!done) await this.w.clock.advance(POLL_MS);
     return await watched;
   }
 
-  async beat(seconds = 1): Promise<void> {
-    await this.w.beat(seconds);
-    this.w.daemon.beat(); // Once more: a restart may have ended a process behind the first one.
+  async tick(seconds = 1): Promise<void> {
+    await this.w.tick(seconds);
+    this.w.daemon.tick(); // Once more: a restart may have ended a process behind the first one.
     await this.w.clock.settle();
-    this.beaten = true;
+    this.hasTicked = true;
   }
 
   /** The live steps since the last call. */
   takeSteps(): DeliveryStep[] {
-    return this.#heard_steps.splice(0);
+    return this.#received_steps.splice(0);
   }
 
   /** The daemon stops as an operator stops it, and starts again. */
   async restart(): Promise<void> {
-    let over = false;
-    const ending = this.w[Symbol.asyncDispose]().finally(() => over = true);
-    while (!over) {
-      this.ladder.hurry(); // A daemon that stops waits for what is under way.
+    let done = false;
+    const ending = this.w[Symbol.asyncDispose]().finally(() => done = true);
+    while (!done) {
+      this.adapter.releaseSlow(); // A daemon that stops waits for what is under way.
       await this.w.clock.settle();
     }
     await ending;
-    this.#begin();
+    this.#startAgain();
   }
 
   /**
@@ -236,23 +238,25 @@ export class Storm implements AsyncDisposable {
    * the next life finds. What was answered by then is accepted, what was written by then is read.
    */
   async crash(work: () => Promise<unknown>): Promise<void> {
-    const known = new Map([...this.heard].map(([id, { settled }]) => [id, new Set(settled)]));
+    const known = new Map(
+      [...this.received].map(([id, { receipted }]) => [id, new Set(receipted)]),
+    );
     work().catch(() => undefined); // The life that would answer is over.
     for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
       await new Promise((done) => setImmediate(done));
     }
     const from = this.#path();
-    this.#lives++;
+    this.#runs++;
     for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
-    this.ladder.end();
+    this.adapter.end();
     this.#terminals.end();
-    const alert = this.actors.filter(() => this.chance.oneIn(2));
-    const reading = Promise.all(alert.map((actor) => actor.read(this.chance)));
-    for (const wait of this.waits) wait.gone = true;
+    const readingActors = this.actors.filter(() => this.chance.oneIn(2));
+    const reads = Promise.all(readingActors.map((actor) => actor.read(this.chance)));
+    for (const wait of this.waits) wait.abort = true;
     const before = this.w;
-    this.#begin();
-    this.#forget(known);
-    await reading;
+    this.#startAgain();
+    this.#forgetLostReceipts(known);
+    await reads;
     await before[Symbol.asyncDispose]();
   }
 
@@ -262,66 +266,68 @@ export class Storm implements AsyncDisposable {
 
   /** What a peer's record says now, between two looks as well. */
   peer(peer_id: string): Peer | undefined {
-    return look(this.w.daemon).peers.get(peer_id);
+    return takeSnapshot(this.w.daemon).peers.get(peer_id);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.ladder.end();
+    this.adapter.end();
     await this.w[Symbol.asyncDispose]();
     Deno.removeSync(this.directory, { recursive: true });
   }
 
   async #answer(path: string, init: RequestInit): Promise<Answer> {
-    const life = this.#lives;
+    const runNumber = this.#runs;
     const response = await this.w.fetch(path, init);
     const { status } = response;
     const answer = await response.json();
-    if (life !== this.#lives) throw new Error("Nobody hears what a former life answers");
+    if (runNumber !== this.#runs) throw new Error("Nobody hears what a former life answers");
     const full = status === 502 && answer.error === "spawn_failed"; // All pids are taken.
     assert.ok(status < 500 || full, `${path} answers ${status}: ${JSON.stringify(answer)}`);
     return { ...answer, http: status };
   }
 
   /** Until all that followed from a verb is on the disk, and nothing more follows. */
-  async #rest(): Promise<void> {
+  async #settle(): Promise<void> {
     const { clock, daemon } = this.w;
     await clock.settle();
-    for (let wait = 0; wait < RESTS_MAX && daemon.ground.db.durable(); wait++) await clock.settle();
+    for (let wait = 0; wait < SETTLE_TURNS_MAX && daemon.ctx.db.whenDurable(); wait++) {
+      await clock.settle();
+    }
   }
 
   /** Words of clients that had not reached the disk are as if they were never said. */
-  #forget(known: ReadonlyMap<string, ReadonlySet<string>>): void {
-    const { byIdent } = look(this.w.daemon);
-    for (const [peer_id, { settled }] of this.heard) {
-      for (const id of settled) {
+  #forgetLostReceipts(known: ReadonlyMap<string, ReadonlySet<string>>): void {
+    const { byIdent } = takeSnapshot(this.w.daemon);
+    for (const [peer_id, { receipted }] of this.received) {
+      for (const id of receipted) {
         const { state } = byIdent.get(identOf(id)) ?? {};
-        const stands = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
-        if (!stands) settled.delete(id);
+        const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
+        if (!isDurable) receipted.delete(id);
       }
     }
   }
 
-  #begin(): void {
-    for (const wait of this.waits) wait.gone = true;
-    for (const actor of this.actors) actor.cut();
+  #startAgain(): void {
+    for (const wait of this.waits) wait.abort = true;
+    for (const actor of this.actors) actor.forgetConnection();
     this.drains.length = 0;
     assert.deepEqual(this.w.logged, []);
     this.w = this.#start();
   }
 
   #start(): World {
-    const ladder = this.ladder = new Ladder(this.chance, this.#carried);
+    const adapter = this.adapter = new StormAdapter(this.chance, this.#events);
     const terminals = this.#terminals = new StormTerminals(this.tmux);
     const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
-    const options = { settings, db_path: this.#path(), adapters: [ladder], terminals };
-    const w = world({ ...this.#shared, ...options, sights: this.tmux });
-    const steps: DeliveryStep[] = this.#heard_steps = [];
-    w.daemon.ground.events.subscribe({ delivery: (step) => void steps.push(step) });
-    this.steps = new Map(look(w.daemon).messages.map(({ ident, state }) => [ident, state]));
+    const options = { settings, db_path: this.#path(), adapters: [adapter], terminals };
+    const w = world({ ...this.#shared, ...options, paneObserver: this.tmux });
+    const steps: DeliveryStep[] = this.#received_steps = [];
+    w.daemon.ctx.events.subscribe({ delivery: (step) => void steps.push(step) });
+    this.steps = new Map(takeSnapshot(w.daemon).messages.map(({ ident, state }) => [ident, state]));
     return w;
   }
 
   #path(): string {
-    return join(this.directory, `mesh-${this.#lives}.db`);
+    return join(this.directory, `mesh-${this.#runs}.db`);
   }
 }

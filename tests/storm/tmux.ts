@@ -1,9 +1,9 @@
 /** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
 
-import type { Launch, Opened, Terminals } from "../../daemon/host/tmux/terminals.ts";
-import type { PaneFacts, PaneSights } from "../../daemon/host/tmux/observations.ts";
+import type { Launch, OpenResult, Terminals } from "../../daemon/host/tmux/terminals.ts";
+import type { PaneFacts, PaneObserver } from "../../daemon/host/tmux/observations.ts";
 import type { Pane } from "../../daemon/host/tmux/pane.ts";
-import { aPane } from "../support/host/fake_panes.ts";
+import { paneRecord } from "../support/host/fake_panes.ts";
 import type { FakeProcesses } from "../support/world.ts";
 import type { Chance } from "../support/seeded_random.ts";
 
@@ -13,12 +13,12 @@ const PIDS = [201, 202, 203, 204, 205, 206];
 
 interface StormPane extends Pane {
   /** Whether it stays when its program ends. */
-  readonly kept: boolean;
+  readonly remains: boolean;
   /** What the pane of a spawned agent is known again by. */
   readonly mark?: string | undefined;
 }
 
-export class StormTmux implements PaneSights {
+export class StormTmux implements PaneObserver {
   readonly panes = new Map<string, StormPane>();
   readonly #processes: FakeProcesses;
   readonly #chance: Chance;
@@ -26,7 +26,7 @@ export class StormTmux implements PaneSights {
 
   constructor(processes: FakeProcesses, chance: Chance) {
     this.#processes = processes;
-    processes.obey = (pid) => this.end(pid);
+    processes.endOnSignal = (pid) => this.end(pid);
     this.#chance = chance;
   }
 
@@ -35,8 +35,8 @@ export class StormTmux implements PaneSights {
     const pane_pid = this.#start();
     if (pane_pid === undefined) return undefined;
     const pane_id = `%${++this.#opened}`;
-    const place = { pane_id, pane_pid, session, window: `@${this.#opened}`, command: "agent" };
-    const pane = { ...aPane(place), kept: false, mark };
+    const location = { pane_id, pane_pid, session, window: `@${this.#opened}`, command: "agent" };
+    const pane = { ...paneRecord(location), remains: false, mark };
     this.panes.set(pane_id, pane);
     return pane;
   }
@@ -73,7 +73,7 @@ export class StormTmux implements PaneSights {
     this.#processes.end(pid);
     for (const [pane_id, pane] of this.panes) {
       if (pane.pane_pid !== pid) continue;
-      if (pane.kept) this.panes.set(pane_id, { ...pane, dead: true });
+      if (pane.remains) this.panes.set(pane_id, { ...pane, dead: true });
       else this.panes.delete(pane_id);
     }
   }
@@ -101,16 +101,16 @@ export class StormTmux implements PaneSights {
     return this.panes.get(pane_id)?.pane_pid === pid;
   }
 
-  keep(pane_id: string, kept: boolean): void {
+  keep(pane_id: string, remains: boolean): void {
     const pane = this.panes.get(pane_id);
-    if (pane) this.panes.set(pane_id, { ...pane, kept });
+    if (pane) this.panes.set(pane_id, { ...pane, remains });
   }
 
   #facts(pane: StormPane): PaneFacts {
     const { pane_pid: pid, dead } = pane;
-    const started = this.#processes.startOf(pid);
-    const front = dead || started === undefined ? null : { pid, started, args: ["agent"] };
-    return { ...pane, tmux_socket: SOCKET, front };
+    const started = this.#processes.startTimeOf(pid);
+    const foreground = dead || started === undefined ? null : { pid, started, args: ["agent"] };
+    return { ...pane, tmux_socket: SOCKET, foreground };
   }
 
   /** The lowest pid that is free, as a kernel that has gone round gives it. */
@@ -126,27 +126,27 @@ export class StormTerminals implements Terminals {
   readonly home = "/none";
   readonly socket = SOCKET;
   readonly #tmux: StormTmux;
-  #over = false;
+  #ended = false;
 
   constructor(tmux: StormTmux) {
     this.#tmux = tmux;
   }
 
   end(): void {
-    this.#over = true;
+    this.#ended = true;
   }
 
-  present(): Promise<boolean> {
+  isAvailable(): Promise<boolean> {
     return Promise.resolve(true);
   }
 
-  openWindow(_socket: string, session: string, { mark }: Launch): Promise<Opened> {
+  openWindow(_socket: string, session: string, { mark }: Launch): Promise<OpenResult> {
     return this.#opened(() => this.#tmux.open(session, mark));
   }
 
-  splitWindow(_socket: string, pane_id: string, { mark }: Launch): Promise<Opened> {
-    const beside = this.#tmux.panes.get(pane_id);
-    return this.#opened(() => beside && this.#tmux.open(beside.session, mark));
+  splitWindow(_socket: string, pane_id: string, { mark }: Launch): Promise<OpenResult> {
+    const neighbour = this.#tmux.panes.get(pane_id);
+    return this.#opened(() => neighbour && this.#tmux.open(neighbour.session, mark));
   }
 
   look(_socket: string, pane_id: string): Promise<Pane | undefined> {
@@ -162,30 +162,30 @@ export class StormTerminals implements Terminals {
   }
 
   close(_socket: string, pane_id: string): Promise<void> {
-    if (!this.#over) this.#tmux.close(pane_id);
+    if (!this.#ended) this.#tmux.close(pane_id);
     return Promise.resolve();
   }
 
-  closeSame(
+  closeIfSame(
     _socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
-    const same = !this.#over && this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
+    const same = !this.#ended && this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
     if (same) this.#tmux.close(pane_id);
     return Promise.resolve(same);
   }
 
-  keep(_socket: string, pane_id: string, kept: boolean): Promise<void> {
-    if (!this.#over) this.#tmux.keep(pane_id, kept);
+  keep(_socket: string, pane_id: string, remains: boolean): Promise<void> {
+    if (!this.#ended) this.#tmux.keep(pane_id, remains);
     return Promise.resolve();
   }
 
-  respawn(_socket: string, { pane_id, pane_pid }: Pane, _launch: Launch): Promise<Opened> {
+  respawn(_socket: string, { pane_id, pane_pid }: Pane, _launch: Launch): Promise<OpenResult> {
     const same = this.#tmux.panes.get(pane_id)?.pane_pid === pane_pid;
     return this.#opened(() => same ? this.#tmux.swap(pane_id) : undefined);
   }
 
-  finds(): Promise<boolean> {
+  hasProgram(): Promise<boolean> {
     return Promise.resolve(true);
   }
 
@@ -197,8 +197,8 @@ export class StormTerminals implements Terminals {
     return Promise.resolve(false);
   }
 
-  #opened(work: () => Pane | undefined): Promise<Opened> {
-    const pane = this.#over ? undefined : work();
+  #opened(work: () => Pane | undefined): Promise<OpenResult> {
+    const pane = this.#ended ? undefined : work();
     return Promise.resolve(pane ? { ok: true, pane } : { ok: false, reason: "no pane" });
   }
 }

@@ -1,6 +1,6 @@
 /** The clock of tests: its time stands still until a test advances it. */
 
-import { type Clock, sleepBy } from "kit/core/clock.ts";
+import { type Clock, sleepWithTimer } from "kit/core/clock.ts";
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
@@ -11,7 +11,7 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
-  alarm(ms: number, ring: () => void): () => void {
+  setTimer(ms: number, ring: () => void): () => void {
     const sleeper = { due: this.#now + ms, wake: ring };
     this.#sleepers.push(sleeper);
     return () => {
@@ -20,7 +20,7 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return sleepBy(this, ms, signal);
+    return sleepWithTimer(this, ms, signal);
   }
 
   /** Runs everything that is ready, the open group's commit included. */

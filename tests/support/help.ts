@@ -1,7 +1,7 @@
 /** The help of every command as one text, for the golden file. */
 
-import { ABOUT, COMMANDS } from "../../cli.ts";
-import { parserOf } from "../../cli/command/command.ts";
+import { COMMANDS, PROGRAM } from "../../cli.ts";
+import { buildParser } from "../../cli/command/command.ts";
 import type { Terminal } from "../../cli/output/print.ts";
 
 export function renderHelp(): string {
@@ -10,21 +10,21 @@ export function renderHelp(): string {
   const terminal: Terminal = {
     columns: undefined,
     colours: false,
-    person: false,
+    interactive: false,
     out,
     err: out,
     read: () => Promise.resolve(""),
   };
-  const parser = parserOf(COMMANDS, { ...ABOUT, terminal }, () => Promise.resolve());
+  const parser = buildParser(COMMANDS, { ...PROGRAM, terminal }, () => Promise.resolve());
   parser.outputHelp();
   for (const command of parser.commands) {
     for (const one of [command, ...command.commands]) {
-      if (!isHidden(one.name())) text += `\n${"─".repeat(40)}\n`, one.outputHelp();
+      if (!isUnreadable(one.name())) text += `\n${"─".repeat(40)}\n`, one.outputHelp();
     }
   }
   return text;
 }
 
-function isHidden(name: string): boolean {
-  return COMMANDS.some(({ words, hidden }) => hidden && words.split(" ")[0] === name);
+function isUnreadable(name: string): boolean {
+  return COMMANDS.some(({ usage, hidden }) => hidden && usage.split(" ")[0] === name);
 }

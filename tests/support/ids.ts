@@ -1,7 +1,7 @@
 /** Ids that tests can write down: they count up instead of being random. */
 
 import type { Ids } from "kit/core/clock.ts";
-import type { Numbers } from "../../daemon/features/messages/id_codec.ts";
+import type { IdCodec } from "../../daemon/features/messages/id_codec.ts";
 
 /** Ids that count up: `ask-000000000001`, `notif-000000000002`, …, each number once. */
 export function countingIds(): Ids {
@@ -14,7 +14,7 @@ export function countingIds(): Ids {
 }
 
 /** Message numbers as plain hex digits: `000000000001`, …. */
-export const plainNumbers: Numbers = {
+export const plainIdCodec: IdCodec = {
   ident: (seq) => seq.toString(16).padStart(12, "0"),
   seq: (ident) => /^[0-9a-f]{12}$/.test(ident) ? parseInt(ident, 16) : null,
 };

@@ -16,7 +16,7 @@ let image: Uint8Array | undefined;
  * takes three times as long as all else that starting a daemon takes. The files lose their names
  * once they are open, so that nothing is left of a test that is killed.
  */
-export function onMigrated<T>(open: (path: string) => T): T {
+export function withMigratedDatabase<T>(open: (path: string) => T): T {
   if (!hasMemory()) return open(":memory:");
   image ??= migrated();
   return inMemory((path) => {

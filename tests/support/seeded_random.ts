@@ -20,12 +20,12 @@ export class Chance {
     return Math.floor(this.next() * below);
   }
 
-  oneIn(many: number): boolean {
-    return this.below(many) === 0;
+  oneIn(chances: number): boolean {
+    return this.below(chances) === 0;
   }
 
-  pick<T>(of: readonly T[]): T {
-    return of[this.below(of.length)] as T;
+  pick<T>(items: readonly T[]): T {
+    return items[this.below(items.length)] as T;
   }
 
   /** One of the rows, each as often as its weight says. */

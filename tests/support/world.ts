@@ -7,24 +7,24 @@ import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "kit/data/events.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { Daemon, type Outside } from "../../daemon/app/daemon.ts";
+import { Daemon, type Platform } from "../../daemon/app/daemon.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
-import type { Marks } from "../../daemon/features/agents/selftest/marks.ts";
+import type { KnownFailures } from "../../daemon/features/agents/selftest/marks.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
 import { type Config, readConfig } from "../../daemon/app/config.ts";
 import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
 import { type Files, filesIn } from "../../daemon/host/files.ts";
-import type { Programs } from "../../daemon/host/programs.ts";
-import type { PaneSights } from "../../daemon/host/tmux/observations.ts";
-import type { Mortals } from "../../daemon/features/lifecycle/termination.ts";
+import type { ProgramRunner } from "../../daemon/host/programs.ts";
+import type { PaneObserver } from "../../daemon/host/tmux/observations.ts";
+import type { ProcessTable } from "../../daemon/features/lifecycle/termination.ts";
 import type { Terminals } from "../../daemon/host/tmux/terminals.ts";
-import { wire } from "../../daemon/app/routes.ts";
-import type { Dial } from "../../daemon/api/relay/relay_client.ts";
+import { openProtocolSession } from "../../daemon/app/routes.ts";
+import type { OpenSocket } from "../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "./clock.ts";
-import { countingIds, plainNumbers } from "./ids.ts";
+import { countingIds, plainIdCodec } from "./ids.ts";
 import { SwiftClock } from "./swift_clock.ts";
-import { onMigrated } from "./migrated.ts";
+import { withMigratedDatabase } from "./migrated.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -32,7 +32,7 @@ export class FakeProcesses {
   readonly #parents = new Map<number, number>();
   #starts = 0;
 
-  readonly startOf = (pid: number) => this.#alive.get(pid);
+  readonly startTimeOf = (pid: number) => this.#alive.get(pid);
   readonly parentOf = (pid: number) => this.#parents.get(pid);
 
   start(pid: number, parent?: number): void {
@@ -52,29 +52,29 @@ export class FakeProcesses {
   /** What was sent to whom, of which start; who is not deaf to it ends. */
   readonly signals: [pid: number, signal: string, started: string][] = [];
   /** Processes that obey SIGKILL alone. */
-  readonly deaf = new Set<number>();
+  readonly killOnly = new Set<number>();
   /** Signals that no process obeys. */
   ignored: readonly string[] = [];
   /** Processes of another user. */
-  readonly foreign = new Set<number>();
+  readonly otherUsersPids = new Set<number>();
   /** How a process that obeys a signal ends: a fake tmux takes its pane away as well. */
-  obey: (pid: number) => void = (pid) => this.end(pid);
+  endOnSignal: (pid: number) => void = (pid) => this.end(pid);
 
-  readonly signal: Mortals["signal"] = (pid, signal) => {
+  readonly signal: ProcessTable["signal"] = (pid, signal) => {
     const started = this.#alive.get(pid);
     if (started === undefined) return "gone";
-    if (this.foreign.has(pid)) return "forbidden";
+    if (this.otherUsersPids.has(pid)) return "forbidden";
     this.signals.push([pid, signal, started]);
-    const obeyed = signal === "SIGKILL" || !this.deaf.has(pid);
-    if (obeyed && !this.ignored.includes(signal)) this.obey(pid);
+    const obeyed = signal === "SIGKILL" || !this.killOnly.has(pid);
+    if (obeyed && !this.ignored.includes(signal)) this.endOnSignal(pid);
     return "sent";
   };
 }
 
-const NO_MARKS: Marks = { look: () => undefined, degraded: () => undefined };
+const NO_KNOWN_FAILURES: KnownFailures = { refresh: () => undefined, degraded: () => undefined };
 
 /** A machine without tmux. */
-const NO_PANES: PaneSights = {
+const NO_PANES: PaneObserver = {
   all: () => Promise.resolve([]),
   at: () => Promise.resolve({ state: "missing" }),
   holds: () => false,
@@ -89,22 +89,22 @@ export interface WorldOptions {
   /** Shared by the worlds of one file, so that a restarted one draws no id again. */
   readonly ids?: Ids;
   readonly processes?: FakeProcesses;
-  readonly sights?: PaneSights;
+  readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
-  readonly marks?: Marks;
+  readonly knownFailures?: KnownFailures;
   /** A tmux, for worlds in which agents are spawned; none otherwise. */
   readonly terminals?: Terminals;
   /** Where attachments are kept; in a directory of the world's own otherwise. */
   readonly files?: Files;
   /** What runs the checks of jobs; none can be run otherwise. */
-  readonly programs?: Programs;
+  readonly programs?: ProgramRunner;
   /** A way to a relay; there is none otherwise. */
-  readonly dial?: Dial;
+  readonly openSocket?: OpenSocket;
   /** What answers requests to the relay; nobody otherwise. */
   readonly send?: (request: Request) => Promise<Response>;
   /** The session of a pane; tmux names none otherwise. */
-  readonly sessionOf?: Outside["sessionOf"];
+  readonly sessionOf?: Platform["sessionOf"];
   /** What the kernel would say of a request's terminal. */
   readonly at_terminal?: boolean;
   /** What the kernel would say of a request's socket; else it is ours, and of the named process. */
@@ -115,56 +115,56 @@ export interface WorldOptions {
 const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
 /** A process that is a terminal program of a person's. */
-export const SEAT_PID = 500;
+export const TERMINAL_PROGRAM_PID = 500;
 
 /** What the kernel says of requests: they are of our user, and of the process that is asked for. */
 export class FakeSockets implements Sockets {
-  provable = true;
+  canIdentify = true;
   /** The user of the caller; undefined for a socket that is not to be found. */
   uid: number | undefined = OWN_UID;
   /** The processes that hold the caller's socket; all of them where this is undefined. */
   holders: readonly number[] | undefined;
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
-  readonly holds: Sockets["holds"] = (pid) => this.holders?.includes(pid) ?? true;
+  readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
 }
 
 /** A machine without a tmux. */
 const noTerminals: Terminals = {
   home: "/none",
   socket: "/none/tmux",
-  present: () => Promise.resolve(false),
+  isAvailable: () => Promise.resolve(false),
   openWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   splitWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   look: () => Promise.resolve(undefined),
   isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
-  closeSame: () => Promise.resolve(false),
+  closeIfSame: () => Promise.resolve(false),
   find: () => Promise.resolve(undefined),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
-  finds: () => Promise.resolve(false),
+  hasProgram: () => Promise.resolve(false),
   isWithin: () => false,
   isShared: () => Promise.resolve(false),
 };
 
-const noPrograms: Programs = {
+const noPrograms: ProgramRunner = {
   run: () => Promise.resolve({ exit: null, output: "no programs" }),
 };
 
 /** A network without a relay: whoever dials is told so in the next turn. */
-const nowhere: Dial = (_address, _headers, ears) => {
+const unreachableRelay: OpenSocket = (_address, _headers, ears) => {
   queueMicrotask(() => ears.closed(0, "", "nobody listens there"));
   return { open: false, buffered: 0, send: () => undefined, close: () => undefined };
 };
 
-export const HERE: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
+export const LOOPBACK: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 export const BASE = "http://127.0.0.1:8377";
 
 function callersOf(options: WorldOptions): CallerFacts {
   const { sockets = new FakeSockets(), at_terminal = false } = options;
-  const isSeat = (pid: number) => pid === SEAT_PID;
-  return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isSeat };
+  const isUserFacing = (pid: number) => pid === TERMINAL_PROGRAM_PID;
+  return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isUserFacing };
 }
 
 /** A world that starts programs or panes looks at real folders first, which takes real time. */
@@ -189,32 +189,32 @@ export function world(options: WorldOptions = {}) {
   const log = jsonLog(clock, "warn", (line) => logged.push(line));
   const config = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
-  const outside: Outside = {
+  const platform: Platform = {
     clock,
     ids: options.ids ?? countingIds(),
     log,
     machine: "here",
-    numbers: () => plainNumbers,
+    idCodec: () => plainIdCodec,
     pid: 1,
     processes,
-    sights: options.sights ?? NO_PANES,
+    paneObserver: options.paneObserver ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
-    marks: options.marks ?? NO_MARKS,
+    knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
-    dial: options.dial ?? nowhere,
+    openSocket: options.openSocket ?? unreachableRelay,
     send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };
-  const open = (path: string) => new Daemon(config, path, outside);
-  const daemon = options.db_path === undefined ? onMigrated(open) : open(options.db_path);
-  daemon.wakeUp();
+  const open = (path: string) => new Daemon(config, path, platform);
+  const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
+  daemon.start();
   const events: MeshEvent[] = [];
-  daemon.ground.events.subscribe({ event: (event) => events.push(event) });
-  const send = (request: Request) => daemon.fetch(request, HERE);
+  daemon.ctx.events.subscribe({ event: (event) => events.push(event) });
+  const send = (request: Request) => daemon.fetch(request, LOOPBACK);
   return {
     clock,
     processes,
@@ -230,9 +230,9 @@ export function world(options: WorldOptions = {}) {
       ),
     socket: () => new FakeSocket(daemon, clock),
     /** A second passes, and the heart beats. */
-    async beat(seconds = 1): Promise<void> {
+    async tick(seconds = 1): Promise<void> {
       await clock.advance(seconds * 1000);
-      daemon.beat();
+      daemon.tick();
       await clock.settle();
     },
     async [Symbol.asyncDispose](): Promise<void> {
@@ -247,14 +247,14 @@ export class FakeSocket {
   readonly frames: Outbound[] = [];
   closed: { code: number; reason: string } | undefined;
   buffered = 0;
-  readonly #wire: ReturnType<typeof wire>;
+  readonly #openProtocolSession: ReturnType<typeof openProtocolSession>;
   readonly #clock: FakeClock;
 
   constructor(daemon: Daemon, clock: FakeClock) {
     this.#clock = clock;
     const isOpen = () => this.closed === undefined;
     const buffered = () => this.buffered;
-    this.#wire = wire(daemon, {
+    this.#openProtocolSession = openProtocolSession(daemon, {
       get open() {
         return isOpen();
       },
@@ -265,13 +265,13 @@ export class FakeSocket {
       close: (code, reason) => this.#end(code, reason),
     }, {
       authorized: daemon.config["daemon.auth_token"] === undefined,
-      remote: HERE,
+      remote: LOOPBACK,
     });
   }
 
   /** Sends a frame and lets the daemon do all that follows from it. */
-  async say(frame: Record<string, unknown> | string): Promise<void> {
-    this.#wire.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
+  async send(frame: Record<string, unknown> | string): Promise<void> {
+    this.#openProtocolSession.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
     await this.#clock.settle();
   }
 
@@ -281,7 +281,7 @@ export class FakeSocket {
    */
   async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
     const connected = () => this.frames.find(({ type }) => type === "connected");
-    await this.say({ type: "connect", backend: "sdk", path: "/work", ...fields });
+    await this.send({ type: "connect", backend: "sdk", path: "/work", ...fields });
     while (!connected() && !this.closed) await this.#clock.settle();
     await this.#clock.settle();
     return connected();
@@ -302,6 +302,6 @@ export class FakeSocket {
   #end(code: number, reason: string): void {
     if (this.closed) return;
     this.closed = { code, reason };
-    queueMicrotask(() => this.#wire.closed());
+    queueMicrotask(() => this.#openProtocolSession.closed());
   }
 }

@@ -4,7 +4,7 @@ import { join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PLACES = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
+const SOURCE_FOLDERS = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
 /** What others wrote, or a machine did. */
 const FOREIGN = /^(node_modules|dist|out|golden|generated|\..*)$/;
 
@@ -27,33 +27,36 @@ export interface Import {
 }
 
 export function sources(): Source[] {
-  const paths = [...filesIn("", false), ...PLACES.flatMap((place) => [...filesIn(place, true)])];
+  const paths = [
+    ...filesIn("", false),
+    ...SOURCE_FOLDERS.flatMap((folder) => [...filesIn(folder, true)]),
+  ];
   return paths.filter((path) => /\.(?:tsx?|js)$/.test(path)).sort()
     .map((path) => readSource(path, Deno.readTextFileSync(join(ROOT, path))));
 }
 
 /** The folders directly in a folder. */
-export function foldersIn(place: string): string[] {
-  const folders = entries(place).filter(({ name, isDirectory }) =>
+export function foldersIn(folder: string): string[] {
+  const folders = entries(folder).filter(({ name, isDirectory }) =>
     isDirectory && !FOREIGN.test(name)
   );
-  return folders.map(({ name }) => `${place}/${name}`).sort();
+  return folders.map(({ name }) => `${folder}/${name}`).sort();
 }
 
-function* filesIn(place: string, deep: boolean): Generator<string> {
-  for (const { name, isDirectory } of entries(place)) {
-    const path = place ? `${place}/${name}` : name;
+function* filesIn(folder: string, deep: boolean): Generator<string> {
+  for (const { name, isDirectory } of entries(folder)) {
+    const path = folder ? `${folder}/${name}` : name;
     if (!isDirectory) yield path;
     else if (deep && !FOREIGN.test(name)) yield* filesIn(path, deep);
   }
 }
 
-function entries(place: string): Deno.DirEntry[] {
+function entries(folder: string): Deno.DirEntry[] {
   try {
-    return [...Deno.readDirSync(join(ROOT, place))];
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return [];
-    throw fault;
+    return [...Deno.readDirSync(join(ROOT, folder))];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
   }
 }
 

@@ -13,20 +13,27 @@ import { world } from "../support/world.ts";
 const LINE_COLUMNS_MAX = 100;
 
 const SOURCES = sources();
-const HOUSE = SOURCES.filter(({ path }) => !path.startsWith("tests/"));
+const PRODUCT_SOURCES = SOURCES.filter(({ path }) => !path.startsWith("tests/"));
 
 /**
  * What is known to break a rule until it is put right, by how the complaint begins. A line that
  * nothing answers to any more is complained of as well, and taken off.
  */
-const KNOWN: Record<string, readonly string[]> = {};
+const KNOWN_VIOLATIONS: Record<string, readonly string[]> = {};
 
-function rule(name: string, broken: () => Iterable<string> | Promise<Iterable<string>>): void {
+function rule(
+  name: string,
+  findViolations: () => Iterable<string> | Promise<Iterable<string>>,
+): void {
   Deno.test(name, async () => {
-    const known = KNOWN[name] ?? [], found = [...await broken()];
-    const news = found.filter((complaint) => !known.some((start) => complaint.startsWith(start)));
-    const closed = known.filter((start) => !found.some((complaint) => complaint.startsWith(start)));
-    assert.deepEqual({ broken: news.sort(), no_longer_broken: closed }, {
+    const known = KNOWN_VIOLATIONS[name] ?? [], found = [...await findViolations()];
+    const newViolations = found.filter((complaint) =>
+      !known.some((start) => complaint.startsWith(start))
+    );
+    const fixedViolations = known.filter((start) =>
+      !found.some((complaint) => complaint.startsWith(start))
+    );
+    assert.deepEqual({ broken: newViolations.sort(), no_longer_broken: fixedViolations }, {
       broken: [],
       no_longer_broken: [],
     });
@@ -114,7 +121,10 @@ rule("an exported value is used by another file", () => {
 rule("a secret is compared in constant time", () => {
   const left = /\b(?:\w+_token|\w*secret|\w*password)\)? [!=]== (?!undefined|null|["'\d])/;
   const right = /[!=]== (?:\w+\.)*(?:\w+_token|\w*secret|\w*password)\b/;
-  return lines(HOUSE, (line) => left.test(line) || right.test(line) ? line.trim() : undefined);
+  return lines(
+    PRODUCT_SOURCES,
+    (line) => left.test(line) || right.test(line) ? line.trim() : undefined,
+  );
 });
 
 rule("nothing is left to do, and nobody shouts", () =>
@@ -128,7 +138,7 @@ const isContract = (path: string) => path.endsWith("/contract.ts");
 rule(
   "contracts are safe in a browser, with all that they load",
   () =>
-    HOUSE.filter(({ path }) => isContract(path)).flatMap((contract) =>
+    PRODUCT_SOURCES.filter(({ path }) => isContract(path)).flatMap((contract) =>
       loadedBy(contract).flatMap(({ path, code, imports }) => {
         const unsafe = /\bDeno\.|\bprocess\.|node:sqlite/.exec(code)?.[0] ??
           imports.find(({ to, type_only }) => !type_only && /^node:|sqlite/.test(to))?.to;
@@ -140,13 +150,14 @@ rule(
 rule(
   "a hook loads no package and nothing of Node's: an agent waits for it",
   () =>
-    HOUSE.filter(({ path }) => path === "main.ts" || path === "cli/hook/hook.ts").flatMap((
-      start,
-    ) =>
-      loadedBy(start, isEager).flatMap(({ path, imports }) =>
-        imports.filter(isEager).filter(({ to }) => !/\.ts$/.test(to))
-          .map(({ to }) => `${start.path} loads ${path}, which imports ${to}`)
-      )
+    PRODUCT_SOURCES.filter(({ path }) => path === "main.ts" || path === "cli/hook/hook.ts").flatMap(
+      (
+        start,
+      ) =>
+        loadedBy(start, isEager).flatMap(({ path, imports }) =>
+          imports.filter(isEager).filter(({ to }) => !/\.ts$/.test(to))
+            .map(({ to }) => `${start.path} loads ${path}, which imports ${to}`)
+        ),
     ),
 );
 
@@ -178,16 +189,18 @@ rule("each table is written in exactly one file", () => {
       `\\b(?:insert(?: or \\w+)? into|replace into|update|delete from)\\s+${table}\\b(?! on)`,
       "i",
     );
-    const writers = HOUSE.filter(({ path, code }) => write.test(code))
+    const writers = PRODUCT_SOURCES.filter(({ path, code }) => write.test(code))
       .map(({ path }) => path);
     return writers.length === 1 ? [] : [`${table}: written in ${writers.join(", ") || "no file"}`];
   });
 });
 
 rule("every event of the table is told somewhere", () => {
-  const tellers = HOUSE.filter(({ code }) => /\.append\(/.test(code));
+  const appendingFiles = PRODUCT_SOURCES.filter(({ code }) => /\.append\(/.test(code));
   return Object.keys(EVENTS).filter((type) =>
-    !tellers.some(({ path, code }) => path !== "kit/data/events.ts" && code.includes(`"${type}"`))
+    !appendingFiles.some(({ path, code }) =>
+      path !== "kit/data/events.ts" && code.includes(`"${type}"`)
+    )
   );
 });
 
@@ -196,13 +209,14 @@ rule(
   () =>
     Object.keys(PROBLEMS).filter((code) => {
       const thrown = new RegExp(`new Problem\\(\\s*[^)]*"${code}"`);
-      return !HOUSE.some((source) => thrown.test(source.code));
+      return !PRODUCT_SOURCES.some((source) => thrown.test(source.code));
     }),
 );
 
 rule("a refusal that a feature throws is listed by a contract, or may come from any route", () => {
-  const listed = HOUSE.filter(({ path }) => isContract(path)).map(({ code }) => code).join();
-  return HOUSE.filter(({ path }) => FEATURES.test(path)).flatMap(({ path, code }) =>
+  const listed = PRODUCT_SOURCES.filter(({ path }) => isContract(path)).map(({ code }) => code)
+    .join();
+  return PRODUCT_SOURCES.filter(({ path }) => FEATURES.test(path)).flatMap(({ path, code }) =>
     [...code.matchAll(/new Problem\(\s*"(\w+)"/g)].map(([, code = ""]) => code)
       .filter((code) => !ANY_ROUTE.has(code) && !listed.includes(`"${code}"`))
       .map((code) => `${path}: ${code}`)
@@ -219,16 +233,16 @@ function isContractValue(value: unknown): value is Contract {
 rule("every contract is served, and one with a body says what it refuses", async () => {
   await using w = world();
   const served = new Set(routesOf(w.daemon).map(({ contract }) => contract));
-  const broken: string[] = [];
-  for (const { path } of HOUSE.filter(({ path }) => isContract(path))) {
+  const findViolations: string[] = [];
+  for (const { path } of PRODUCT_SOURCES.filter(({ path }) => isContract(path))) {
     if (!path.startsWith("daemon/")) continue;
     const exported: Record<string, unknown> = await import(
       new URL(`../../${path}`, import.meta.url).href
     );
     for (const value of Object.values(exported).filter(isContractValue)) {
-      if (!served.has(value)) broken.push(`${path}: ${value.id} has no route`);
-      if (value.body && !value.fails) broken.push(`${path}: ${value.id} has no fails`);
+      if (!served.has(value)) findViolations.push(`${path}: ${value.id} has no route`);
+      if (value.body && !value.fails) findViolations.push(`${path}: ${value.id} has no fails`);
     }
   }
-  return broken;
+  return findViolations;
 });

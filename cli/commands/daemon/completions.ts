@@ -1,34 +1,36 @@
 /** Completions for shells, made from the table of commands. */
 
 import { type Command } from "../../command/command.ts";
-import { Misused } from "../../client/failures.ts";
+import { UsageError } from "../../client/failures.ts";
 
 const SHELLS = { bash, zsh, fish } as const;
 
 /** What a shell reads once, at its start. */
 export function completionsFor(shell: string, commands: readonly Command[]): string {
-  const write = new Map<string, typeof bash>(Object.entries(SHELLS)).get(shell);
-  if (!write) {
-    throw new Misused(
+  const generate = new Map<string, typeof bash>(Object.entries(SHELLS)).get(shell);
+  if (!generate) {
+    throw new UsageError(
       `No completions for "${shell}"; there are: ${Object.keys(SHELLS).join(", ")}`,
     );
   }
-  return write(commands.filter(({ hidden }) => !hidden));
+  return generate(commands.filter(({ hidden }) => !hidden));
 }
 
 /** The words that may follow those before them, by those before them: `inbox` → `list show …`. */
-function followers(commands: readonly Command[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { words, flags = {} } of commands) {
-    const path = wordsOf(words);
-    path.forEach((word, at) => add(found, path.slice(0, at).join(" "), word));
-    for (const flag of Object.keys(flags)) add(found, path.join(" "), flag.split(" ")[0] ?? flag);
+function nextWords(commands: readonly Command[]): Map<string, Set<string>> {
+  const nextByPath = new Map<string, Set<string>>();
+  for (const { usage, flags = {} } of commands) {
+    const path = pathOf(usage);
+    path.forEach((word, index) => add(nextByPath, path.slice(0, index).join(" "), word));
+    for (const flag of Object.keys(flags)) {
+      add(nextByPath, path.join(" "), flag.split(" ")[0] ?? flag);
+    }
   }
-  return found;
+  return nextByPath;
 }
 
 function bash(commands: readonly Command[]): string {
-  const cases = [...followers(commands)].map(([path, next]) =>
+  const cases = [...nextWords(commands)].map(([path, next]) =>
     `    "${path}") COMPREPLY=($(compgen -W "${[...next].join(" ")}" -- "$word")) ;;`
   );
   return [
@@ -50,24 +52,24 @@ function bash(commands: readonly Command[]): string {
 /** zsh reads bash's completions. */
 function zsh(commands: readonly Command[]): string {
   const [, ...script] = bash(commands).split("\n");
-  const head = [
+  const header = [
     "# zsh: source <(mesh completions zsh)",
     "autoload -U +X bashcompinit && bashcompinit",
   ];
-  return [...head, ...script].join("\n");
+  return [...header, ...script].join("\n");
 }
 
 function fish(commands: readonly Command[]): string {
-  const lines = commands.map(({ words, summary }) => {
-    const [first, second] = wordsOf(words);
-    const when = second ? `__fish_seen_subcommand_from ${first}` : "__fish_use_subcommand";
-    return `complete -c mesh -f -n '${when}' -a '${second ?? first}' -d ${quoted(summary)}`;
+  const lines = commands.map(({ usage, summary }) => {
+    const [first, second] = pathOf(usage);
+    const condition = second ? `__fish_seen_subcommand_from ${first}` : "__fish_use_subcommand";
+    return `complete -c mesh -f -n '${condition}' -a '${second ?? first}' -d ${quoted(summary)}`;
   });
   return ["# fish: mesh completions fish | source", ...lines, ""].join("\n");
 }
 
-function wordsOf(words: string): string[] {
-  return words.replace(/ [<[][^]*/, "").split(" ");
+function pathOf(usage: string): string[] {
+  return usage.replace(/ [<[][^]*/, "").split(" ");
 }
 
 function add(to: Map<string, Set<string>>, path: string, word: string): void {

@@ -2,39 +2,39 @@
 
 import { BACKUP_COMMAND } from "./backup.ts";
 import {
+  type Args,
   type Command,
+  type CommandContext,
   interruptible,
   JSON_FLAG,
-  type Session,
-  type Words,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
-import { findDaemon } from "../../client/daemon_client.ts";
-import { healthOf, startDaemon, stopDaemon } from "../../client/lifecycle.ts";
+import { createDaemonClient } from "../../client/daemon_client.ts";
+import { mustGetHealth, startDaemon, stopDaemon } from "../../client/lifecycle.ts";
 import { LOGS_COMMAND } from "./logs.ts";
-import { complain, ink, print, printFields, printJson } from "../../output/print.ts";
+import { print, printError, printFields, printJson, styled } from "../../output/print.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/show.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
   {
-    words: "up",
+    usage: "up",
     summary: "Start the daemon, unless it is up",
     flags: JSON_FLAG,
     example: "mesh up",
     run: up,
   },
   {
-    words: "down",
+    usage: "down",
     summary: "Stop the daemon, and wait until it is gone",
     flags: JSON_FLAG,
     example: "mesh down",
     run: down,
   },
   {
-    words: "status",
+    usage: "status",
     summary: "Say how the daemon is",
     flags: JSON_FLAG,
     example: "mesh status",
@@ -43,7 +43,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   LOGS_COMMAND,
   BACKUP_COMMAND,
   {
-    words: "setup",
+    usage: "setup",
     summary: "Connect the coding agents of this machine",
     flags: {
       "--agent <name>": "only this one",
@@ -59,7 +59,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     },
   },
   {
-    words: "watch",
+    usage: "watch",
     summary: "Show events as they happen; Ctrl-C ends it",
     flags: {
       "--since <id>": "begin after this event",
@@ -71,62 +71,62 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   },
   TOP_COMMAND,
   {
-    words: "demo",
+    usage: "demo",
     summary: "See two agents talk, in a throw-away mesh of their own",
     example: "mesh demo",
-    run: async (session) => await (await import("../../demo/demo.ts")).runDemo(session),
+    run: async (context) => await (await import("../../demo/demo.ts")).runDemo(context),
   },
   {
-    words: "demo-peer <name>",
+    usage: "demo-peer <name>",
     summary: "One of the two agents of the demo",
     example: "mesh demo-peer api",
     hidden: true,
-    run: async (session, words) =>
-      await (await import("../../demo/peer.ts")).runDemoPeer(session, words.text("name")),
+    run: async (context, args) =>
+      await (await import("../../demo/peer.ts")).runDemoPeer(context, args.text("name")),
   },
   ...CONFIG_COMMANDS,
 ];
 
-async function up({ env, terminal, clock }: Session, words: Words): Promise<number> {
-  const state = await startDaemon(env, clock, () => findDaemon(env, terminal.person));
-  if (words.flag("json")) {
+async function up({ env, terminal, clock }: CommandContext, args: Args): Promise<number> {
+  const state = await startDaemon(env, clock, () => createDaemonClient(env, terminal.interactive));
+  if (args.flag("json")) {
     printJson(terminal, state);
     return EXIT.done;
   }
-  print(terminal, ink("green", state.started ? "Up" : "Up already"), ` at ${state.url}`);
+  print(terminal, styled("green", state.started ? "Up" : "Up already"), ` at ${state.url}`);
   printFields(terminal, { "process": String(state.pid), "log file": state.log_file });
   return EXIT.done;
 }
 
-async function down({ env, terminal, clock, daemon }: Session, words: Words): Promise<number> {
+async function down({ env, terminal, clock, daemon }: CommandContext, args: Args): Promise<number> {
   const stopped = await stopDaemon(env, clock, daemon);
-  if (words.flag("json")) printJson(terminal, { stopped: stopped?.pid ?? null });
-  else if (stopped) print(terminal, ink("green", "Down"), `: process ${stopped.pid} has ended`);
+  if (args.flag("json")) printJson(terminal, { stopped: stopped?.pid ?? null });
+  else if (stopped) print(terminal, styled("green", "Down"), `: process ${stopped.pid} has ended`);
   else print(terminal, "No daemon is up.");
   return EXIT.done;
 }
 
-async function status({ daemon, terminal }: Session, words: Words): Promise<number> {
-  const health = await healthOf(daemon);
-  if (words.flag("json")) printJson(terminal, health);
+async function status({ daemon, terminal }: CommandContext, args: Args): Promise<number> {
+  const health = await mustGetHealth(daemon);
+  if (args.flag("json")) printJson(terminal, health);
   else showHealth(terminal, daemon.url, health);
   return EXIT.done;
 }
 
-async function watch({ daemon, clock, terminal }: Session, words: Words): Promise<number> {
-  const since = words.number("since"), replay = words.number("replay");
+async function watch({ daemon, clock, terminal }: CommandContext, args: Args): Promise<number> {
+  const since = args.number("since"), replay = args.number("replay");
   const query = {
     ...(since !== undefined && { since: String(since) }),
     ...(replay !== undefined && { replay: String(replay) }),
   };
-  const notice = (what: "lost" | "resumed") =>
-    complain(
+  const onConnectionChange = (change: "lost" | "resumed") =>
+    printError(
       terminal,
-      ink("yellow", what === "lost" ? "The daemon is away; waiting" : "It is back"),
+      styled("yellow", change === "lost" ? "The daemon is away; waiting" : "It is back"),
     );
   await interruptible(async (signal) => {
-    for await (const event of watchEvents({ daemon, clock, signal, query, notice })) {
-      if (words.flag("json")) printJson(terminal, eventRecord(event), 0);
+    for await (const event of watchEvents({ daemon, clock, signal, query, onConnectionChange })) {
+      if (args.flag("json")) printJson(terminal, eventRecord(event), 0);
       else showEvent(terminal, event);
     }
   });

@@ -4,21 +4,33 @@ import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
-import { type Command, interruptible, type Session, type Words } from "../../command/command.ts";
-import { EXIT, Failed } from "../../client/failures.ts";
+import {
+  type Args,
+  type Command,
+  type CommandContext,
+  interruptible,
+} from "../../command/command.ts";
+import { CommandError, EXIT } from "../../client/failures.ts";
 import { logPath } from "../../client/lifecycle.ts";
-import { complain, ink, print, printJson, type Style, type Terminal } from "../../output/print.ts";
+import {
+  print,
+  printError,
+  printJson,
+  type Style,
+  styled,
+  type Terminal,
+} from "../../output/print.ts";
 
-const LINES = 50;
-const LOOK_EVERY_MS = 250;
+const LINES_DEFAULT = 50;
+const POLL_INTERVAL_MS = 250;
 /** The end of the file is read, at most so much of it at a time. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
 export const LOGS_COMMAND: Command = {
-  words: "logs",
+  usage: "logs",
   summary: "Show the end of the daemon's log, which `mesh up` writes into the state directory",
   flags: {
-    "--lines <count>": `so many lines, ${LINES} without it; of the last megabyte`,
+    "--lines <count>": `so many lines, ${LINES_DEFAULT} without it; of the last megabyte`,
     "--follow": "show what comes, too; Ctrl-C ends it",
     "--json": "print the lines as JSON, one each",
   },
@@ -26,20 +38,22 @@ export const LOGS_COMMAND: Command = {
   run: logs,
 };
 
-async function logs({ env, terminal, clock }: Session, words: Words): Promise<number> {
-  const count = Math.floor(words.number("lines") ?? LINES);
+async function logs({ env, terminal, clock }: CommandContext, args: Args): Promise<number> {
+  const count = Math.floor(args.number("lines") ?? LINES_DEFAULT);
   const path = logPath(env);
-  const follow = words.flag("follow");
-  if (sizeOf(path) === undefined) {
-    if (!follow) throw new Failed(`There is no log at "${path}": only \`mesh up\` writes one`);
-    complain(terminal, `Waiting for ${path}`);
+  const follow = args.flag("follow");
+  if (fileSize(path) === undefined) {
+    if (!follow) {
+      throw new CommandError(`There is no log at "${path}": only \`mesh up\` writes one`);
+    }
+    printError(terminal, `Waiting for ${path}`);
   }
-  const show = (line: string) => showLine(terminal, line, words.flag("json"));
+  const show = (line: string) => printLogLine(terminal, line, args.flag("json"));
   const { lines, end } = lastLines(path, count);
   lines.forEach(show);
   if (follow) {
     await interruptible(async (signal) => {
-      for await (const line of linesFrom(path, end, { clock, signal })) show(line);
+      for await (const line of followLines(path, end, { clock, signal })) show(line);
     });
   }
   return EXIT.done;
@@ -47,40 +61,40 @@ async function logs({ env, terminal, clock }: Session, words: Words): Promise<nu
 
 /** The last whole lines of a file, of the one before it where it was just begun; and its end. */
 function lastLines(path: string, count: number): { lines: string[]; end: number } {
-  const end = sizeOf(path) ?? 0;
-  const lines = count === 0 ? [] : tailOf(path, end);
-  const older = lines.length < count ? tailOf(`${path}.1`, sizeOf(`${path}.1`) ?? 0) : [];
+  const end = fileSize(path) ?? 0;
+  const lines = count === 0 ? [] : readTail(path, end);
+  const older = lines.length < count ? readTail(`${path}.1`, fileSize(`${path}.1`) ?? 0) : [];
   return { lines: count === 0 ? [] : [...older, ...lines].slice(-count), end };
 }
 
-function tailOf(path: string, end: number): string[] {
+function readTail(path: string, end: number): string[] {
   const start = Math.max(0, end - CHUNK_BYTES_MAX);
-  const lines = textOf(path, start, end).split("\n");
+  const lines = readRange(path, start, end).split("\n");
   // What was cut in the middle is not shown.
   return lines.slice(start > 0 ? 1 : 0).filter((line) => line !== "");
 }
 
-interface Following {
+interface FollowOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /** Whole lines as they come. A file that became shorter was begun anew (daemon/host/log_file.ts). */
-export async function* linesFrom(
+export async function* followLines(
   path: string,
   from: number,
-  { clock, signal }: Following,
+  { clock, signal }: FollowOptions,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let at = from, rest = "";
   while (!signal.aborted) {
-    const size = sizeOf(path) ?? 0;
+    const size = fileSize(path) ?? 0;
     if (size < at) at = 0, rest = "";
     if (size === at) {
-      await pause(clock, LOOK_EVERY_MS, signal);
+      await pause(clock, POLL_INTERVAL_MS, signal);
       continue;
     }
-    const bytes = bytesOf(path, at, Math.min(size, at + CHUNK_BYTES_MAX));
+    const bytes = readBytes(path, at, Math.min(size, at + CHUNK_BYTES_MAX));
     at += bytes.length;
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
@@ -88,49 +102,58 @@ export async function* linesFrom(
   }
 }
 
-const Line = z.looseObject({ time: z.string(), level: z.string(), what: z.string() });
+const LogLine = z.looseObject({ time: z.string(), level: z.string(), what: z.string() });
 const STYLES: Readonly<Record<string, Style>> = { warn: "yellow", error: "red", debug: "dim" };
 
 /** What is no line of the log's own, as a fault that ended the daemon, is shown as it is. */
-function showLine(to: Terminal, line: string, json: boolean): void {
-  const read = Line.safeParse(tryJson(line));
+function printLogLine(to: Terminal, line: string, json: boolean): void {
+  const read = LogLine.safeParse(tryJson(line));
   if (json) return printJson(to, read.success ? read.data : { what: line }, 0);
   if (!read.success) return print(to, line);
   const { time, level, what, ...fields } = read.data;
-  const more = Object.entries(fields).map(([name, value]) => ` ${name}=${told(value)}`).join("");
+  const more = Object.entries(fields).map(([name, value]) => ` ${name}=${formatValue(value)}`).join(
+    "",
+  );
   const style = STYLES[level] ?? "green";
-  print(to, ink("dim", time), " ", ink(style, level.padEnd(5)), ` ${what}`, ink("dim", more));
+  print(
+    to,
+    styled("dim", time),
+    " ",
+    styled(style, level.padEnd(5)),
+    ` ${what}`,
+    styled("dim", more),
+  );
 }
 
 /** A fault by its message; the whole of it is in `--json`. */
-function told(value: unknown): string {
-  const fault = z.looseObject({ name: z.string(), message: z.string() }).safeParse(value);
-  if (fault.success) return JSON.stringify(`${fault.data.name}: ${fault.data.message}`);
+function formatValue(value: unknown): string {
+  const error = z.looseObject({ name: z.string(), message: z.string() }).safeParse(value);
+  if (error.success) return JSON.stringify(`${error.data.name}: ${error.data.message}`);
   return typeof value === "string" && /^\S+$/.test(value) ? value : JSON.stringify(value);
 }
 
-function textOf(path: string, start: number, end: number): string {
-  return end === 0 ? "" : new TextDecoder().decode(bytesOf(path, start, end));
+function readRange(path: string, start: number, end: number): string {
+  return end === 0 ? "" : new TextDecoder().decode(readBytes(path, start, end));
 }
 
-function bytesOf(path: string, start: number, end: number): Uint8Array {
+function readBytes(path: string, start: number, end: number): Uint8Array {
   using file = Deno.openSync(path);
   file.seekSync(start, Deno.SeekMode.Start);
   const bytes = new Uint8Array(end - start);
-  let got = 0;
-  for (let read = file.readSync(bytes); read; read = file.readSync(bytes.subarray(got))) {
-    got += read;
-    if (got === bytes.length) break;
+  let bytesRead = 0;
+  for (let read = file.readSync(bytes); read; read = file.readSync(bytes.subarray(bytesRead))) {
+    bytesRead += read;
+    if (bytesRead === bytes.length) break;
   }
-  return bytes.subarray(0, got);
+  return bytes.subarray(0, bytesRead);
 }
 
 /** Undefined when it is not there. */
-function sizeOf(path: string): number | undefined {
+function fileSize(path: string): number | undefined {
   try {
     return Deno.statSync(path).size;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }

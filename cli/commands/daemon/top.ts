@@ -5,25 +5,25 @@ import { pause } from "kit/core/timeout.ts";
 import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import {
+  type Args,
   type Command,
+  type CommandContext,
   interruptible,
   JSON_FLAG,
-  type Session,
-  type Words,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { type Daemon, Unreachable } from "../../client/daemon_client.ts";
-import { ink, print, printJson, printTable, type Terminal } from "../../output/print.ts";
-import { spanOf } from "../../output/show.ts";
+import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import { print, printJson, printTable, styled, type Terminal } from "../../output/print.ts";
+import { formatDuration } from "../../output/show.ts";
 
-const EVERY_MS = 2_000;
+const REFRESH_INTERVAL_MS = 2_000;
 /** What waits is told by recipient from the newest so many. */
 const QUEUED_MAX = "500";
 /** To the first cell, and nothing after it: the rest of the frame before. */
-const CLEAR = "\u001b[H\u001b[2J";
+const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 
 export const TOP_COMMAND: Command = {
-  words: "top",
+  usage: "top",
   summary: "Watch who is here, what waits for each, and how fast messages go; Ctrl-C ends it",
   flags: { "--once": "one look, as where there is no terminal", ...JSON_FLAG },
   example: "mesh top",
@@ -52,48 +52,48 @@ export interface Frame {
   readonly messages_per_second: number | null;
 }
 
-async function top(session: Session, words: Words): Promise<number> {
-  const { daemon, terminal, clock } = session;
-  if (words.flag("json") || words.flag("once") || terminal.columns === undefined) {
-    const frame = await look(daemon);
-    if (words.flag("json")) printJson(terminal, frame);
-    else draw(terminal, frame);
+async function top(context: CommandContext, args: Args): Promise<number> {
+  const { daemon, terminal, clock } = context;
+  if (args.flag("json") || args.flag("once") || terminal.columns === undefined) {
+    const frame = await fetchFrame(daemon);
+    if (args.flag("json")) printJson(terminal, frame);
+    else drawFrame(terminal, frame);
     return EXIT.done;
   }
-  await interruptible((signal) => live({ daemon, terminal, clock, signal }));
+  await interruptible((signal) => drawLive({ daemon, terminal, clock, signal }));
   return EXIT.done;
 }
 
-interface Live {
-  readonly daemon: Pick<Daemon, "call">;
+interface LiveOptions {
+  readonly daemon: Pick<DaemonClient, "call">;
   readonly terminal: Terminal;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /** Draws until the signal aborts. Only a first look that fails is an error. */
-export async function live({ daemon, terminal, clock, signal }: Live): Promise<void> {
-  let before: { messages: number; at: number } | undefined;
+export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions): Promise<void> {
+  let previous: { messages: number; at: number } | undefined;
   for (let first = true; !signal.aborted; first = false) {
     const at = clock.now();
     try {
-      const frame = await look(daemon, before && { ...before, now: at });
-      terminal.out(CLEAR);
-      draw(terminal, frame);
-      before = { messages: frame.messages, at };
-    } catch (fault) {
-      if (first || !(fault instanceof Unreachable)) throw fault;
-      terminal.out(CLEAR);
-      print(terminal, ink("yellow", "The daemon is away; waiting"));
-      before = undefined;
+      const frame = await fetchFrame(daemon, previous && { ...previous, now: at });
+      terminal.out(CLEAR_SCREEN);
+      drawFrame(terminal, frame);
+      previous = { messages: frame.messages, at };
+    } catch (error) {
+      if (first || !(error instanceof DaemonUnreachable)) throw error;
+      terminal.out(CLEAR_SCREEN);
+      print(terminal, styled("yellow", "The daemon is away; waiting"));
+      previous = undefined;
     }
-    await pause(clock, EVERY_MS, signal);
+    await pause(clock, REFRESH_INTERVAL_MS, signal);
   }
 }
 
-async function look(
-  { call }: Pick<Daemon, "call">,
-  before?: { readonly messages: number; readonly at: number; readonly now: number },
+async function fetchFrame(
+  { call }: Pick<DaemonClient, "call">,
+  previous?: { readonly messages: number; readonly at: number; readonly now: number },
 ): Promise<Frame> {
   const { peers } = await call(listPeers, { query: {} });
   const answer = await call(listDeliveries, { query: { state: "queued", limit: QUEUED_MAX } });
@@ -110,7 +110,8 @@ async function look(
     oldest_ask_seconds: peer.oldest_pending_age_seconds,
   }));
   // What was kept too long goes meanwhile, so that there may be fewer.
-  const rate = before && Math.max(0, messages - before.messages) * 1000 / (before.now - before.at);
+  const rate = previous &&
+    Math.max(0, messages - previous.messages) * 1000 / (previous.now - previous.at);
   return {
     peers: rows.sort((a, b) => b.queued - a.queued || b.open_asks - a.open_asks),
     messages,
@@ -120,30 +121,33 @@ async function look(
   };
 }
 
-function draw(to: Terminal, frame: Frame): void {
+function drawFrame(to: Terminal, frame: Frame): void {
   const { peers, messages, queued, unproved, messages_per_second: rate } = frame;
-  const said = rate === null ? "" : `, ${rate.toFixed(1)} a second`;
-  const waits = ink(queued > 0 ? "yellow" : "green", `${queued} wait`);
+  const rateText = rate === null ? "" : `, ${rate.toFixed(1)} a second`;
+  const waitingText = styled(queued > 0 ? "yellow" : "green", `${queued} wait`);
   print(
     to,
-    `${peers.length} peers, ${messages} messages${said}, `,
-    waits,
+    `${peers.length} peers, ${messages} messages${rateText}, `,
+    waitingText,
     `, ${unproved} unproved`,
   );
   print(to);
   printTable(
     to,
     [
-      { title: "NAME", of: ({ name }) => ink("cyan", name), kept: true },
-      { title: "CIRCLE", of: ({ circle }) => circle },
-      { title: "STATUS", of: ({ status }) => ink(status === "online" ? "green" : "dim", status) },
-      { title: "TURN", of: ({ turn_state }) => turn_state?.replaceAll("_", " ") ?? "" },
-      { title: "VIA", of: ({ transport }) => transport },
-      { title: "WAIT", of: ({ queued }) => String(queued || "") },
-      { title: "ASKS", of: ({ open_asks }) => String(open_asks || "") },
+      { title: "NAME", cell: ({ name }) => styled("cyan", name), essential: true },
+      { title: "CIRCLE", cell: ({ circle }) => circle },
+      {
+        title: "STATUS",
+        cell: ({ status }) => styled(status === "online" ? "green" : "dim", status),
+      },
+      { title: "TURN", cell: ({ turn_state }) => turn_state?.replaceAll("_", " ") ?? "" },
+      { title: "VIA", cell: ({ transport }) => transport },
+      { title: "WAIT", cell: ({ queued }) => String(queued || "") },
+      { title: "ASKS", cell: ({ open_asks }) => String(open_asks || "") },
       {
         title: "OLDEST",
-        of: ({ oldest_ask_seconds: age }) => age === null ? "" : spanOf(age * 1000),
+        cell: ({ oldest_ask_seconds: age }) => age === null ? "" : formatDuration(age * 1000),
       },
     ],
     peers,

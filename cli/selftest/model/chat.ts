@@ -2,10 +2,16 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { nextOf, stepsFor, type ToolStep } from "./model.ts";
-import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
+import { matchSteps, nextStep, type ToolStep } from "./model.ts";
+import {
+  countOccurrences,
+  type HoldHandle,
+  ResponseHold,
+  type ScriptedModel,
+  serveOnLoopback,
+} from "./scripted.ts";
 
-const PIECE = /[^]{1,40}/g;
+const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 
 const Part = z.looseObject({ text: z.string().default("") });
@@ -20,7 +26,7 @@ type Body = z.infer<typeof Body>;
 /** One request of a turn, as far as anyone asks about it. */
 export interface Turn {
   /** All that the user, or a peer, has said, in its order. */
-  readonly said: readonly string[];
+  readonly prompts: readonly string[];
   /** Results of the tools that were called since the last of it. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
@@ -28,38 +34,40 @@ export interface Turn {
 
 type Call = { readonly name: string; readonly args: unknown };
 
-export class ChatModel implements Scripted {
+export class ChatModel implements ScriptedModel {
   readonly turns: Turn[] = [];
   readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #gate = new Gate();
+  readonly #responseHold = new ResponseHold();
   #ids = 0;
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules;
-    this.#server = onLoopback((request) => this.#serve(request));
+    this.#server = serveOnLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.#server.addr.port}/v1`;
   }
 
-  hold(): Held {
-    return this.#gate.hold();
+  hold(): HoldHandle {
+    return this.#responseHold.hold();
   }
 
-  times(text: string): number {
-    const told = this.turns.map(({ said, results }) => [...said, ...results].join("\n"));
-    return Math.max(0, ...told.map((whole) => countOf(text, whole)));
+  occurrences(text: string): number {
+    const transcripts = this.turns.map(({ prompts, results }) =>
+      [...prompts, ...results].join("\n")
+    );
+    return Math.max(0, ...transcripts.map((transcript) => countOccurrences(text, transcript)));
   }
 
   /** How often the newest transcript holds this text. */
-  timesSaid(text: string): number {
-    return this.turns.at(-1)?.said.filter((one) => one.includes(text)).length ?? 0;
+  promptOccurrences(text: string): number {
+    return this.turns.at(-1)?.prompts.filter((one) => one.includes(text)).length ?? 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#gate.open();
+    this.#responseHold.open();
     await this.#server.shutdown();
   }
 
@@ -68,17 +76,17 @@ export class ChatModel implements Scripted {
     if (!pathname.endsWith("/chat/completions")) return Response.json({ data: [] });
     const body = Body.parse(await request.json());
     if (body.tools.length === 0) return this.#answer(body, "A title");
-    const turn = turnOf(body);
+    const turn = toTurn(body);
     this.turns.push(turn);
-    await this.#gate.pass();
+    await this.#responseHold.wait();
     const { text, call } = this.#next(turn);
     return this.#answer(body, text, call);
   }
 
-  #next({ said, results, tools }: Turn): { text: string; call?: Call } {
-    const prompt = said.at(-1) ?? "";
-    const { text, next } = nextOf(stepsFor(this.#rules, prompt) ?? [], results);
-    if (next) return { text, call: callOf(next, tools) };
+  #next({ prompts, results, tools }: Turn): { text: string; call?: Call } {
+    const prompt = prompts.at(-1) ?? "";
+    const { text, next } = nextStep(matchSteps(this.#rules, prompt) ?? [], results);
+    if (next) return { text, call: toCall(next, tools) };
     return { text: text || `ECHO ${prompt.length}` };
   }
 
@@ -89,7 +97,7 @@ export class ChatModel implements Scripted {
       const json = { id, object: "chat.completion.chunk", created: 1, model, choices, ...more };
       return `data: ${JSON.stringify(json)}\n\n`;
     };
-    const pieces = text.match(PIECE) ?? [];
+    const textChunks = text.match(TEXT_CHUNK) ?? [];
     const tool = call && {
       index: 0,
       id: `call_${this.#ids}`,
@@ -98,7 +106,7 @@ export class ChatModel implements Scripted {
     };
     const events = [
       chunk({ role: "assistant", content: "" }),
-      ...pieces.map((content) => chunk({ content })),
+      ...textChunks.map((content) => chunk({ content })),
       ...(tool ? [chunk({ tool_calls: [tool] })] : []),
       chunk({}, tool ? "tool_calls" : "stop", { usage: USAGE }),
       "data: [DONE]\n\n",
@@ -107,8 +115,8 @@ export class ChatModel implements Scripted {
   }
 }
 
-function turnOf({ messages, tools }: Body): Turn {
-  const said: string[] = [];
+function toTurn({ messages, tools }: Body): Turn {
+  const prompts: string[] = [];
   let results: string[] = [];
   for (const { role, content } of messages) {
     const text = typeof content === "string"
@@ -116,14 +124,14 @@ function turnOf({ messages, tools }: Body): Turn {
       : (content ?? []).map((part) => part.text).join("\n");
     if (role === "tool") results.push(text);
     if (role !== "user") continue;
-    said.push(text);
+    prompts.push(text);
     results = [];
   }
-  return { said, results, tools: tools.map((tool) => tool.function.name) };
+  return { prompts, results, tools: tools.map((tool) => tool.function.name) };
 }
 
 /** A tool by its full name, or by its end: `ack` is `mesh_ack`, or `mesh-ack`. */
-function callOf({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
+function toCall({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
   const name = tools.find((one) => one === tool) ??
     tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));
   return { name: name ?? tool, args };

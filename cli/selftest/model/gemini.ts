@@ -2,8 +2,14 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { nextOf, stepsFor } from "./model.ts";
-import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
+import { matchSteps, nextStep } from "./model.ts";
+import {
+  countOccurrences,
+  type HoldHandle,
+  ResponseHold,
+  type ScriptedModel,
+  serveOnLoopback,
+} from "./scripted.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 
@@ -31,16 +37,16 @@ export interface Turn {
   readonly results: readonly string[];
 }
 
-export class GeminiWire implements Scripted {
+export class GeminiModel implements ScriptedModel {
   readonly turns: Turn[] = [];
-  readonly #gate = new Gate();
-  readonly #told: string[] = [];
+  readonly #responseHold = new ResponseHold();
+  readonly #transcripts: string[] = [];
   readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
   constructor(rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#server = onLoopback((request) => this.#serve(request));
+    this.#server = serveOnLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
@@ -52,16 +58,19 @@ export class GeminiWire implements Scripted {
     return this.turns.filter(({ prompt }) => prompt.includes(text));
   }
 
-  times(text: string): number {
-    return Math.max(0, ...this.#told.map((whole) => countOf(text, whole)));
+  occurrences(text: string): number {
+    return Math.max(
+      0,
+      ...this.#transcripts.map((transcript) => countOccurrences(text, transcript)),
+    );
   }
 
-  hold(): Held {
-    return this.#gate.hold();
+  hold(): HoldHandle {
+    return this.#responseHold.hold();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#gate.open();
+    this.#responseHold.open();
     await this.#server.shutdown();
   }
 
@@ -71,13 +80,13 @@ export class GeminiWire implements Scripted {
     const streams = pathname.endsWith(":streamGenerateContent");
     if (!streams && !pathname.endsWith(":generateContent")) return Response.json({});
     const { contents, tools } = Body.parse(await request.json());
-    const turn = turnOf(contents);
+    const turn = toTurn(contents);
     const names = tools.flatMap(({ functionDeclarations }) => functionDeclarations)
       .map(({ name }) => name);
     if (names.length > 0) {
       this.turns.push(turn);
-      this.#told.push(JSON.stringify(contents));
-      await this.#gate.pass();
+      this.#transcripts.push(JSON.stringify(contents));
+      await this.#responseHold.wait();
     }
     const { text, call } = names.length > 0 ? this.#next(turn, names) : { text: "A title" };
     const parts = [...(text ? [{ text }] : []), ...(call ? [{ functionCall: call }] : [])];
@@ -90,34 +99,34 @@ export class GeminiWire implements Scripted {
 
   #next(turn: Turn, names: readonly string[]): { text: string; call?: Call | undefined } {
     const { prompt, results } = turn;
-    const steps = stepsFor(this.#rules, prompt);
+    const steps = matchSteps(this.#rules, prompt);
     if (steps) {
-      const { text, next } = nextOf(steps, results);
+      const { text, next } = nextStep(steps, results);
       if (!next) return { text };
       const name = names.find((name) => name.endsWith(`_${next.tool}`)) ?? next.tool;
       return { text, call: { name, args: next.args ?? {} } };
     }
-    const call = results.length === 0 ? callOf(turn, names) : undefined;
+    const call = results.length === 0 ? toCall(turn, names) : undefined;
     return { text: call ? "" : `DONE ${results.length}`, call };
   }
 }
 
 /** The last words of the user, and what has come back from tools since. */
-function turnOf(contents: z.infer<typeof Body>["contents"]): Turn {
+function toTurn(contents: z.infer<typeof Body>["contents"]): Turn {
   let prompt = "";
   let results: string[] = [];
   for (const { role, parts } of contents) {
     if (role === "model") continue;
-    const said = parts.flatMap(({ text }) => text ?? []).join("\n");
-    const returned = parts.filter(({ functionResponse }) => functionResponse !== undefined);
-    results.push(...returned.map((part) => JSON.stringify(part)));
-    if (said.trim() !== "" && returned.length === 0) [prompt, results] = [said, []];
+    const userText = parts.flatMap(({ text }) => text ?? []).join("\n");
+    const toolResults = parts.filter(({ functionResponse }) => functionResponse !== undefined);
+    results.push(...toolResults.map((part) => JSON.stringify(part)));
+    if (userText.trim() !== "" && toolResults.length === 0) [prompt, results] = [userText, []];
   }
   return { prompt, results };
 }
 
 /** `@@TOOL name {json}` is called as it stands; a peer's ask is answered. */
-function callOf({ prompt }: Turn, names: readonly string[]): Call | undefined {
+function toCall({ prompt }: Turn, names: readonly string[]): Call | undefined {
   const [, tool, rest = ""] = /@@TOOL (\S+) (\{.*)/.exec(prompt) ?? [];
   const json = rest.slice(0, rest.lastIndexOf("}") + 1);
   if (tool && json) return { name: tool, args: JSON.parse(json) };

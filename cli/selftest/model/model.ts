@@ -3,9 +3,15 @@
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
 import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { countOf, Gate, type Held, onLoopback, type Scripted } from "./scripted.ts";
+import {
+  countOccurrences,
+  type HoldHandle,
+  ResponseHold,
+  type ScriptedModel,
+  serveOnLoopback,
+} from "./scripted.ts";
 
-const PIECE = /[^]{1,40}/g;
+const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
 
 const Part = z.looseObject({
@@ -24,7 +30,7 @@ const Body = z.looseObject({
 type Body = z.infer<typeof Body>;
 
 /** One request, as far as anyone asks about it. */
-export interface Seen {
+export interface ModelRequest {
   readonly at: number;
   /** What the user, or another session, said last. */
   readonly prompt: string;
@@ -41,16 +47,16 @@ interface Answer {
   readonly call?: { readonly name: string; readonly args: unknown };
 }
 
-export class Model implements Scripted {
-  readonly requests: Seen[] = [];
-  readonly #gate = new Gate();
+export class MessagesModel implements ScriptedModel {
+  readonly requests: ModelRequest[] = [];
+  readonly #responseHold = new ResponseHold();
   readonly #rules: readonly Rule[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
   constructor(rules: readonly Rule[] = []) {
     this.#rules = rules;
-    this.#server = onLoopback((request) => this.#serve(request));
+    this.#server = serveOnLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
@@ -58,21 +64,21 @@ export class Model implements Scripted {
   }
 
   /** Requests of turns (not of titles and the like) whose last prompt holds this text. */
-  asked(text: string): Seen[] {
+  asked(text: string): ModelRequest[] {
     return this.requests.filter(({ prompt, tools }) => tools.length > 0 && prompt.includes(text));
   }
 
-  times(text: string): number {
+  occurrences(text: string): number {
     const turns = this.requests.filter(({ tools }) => tools.length > 0);
-    return Math.max(0, ...turns.map(({ raw }) => countOf(text, raw)));
+    return Math.max(0, ...turns.map(({ raw }) => countOccurrences(text, raw)));
   }
 
-  hold(): Held {
-    return this.#gate.hold();
+  hold(): HoldHandle {
+    return this.#responseHold.hold();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#gate.open();
+    this.#responseHold.open();
     await this.#server.shutdown();
   }
 
@@ -82,52 +88,61 @@ export class Model implements Scripted {
     if (request.method !== "POST" || !pathname.endsWith("/messages")) return Response.json({});
     const raw = await request.text();
     const body = Body.parse(JSON.parse(raw));
-    const seen = { at: systemClock.now(), ...viewOf(body), raw };
-    this.requests.push(seen);
-    const answer = this.#answer(seen, body);
+    const modelRequest = { at: systemClock.now(), ...parseConversation(body), raw };
+    this.requests.push(modelRequest);
+    const answer = this.#answer(modelRequest, body);
     await systemClock.sleep(answer.pause_ms);
-    if (seen.tools.length > 0) await this.#gate.pass();
-    return body.stream ? this.#streamed(body, answer) : this.#whole(body, answer);
+    if (modelRequest.tools.length > 0) await this.#responseHold.wait();
+    return body.stream ? this.#toEventStream(body, answer) : this.#toJson(body, answer);
   }
 
-  #answer({ prompt, results, tools }: Seen, { output_config }: Body): Answer {
+  #answer({ prompt, results, tools }: ModelRequest, { output_config }: Body): Answer {
     if (output_config?.format !== undefined) {
       return { pause_ms: 0, text: JSON.stringify({ title: "Scripted", isNewTopic: true }) };
     }
-    const steps = stepsIn(prompt) ?? stepsFor(this.#rules, prompt);
+    const steps = parseSteps(prompt) ?? matchSteps(this.#rules, prompt);
     if (!steps || tools.length === 0) return { pause_ms: 0, text: `ECHO ${prompt.length}` };
-    const { pause_ms, text, next } = nextOf(steps, results);
+    const { pause_ms, text, next } = nextStep(steps, results);
     if (next) {
-      return { pause_ms, text, call: { name: named(next.tool, tools), args: next.args ?? {} } };
+      return {
+        pause_ms,
+        text,
+        call: { name: resolveTool(next.tool, tools), args: next.args ?? {} },
+      };
     }
     return { pause_ms, text: text || `DONE ${results.length}` };
   }
 
-  #whole({ model }: Body, { text, call }: Answer): Response {
+  #toJson({ model }: Body, { text, call }: Answer): Response {
     const content = [
       ...(text ? [{ type: "text", text }] : []),
       ...(call
         ? [{ type: "tool_use", id: this.#id("toolu"), name: call.name, input: call.args }]
         : []),
     ];
-    return Response.json({ ...this.#head(model), content, ...endOf(call), usage: USAGE });
+    return Response.json({
+      ...this.#messageFields(model),
+      content,
+      ...stopFields(call),
+      usage: USAGE,
+    });
   }
 
-  #streamed({ model }: Body, { text, call }: Answer): Response {
+  #toEventStream({ model }: Body, { text, call }: Answer): Response {
     const events: string[] = [];
-    const tell = (type: string, fields: Record<string, unknown>) =>
+    const emit = (type: string, fields: Record<string, unknown>) =>
       void events.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
     const block = (index: number, content_block: unknown, deltas: readonly unknown[]) => {
-      tell("content_block_start", { index, content_block });
-      for (const delta of deltas) tell("content_block_delta", { index, delta });
-      tell("content_block_stop", { index });
+      emit("content_block_start", { index, content_block });
+      for (const delta of deltas) emit("content_block_delta", { index, delta });
+      emit("content_block_stop", { index });
     };
-    tell("message_start", {
-      message: { ...this.#head(model), content: [], stop_reason: null, usage: USAGE },
+    emit("message_start", {
+      message: { ...this.#messageFields(model), content: [], stop_reason: null, usage: USAGE },
     });
     if (text) {
-      const pieces = text.match(PIECE) ?? [];
-      const deltas = pieces.map((piece) => ({ type: "text_delta", text: piece }));
+      const textChunks = text.match(TEXT_CHUNK) ?? [];
+      const deltas = textChunks.map((textChunk) => ({ type: "text_delta", text: textChunk }));
       block(0, { type: "text", text: "" }, deltas);
     }
     if (call) {
@@ -135,12 +150,12 @@ export class Model implements Scripted {
       const delta = { type: "input_json_delta", partial_json: JSON.stringify(call.args) };
       block(text ? 1 : 0, tool, [delta]);
     }
-    tell("message_delta", { delta: endOf(call), usage: { output_tokens: 20 } });
-    tell("message_stop", {});
+    emit("message_delta", { delta: stopFields(call), usage: { output_tokens: 20 } });
+    emit("message_stop", {});
     return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
   }
 
-  #head(model: string) {
+  #messageFields(model: string) {
     return { id: this.#id("msg"), type: "message", role: "assistant", model, stop_sequence: null };
   }
 
@@ -149,59 +164,64 @@ export class Model implements Scripted {
   }
 }
 
-function endOf(call: Answer["call"]) {
+function stopFields(call: Answer["call"]) {
   return { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
 }
 
 /** The last prompt and what has happened since; what the agent adds as a reminder is no prompt. */
-function viewOf({ messages, tools }: Body): Pick<Seen, "prompt" | "results" | "tools"> {
+function parseConversation(
+  { messages, tools }: Body,
+): Pick<ModelRequest, "prompt" | "results" | "tools"> {
   let prompt = "";
   let results: string[] = [];
   for (const { role, content } of messages) {
     if (role !== "user") continue;
-    const returned = content.filter(({ type }) => type === "tool_result");
-    results.push(...returned.map((part) => textOf(part)));
-    const text = content.filter(({ type }) => type === "text").map(textOf)
-      .filter((said) => !/^\s*<system-reminder>[^]*<\/system-reminder>\s*$/.test(said)).join("\n");
+    const toolResults = content.filter(({ type }) => type === "tool_result");
+    results.push(...toolResults.map((part) => toText(part)));
+    const text = content.filter(({ type }) => type === "text").map(toText)
+      .filter((block) => !/^\s*<system-reminder>[^]*<\/system-reminder>\s*$/.test(block)).join(
+        "\n",
+      );
     // Beside results stands what came in while a tool ran: a prompt only if it says something.
-    if (text.trim() === "" || (returned.length > 0 && !/@@|\[mesh\]/.test(text))) continue;
+    if (text.trim() === "" || (toolResults.length > 0 && !/@@|\[mesh\]/.test(text))) continue;
     [prompt, results] = [text, []];
   }
   return { prompt, results, tools: tools.map(({ name }) => name) };
 }
 
-function textOf(part: { text?: string | undefined; content?: unknown }): string {
+function toText(part: { text?: string | undefined; content?: unknown }): string {
   const { text, content } = part;
   if (text !== undefined) return text;
   if (typeof content === "string") return content;
   const parts = z.array(Part).safeParse(content);
-  return parts.success ? parts.data.map(textOf).join("\n") : "";
+  return parts.success ? parts.data.map(toText).join("\n") : "";
 }
 
 /** `@@TOOL name {json}`, `@@SAY text`, `@@SLEEP ms`: a prompt that brings its own script. */
-function stepsIn(prompt: string): Step[] | undefined {
+function parseSteps(prompt: string): Step[] | undefined {
   const steps = prompt.split("\n").flatMap((line): Step[] => {
-    const [, verb = "", word = "", rest = ""] = /@@(TOOL|SAY|SLEEP)\s+(\S+)\s*(.*)/.exec(line) ??
-      [];
-    if (verb === "SAY") return [{ say: `${word} ${rest}`.trimEnd() }];
-    if (verb === "SLEEP") return [{ sleep_ms: Number(word) }];
-    if (verb !== "TOOL") return [];
-    return [{ tool: word, args: rest === "" ? {} : JSON.parse(rest) }];
+    const [, directive = "", argument = "", rest = ""] =
+      /@@(TOOL|SAY|SLEEP)\s+(\S+)\s*(.*)/.exec(line) ??
+        [];
+    if (directive === "SAY") return [{ say: `${argument} ${rest}`.trimEnd() }];
+    if (directive === "SLEEP") return [{ sleep_ms: Number(argument) }];
+    if (directive !== "TOOL") return [];
+    return [{ tool: argument, args: rest === "" ? {} : JSON.parse(rest) }];
   });
   return steps.length > 0 ? steps : undefined;
 }
 
 /** A tool by its full name, or by its end: `ask` is `mcp__mesh__ask`. */
-function named(tool: string, tools: readonly string[]): string {
+function resolveTool(tool: string, tools: readonly string[]): string {
   return tools.find((name) => name === tool) ??
     tools.find((name) => name.endsWith(`__${tool}`)) ?? tool;
 }
 
 /** What the first rule that matches says, with its captures put in. */
-export function stepsFor(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
+export function matchSteps(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
   for (const { match, steps } of rules) {
     const found = match.exec(prompt);
-    if (found) return steps.map((step) => filled(step, found));
+    if (found) return steps.map((step) => fillStep(step, found));
   }
   return undefined;
 }
@@ -209,23 +229,23 @@ export function stepsFor(rules: readonly Rule[], prompt: string): readonly Step[
 export type ToolStep = Extract<Step, { readonly tool: string }>;
 
 /** What follows these results: a text, and a call behind it where there is one yet. */
-export function nextOf(
+export function nextStep(
   steps: readonly Step[],
   results: readonly string[],
 ): { pause_ms: number; text: string; next?: ToolStep } {
   let done = results.length;
   let pause_ms = 0;
-  const said: string[] = [];
+  const texts: string[] = [];
   for (const step of steps) {
-    if ("say" in step) said.push(step.say.replaceAll("${result}", results.at(-1) ?? ""));
+    if ("say" in step) texts.push(step.say.replaceAll("${result}", results.at(-1) ?? ""));
     else if ("sleep_ms" in step) pause_ms += step.sleep_ms;
-    else if (done-- > 0) [pause_ms, said.length] = [0, 0];
-    else return { pause_ms, text: said.join("\n"), next: step };
+    else if (done-- > 0) [pause_ms, texts.length] = [0, 0];
+    else return { pause_ms, text: texts.join("\n"), next: step };
   }
-  return { pause_ms, text: said.join("\n") };
+  return { pause_ms, text: texts.join("\n") };
 }
 
-function filled(step: Step, captures: RegExpExecArray): Step {
+function fillStep(step: Step, captures: RegExpExecArray): Step {
   const fill = (text: string) => text.replace(/\$(\d)/g, (_, at) => captures[Number(at)] ?? "");
   if ("say" in step) return { say: fill(step.say) };
   if (!("tool" in step)) return step;

@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { Model } from "./model.ts";
-import { type Held, onLoopback, type Scripted } from "./scripted.ts";
+import { MessagesModel } from "./model.ts";
+import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
@@ -13,8 +13,8 @@ const Item = z.looseObject({
   content: Text,
   output: z.union([z.looseObject({ content: Text }).transform(({ content }) => content), Text]),
 });
-const Named = z.looseObject({ type: z.string(), name: z.string().default("") });
-const Tool = Named.extend({ tools: z.array(Named).default([]) });
+const NamedTool = z.looseObject({ type: z.string(), name: z.string().default("") });
+const Tool = NamedTool.extend({ tools: z.array(NamedTool).default([]) });
 const Body = z.looseObject({
   model: z.string(),
   input: z.array(Item),
@@ -23,7 +23,7 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-const Told = z.looseObject({
+const MessagesResponse = z.looseObject({
   content: z.array(z.looseObject({
     type: z.string(),
     text: z.string().optional(),
@@ -31,32 +31,32 @@ const Told = z.looseObject({
     input: z.unknown().optional(),
   })),
 });
-type Told = z.infer<typeof Told>;
+type MessagesResponse = z.infer<typeof MessagesResponse>;
 
 /** What Codex adds in the user's name, and nobody said. */
-const SURROUNDINGS =
+const CONTEXT_PROMPTS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
 /** Listens on a free port of the loopback interface, and asks a model of its own there. */
-export class ResponsesWire implements Scripted {
-  readonly model: Model;
+export class ResponsesModel implements ScriptedModel {
+  readonly model: MessagesModel;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
   constructor(rules: readonly Rule[] = []) {
-    this.model = new Model(rules);
-    this.#server = onLoopback((request) => this.#serve(request));
+    this.model = new MessagesModel(rules);
+    this.#server = serveOnLoopback((request) => this.#serve(request));
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.#server.addr.port}/v1`;
   }
 
-  times(text: string): number {
-    return this.model.times(text);
+  occurrences(text: string): number {
+    return this.model.occurrences(text);
   }
 
-  hold(): Held {
+  hold(): HoldHandle {
     return this.model.hold();
   }
 
@@ -71,41 +71,46 @@ export class ResponsesWire implements Scripted {
       return Response.json({ object: "list", data: [], models: [] });
     }
     const body = Body.parse(await request.json());
-    const asked = { method: "POST", body: JSON.stringify(inItsWords(body)) };
-    const answer = await fetch(`${this.model.url}/v1/messages`, asked);
-    return this.#answer(body, Told.parse(await answer.json()));
+    const messagesRequest = { method: "POST", body: JSON.stringify(toMessagesRequest(body)) };
+    const answer = await fetch(`${this.model.url}/v1/messages`, messagesRequest);
+    return this.#answer(body, MessagesResponse.parse(await answer.json()));
   }
 
   /** One answer as a stream of events: at most a text and a call. */
-  #answer({ model, tools }: Body, { content }: Told): Response {
+  #answer({ model, tools }: Body, { content }: MessagesResponse): Response {
     const events: string[] = [];
-    const tell = (type: string, fields: Record<string, unknown>) =>
+    const emit = (type: string, fields: Record<string, unknown>) =>
       void events.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
     const response = { id: this.#id("resp"), object: "response", model, status: "in_progress" };
-    tell("response.created", { response: { ...response, output: [] } });
+    emit("response.created", { response: { ...response, output: [] } });
     const output = content.map((part) => this.#item(part, tools));
     for (const [output_index, item] of output.entries()) {
-      tell("response.output_item.added", { output_index, item });
-      tell("response.output_item.done", { output_index, item });
+      emit("response.output_item.added", { output_index, item });
+      emit("response.output_item.done", { output_index, item });
     }
     const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
-    tell("response.completed", { response: { ...response, status: "completed", output, usage } });
+    emit("response.completed", { response: { ...response, status: "completed", output, usage } });
     return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
   }
 
-  #item({ type, text, name = "", input }: Told["content"][number], tools: Body["tools"]) {
+  #item(
+    { type, text, name = "", input }: MessagesResponse["content"][number],
+    tools: Body["tools"],
+  ) {
     if (type === "text") {
       const content = [{ type: "output_text", text, annotations: [] }];
       const head = { id: this.#id("msg"), type: "message", role: "assistant" };
       return { ...head, status: "completed", content };
     }
-    const space = tools.find((tool) => name.startsWith(`${tool.name}__`) && tool.tools.length > 0);
+    const namespaceTool = tools.find((tool) =>
+      name.startsWith(`${tool.name}__`) && tool.tools.length > 0
+    );
     return {
       id: this.#id("fc"),
       type: "function_call",
       call_id: this.#id("call"),
-      name: space ? name.slice(space.name.length + 2) : name,
-      ...(space && { namespace: space.name }),
+      name: namespaceTool ? name.slice(namespaceTool.name.length + 2) : name,
+      ...(namespaceTool && { namespace: namespaceTool.name }),
       arguments: JSON.stringify(input),
       status: "completed",
     };
@@ -117,28 +122,28 @@ export class ResponsesWire implements Scripted {
 }
 
 /** The same request as Anthropic's wire has it; tools of a namespace bear its name in front. */
-function inItsWords({ model, input, tools, text }: Body) {
+function toMessagesRequest({ model, input, tools, text }: Body) {
   const messages = input.flatMap(({ type, role, content, output }): unknown[] => {
-    const given = textOf(content);
-    if (type === "message" && role === "user" && !SURROUNDINGS.test(given)) {
-      return [{ role, content: given }];
+    const givenText = toText(content);
+    if (type === "message" && role === "user" && !CONTEXT_PROMPTS.test(givenText)) {
+      return [{ role, content: givenText }];
     }
     if (!type.endsWith("_output")) return [];
-    return [{ role: "user", content: [{ type: "tool_result", content: textOf(output) }] }];
+    return [{ role: "user", content: [{ type: "tool_result", content: toText(output) }] }];
   });
   const names = tools.flatMap(({ name, tools }) =>
     tools.length > 0 ? tools.map((tool) => `${name}__${tool.name}`) : [name]
   );
-  const titled = text?.format?.type === "json_schema";
+  const wantsTitle = text?.format?.type === "json_schema";
   return {
     model,
     messages,
     tools: names.map((name) => ({ name })),
-    ...(titled && { output_config: { format: {} } }),
+    ...(wantsTitle && { output_config: { format: {} } }),
   };
 }
 
-function textOf(content: z.infer<typeof Text>): string {
+function toText(content: z.infer<typeof Text>): string {
   if (content === undefined || typeof content === "string") return content ?? "";
   return content.map(({ text = "" }) => text).join("\n");
 }

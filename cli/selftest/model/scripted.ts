@@ -1,43 +1,43 @@
 /** What every scripted model offers, whatever wire it speaks: a gate, and what was said to it. */
 
-export interface Scripted extends AsyncDisposable {
+export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
   /** How often a text stands in what the agent has told of its conversation, at most. */
-  times(text: string): number;
+  occurrences(text: string): number;
   /** From now on answers wait, and the agent is busy, until they are let go. */
-  hold(): Held;
+  hold(): HoldHandle;
 }
 
-export interface Held {
+export interface HoldHandle {
   release(): void;
 }
 
 /** Where answers wait while the model is held. */
-export class Gate {
-  #shut: PromiseWithResolvers<void> | undefined;
+export class ResponseHold {
+  #pending: PromiseWithResolvers<void> | undefined;
 
-  hold(): Held {
-    const shut = this.#shut = Promise.withResolvers<void>();
-    return { release: () => shut.resolve() };
+  hold(): HoldHandle {
+    const pending = this.#pending = Promise.withResolvers<void>();
+    return { release: () => pending.resolve() };
   }
 
-  async pass(): Promise<void> {
-    await this.#shut?.promise;
+  async wait(): Promise<void> {
+    await this.#pending?.promise;
   }
 
   open(): void {
-    this.#shut?.resolve();
+    this.#pending?.resolve();
   }
 }
 
 /** Serves on a free port of the loopback interface. */
-export function onLoopback(
+export function serveOnLoopback(
   serve: (request: Request) => Promise<Response>,
 ): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, serve);
 }
 
 /** How often a text stands in another. */
-export function countOf(text: string, whole: string): number {
-  return whole.split(text).length - 1;
+export function countOccurrences(text: string, content: string): number {
+  return content.split(text).length - 1;
 }

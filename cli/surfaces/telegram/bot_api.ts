@@ -16,7 +16,7 @@ const CALL_MS_MAX = 30_000;
 const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
 export type Chat = z.output<typeof Chat>;
 
-const anything = z.unknown().optional();
+const unknownField = z.unknown().optional();
 
 const Message = z.object({
   message_id: z.int(),
@@ -28,14 +28,14 @@ const Message = z.object({
     message_id: z.int(),
     from: z.object({ id: z.int() }).optional(),
   }).optional(),
-  photo: anything,
-  document: anything,
-  voice: anything,
-  audio: anything,
-  video: anything,
-  video_note: anything,
-  sticker: anything,
-  location: anything,
+  photo: unknownField,
+  document: unknownField,
+  voice: unknownField,
+  audio: unknownField,
+  video: unknownField,
+  video_note: unknownField,
+  sticker: unknownField,
+  location: unknownField,
 });
 export type Message = z.output<typeof Message>;
 
@@ -59,7 +59,7 @@ export type Keyboard = readonly (readonly { text: string; callback_data: string 
 
 const Answer = z.object({
   ok: z.boolean(),
-  result: anything,
+  result: unknownField,
   error_code: z.int().optional(),
   description: z.string().default("no reason given"),
   parameters: z.object({
@@ -82,7 +82,7 @@ export type ErrorClass =
   | "network"
   | "unclear";
 
-export class BotFault extends Error {
+export class BotApiError extends Error {
   override readonly name = "BotFault";
   readonly error_class: ErrorClass;
   /** How long Telegram wants us to wait, in milliseconds. */
@@ -103,7 +103,7 @@ export interface BotOptions {
   readonly fetch: (request: Request) => Promise<Response>;
 }
 
-interface Sent {
+interface OutgoingText {
   readonly text: string;
   readonly reply_to?: number | undefined;
   readonly keyboard?: Keyboard | undefined;
@@ -120,12 +120,12 @@ export class BotApi {
   }
 
   /** Whether it is the bot itself, whose user id is the head of its token, or may be. */
-  isOwn(user: { id: number } | undefined): boolean {
+  isBotItself(user: { id: number } | undefined): boolean {
     const [own = ""] = this.#options.token.reveal().split(":");
     return user === undefined || !/^\d+$/.test(own) || user.id === Number(own);
   }
 
-  isOurs({ id, username }: Chat): boolean {
+  isConfiguredChat({ id, username }: Chat): boolean {
     const { chat_id } = this.#options;
     return String(id) === chat_id || `@${username}`.toLowerCase() === chat_id.toLowerCase();
   }
@@ -145,13 +145,16 @@ export class BotApi {
   }
 
   /** What waits to be confirmed, at once; nothing is confirmed by looking. */
-  look(ms: number): Promise<Update[]> {
+  peekUpdates(ms: number): Promise<Update[]> {
     const { signal } = new AbortController();
     return this.#call("getUpdates", z.array(Update), { params: { timeout: 0 }, signal, ms });
   }
 
   /** Says a plain text of 1 to 4096 UTF-16 units in the chat; the id of the message. */
-  async sendMessage({ text, reply_to, keyboard }: Sent, signal: AbortSignal): Promise<number> {
+  async sendMessage(
+    { text, reply_to, keyboard }: OutgoingText,
+    signal: AbortSignal,
+  ): Promise<number> {
     const params = {
       ...this.#chat,
       text,
@@ -193,7 +196,7 @@ export class BotApi {
   ): Promise<z.output<S>> {
     const { base, token, clock, fetch } = this.#options;
     const url = `${base}/bot${token.reveal()}/${method}`;
-    const answered = await timeout(clock, ms, async (limit) => {
+    const raw = await timeout(clock, ms, async (limit) => {
       try {
         const response = await fetch(
           new Request(url, {
@@ -205,35 +208,37 @@ export class BotApi {
           }),
         );
         return { status: response.status, text: await response.text() };
-      } catch (fault) {
-        throw lost(fault);
+      } catch (error) {
+        throw toLostError(error);
       }
     }, signal);
     signal.throwIfAborted();
-    if (!answered) throw lost(new Error(`No answer within ${ms / 1000} s`));
-    const { status, text } = answered;
+    if (!raw) throw toLostError(new Error(`No answer within ${ms / 1000} s`));
+    const { status, text } = raw;
     const answer = Answer.safeParse(tryJson(text));
-    if (!answer.success) throw unreadable(status);
-    if (!answer.data.ok) throw this.#refused(status, answer.data);
+    if (!answer.success) throw unreadableResponse(status);
+    if (!answer.data.ok) throw this.#toError(status, answer.data);
     const result = shape.safeParse(answer.data.result);
-    if (!result.success) throw new BotFault("unclear", `${method}: an answer of unknown form`);
+    if (!result.success) throw new BotApiError("unclear", `${method}: an answer of unknown form`);
     return result.data;
   }
 
-  #refused(status: number, { error_code, description, parameters }: Answer): BotFault {
+  #toError(status: number, { error_code, description, parameters }: Answer): BotApiError {
     // A server that knows no better may repeat the address that it was asked for.
-    const said = description.replaceAll(this.#options.token.reveal(), "[hidden]");
-    const { retry_after, migrate_to_chat_id: moved } = parameters;
-    const why = moved === undefined ? said : `${said}: the chat's new id is ${moved}`;
-    return new BotFault(
-      classOf(error_code ?? status),
+    const safeDescription = description.replaceAll(this.#options.token.reveal(), "[hidden]");
+    const { retry_after, migrate_to_chat_id: newChatId } = parameters;
+    const why = newChatId === undefined
+      ? safeDescription
+      : `${safeDescription}: the chat's new id is ${newChatId}`;
+    return new BotApiError(
+      toErrorClass(error_code ?? status),
       why,
       retry_after === undefined ? undefined : retry_after * 1000,
     );
   }
 }
 
-function classOf(code: number): ErrorClass {
+function toErrorClass(code: number): ErrorClass {
   if (code >= 500) return "unclear";
   const known: Readonly<Record<number, ErrorClass>> = {
     401: "unauthorized",
@@ -247,18 +252,18 @@ function classOf(code: number): ErrorClass {
 }
 
 /** The runtime's own error names the address, and so the token: nothing of it is kept. */
-function lost(fault: unknown): BotFault {
-  const cause = fault instanceof Error && fault.cause instanceof Error ? fault.cause.message : "";
-  const unreached = cause.includes("client error (Connect)");
-  return unreached
-    ? new BotFault("network", "Telegram cannot be reached")
-    : new BotFault("unclear", "The answer of Telegram was lost");
+function toLostError(error: unknown): BotApiError {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
+  const isConnectError = cause.includes("client error (Connect)");
+  return isConnectError
+    ? new BotApiError("network", "Telegram cannot be reached")
+    : new BotApiError("unclear", "The answer of Telegram was lost");
 }
 
-function unreadable(status: number): BotFault {
+function unreadableResponse(status: number): BotApiError {
   const refused = status >= 400 && status < 500;
-  return new BotFault(
-    refused ? classOf(status === 404 ? 400 : status) : "unclear",
+  return new BotApiError(
+    refused ? toErrorClass(status === 404 ? 400 : status) : "unclear",
     `Not an answer of the Bot API: HTTP ${status}; see TELEGRAM_API_BASE`,
   );
 }

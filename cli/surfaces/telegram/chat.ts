@@ -1,7 +1,7 @@
 /** What the person in the chat does: replies, taps and commands, carried to the daemon's inbox. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type Call, Refused, type Wire } from "kit/http/client.ts";
+import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
 import {
   getInboxItem,
@@ -10,18 +10,18 @@ import {
   replyByRef,
   replyInboxItem,
 } from "../../../daemon/features/inbox/contract.ts";
-import { Unreachable } from "../../client/daemon_client.ts";
-import { type BotApi, BotFault, type Keyboard, type Message, type Tap } from "./bot_api.ts";
-import type { Pushes } from "./pushes.ts";
+import { DaemonUnreachable } from "../../client/daemon_client.ts";
+import { type BotApi, BotApiError, type Keyboard, type Message, type Tap } from "./bot_api.ts";
+import type { PushQueue } from "./pushes.ts";
 import {
-  choiceOf,
   chosenKeyboard,
+  formatSummary,
+  getOption,
   MESSAGE_UNITS_MAX,
-  optionOf,
+  parseChoice,
   renderItem,
   ShownItem,
-  split,
-  summaryOf,
+  splitText,
   SURFACE,
 } from "./rendering.ts";
 
@@ -33,90 +33,91 @@ Reply to a message to answer it, or tap one of its buttons.
 /show ID shows one item again
 /read as a reply, or with an ID, marks one read; alone, everything
 /help says this`;
-const HOW = "Reply to one of the messages above, so that I know whom you mean. /inbox lists them.";
-const UNKNOWN =
+const HOW_TO_REPLY =
+  "Reply to one of the messages above, so that I know whom you mean. /inbox lists them.";
+const UNKNOWN_MESSAGE =
   "I do not know that message. Reply to one in which an agent asks or says something.";
 const TEXT_ONLY = "I can pass on text only.";
-const ASKED = "Passed on as a new question; the answer comes here.";
-const CLOSED = "That was closed already.";
-const REPEATED = "That item has been answered in the meantime, perhaps with just this. " +
+const FORWARDED_AS_ASK = "Passed on as a new question; the answer comes here.";
+const ALREADY_CLOSED = "That was closed already.";
+const ALREADY_REPLIED = "That item has been answered in the meantime, perhaps with just this. " +
   "If it still needs saying, reply once more.";
 const LISTED_MAX = 10;
 /** Telegram shows at most so much of the answer to a tap. */
 const TAP_UNITS_MAX = 200;
 /** Of items shown up to a message, where the one of that message is looked for. */
-const LOOKED_AT_MAX = 20;
+const SEARCHED_ITEMS_MAX = 20;
 
-export interface PersonNeeds {
+export interface ChatHandlerDeps {
   readonly bot: BotApi;
   readonly call: Call;
   readonly clock: Clock;
-  readonly pushes: Pick<Pushes, "itemOf" | "shows">;
-  say(what: string): void;
+  readonly pushes: Pick<PushQueue, "getItemId" | "recordMessage">;
+  log(text: string): void;
 }
 
 /**
  * Each verb throws only what means that it must be tried again: the daemon is away. Whatever the
  * daemon refuses is told in the chat.
  */
-export class Person {
-  readonly #needs: PersonNeeds;
-  readonly #started_at: number;
-  readonly #strangers = new Set<number>();
+export class ChatHandler {
+  readonly #deps: ChatHandlerDeps;
+  readonly #startedAt: number;
+  readonly #ignoredChats = new Set<number>();
 
-  constructor(needs: PersonNeeds) {
-    this.#needs = needs;
-    this.#started_at = needs.clock.now();
+  constructor(deps: ChatHandlerDeps) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.now();
   }
 
   /** `tried_at`: when it was first tried to carry this, if that came to no clear end. */
-  async message(message: Message, signal: AbortSignal, tried_at?: number): Promise<void> {
-    if (this.#ignores(message.chat)) return;
+  async message(message: Message, signal: AbortSignal, firstTriedAt?: number): Promise<void> {
+    if (this.#isIgnored(message.chat)) return;
     const { text, chat, reply_to_message: to } = message;
-    const ref = to && this.#needs.bot.isOwn(to.from) ? to.message_id : undefined;
+    const ref = to && this.#deps.bot.isBotItself(to.from) ? to.message_id : undefined;
     const command = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text ?? "");
-    const [, verb, id] = command ?? [];
-    if (verb !== undefined) return await this.#obey({ verb, id, ref }, signal);
+    const [, commandName, id] = command ?? [];
+    if (commandName !== undefined) return await this.#runCommand({ commandName, id, ref }, signal);
     // In a group people talk to each other: only what is said to us is ours.
     if (ref === undefined && chat.type !== "private") return;
     if (text === undefined) {
-      if (hasMedia(message)) await this.tell(TEXT_ONLY, signal, message.message_id);
-    } else if (ref === undefined) await this.tell(HOW, signal, message.message_id);
-    else await this.#reply({ ...message, text, ref, tried_at }, signal);
+      if (hasMedia(message)) await this.sendText(TEXT_ONLY, signal, message.message_id);
+    } else if (ref === undefined) await this.sendText(HOW_TO_REPLY, signal, message.message_id);
+    else await this.#reply({ ...message, text, ref, firstTriedAt }, signal);
   }
 
   async tap(tap: Tap, signal: AbortSignal): Promise<void> {
     const { id, data = "", message } = tap;
-    if (!message || this.#ignores(message.chat)) return;
+    if (!message || this.#isIgnored(message.chat)) return;
     const answer = (text: string, alert: boolean) =>
-      this.#quietly(() =>
-        this.#needs.bot.answerTap(
-          { id, text: split(cleanText(text), TAP_UNITS_MAX)[0] ?? "", alert },
+      this.#tryTelegram(() =>
+        this.#deps.bot.answerTap(
+          { id, text: splitText(cleanText(text), TAP_UNITS_MAX)[0] ?? "", alert },
           signal,
         )
       );
     const keyboard = (keyboard: Keyboard) =>
-      this.#quietly(() => this.#needs.bot.setKeyboard(message.message_id, keyboard, signal));
-    const choice = choiceOf(data);
-    if (!choice) return await answer(CLOSED, false);
+      this.#tryTelegram(() => this.#deps.bot.setKeyboard(message.message_id, keyboard, signal));
+    const choice = parseChoice(data);
+    if (!choice) return await answer(ALREADY_CLOSED, false);
     const { item_id } = choice;
-    const chosen = await this.#refusable(async () => {
+    const chosen = await this.#catchRefusal(async () => {
       const item = await this.#item(item_id, signal);
       const option = choice.option === undefined
         ? undefined
-        : optionOf(item.question, choice.option);
+        : getOption(item.question, choice.option);
       if (choice.option !== undefined && !option) return undefined;
       const body = { surface: SURFACE, text: "", ...(option && { option_id: option.id }) };
-      const given = { params: { id: item_id }, body, signal };
-      const { action } = await this.#needs.call(replyInboxItem, given);
+      const request = { params: { id: item_id }, body, signal };
+      const { action } = await this.#deps.call(replyInboxItem, request);
       // A tap asks nothing anew: what was not answered by it had been closed before.
       return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
     });
-    if (chosen instanceof Refused) {
+    if (chosen instanceof ApiError) {
       await answer(chosen.problem.detail, true);
-      if (isOver(chosen)) await keyboard([]);
+      if (isClosed(chosen)) await keyboard([]);
     } else if (chosen === undefined) {
-      await answer(CLOSED, true);
+      await answer(ALREADY_CLOSED, true);
       await keyboard([]);
     } else {
       await answer(chosen, false);
@@ -125,61 +126,74 @@ export class Person {
   }
 
   /** Says something that is no item. It may fail: the log says so, and nothing waits for it. */
-  async tell(text: string, signal: AbortSignal, reply_to?: number): Promise<number | undefined> {
-    return await this.#quietly(() => this.#needs.bot.sendMessage({ text, reply_to }, signal));
+  async sendText(
+    text: string,
+    signal: AbortSignal,
+    reply_to?: number,
+  ): Promise<number | undefined> {
+    return await this.#tryTelegram(() => this.#deps.bot.sendMessage({ text, reply_to }, signal));
   }
 
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
     const { message_id } = reply;
-    const done = await this.#refusable(async () => {
-      return await this.#wasCarried(reply, signal) ? undefined : await this.#pass(reply, signal);
+    const done = await this.#catchRefusal(async () => {
+      return await this.#wasForwarded(reply, signal)
+        ? undefined
+        : await this.#forwardReply(reply, signal);
     });
-    if (done === undefined) await this.tell(REPEATED, signal, message_id);
-    else if (done instanceof Refused) {
+    if (done === undefined) await this.sendText(ALREADY_REPLIED, signal, message_id);
+    else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
-      const why = error === "unknown_surface_ref" ? UNKNOWN : `Not passed on. ${detail}`;
-      await this.tell(why, signal, message_id);
-    } else if (done.action === "asked") await this.tell(ASKED, signal, message_id);
-    else await this.#nod(message_id, signal);
+      const why = error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not passed on. ${detail}`;
+      await this.sendText(why, signal, message_id);
+    } else if (done.action === "asked") await this.sendText(FORWARDED_AS_ASK, signal, message_id);
+    else await this.#confirm(message_id, signal);
   }
 
   /** The daemon knows what our messages show, save what we could not tell it yet. */
-  async #pass({ ref, text }: Reply, signal: AbortSignal): Promise<Wire<typeof replyByRef>> {
-    const { call, pushes } = this.#needs;
+  async #forwardReply(
+    { ref, text }: Reply,
+    signal: AbortSignal,
+  ): Promise<WireResponse<typeof replyByRef>> {
+    const { call, pushes } = this.#deps;
     const body = { surface: SURFACE, text };
     try {
       return await call(replyByRef, { body: { ...body, surface_ref: String(ref) }, signal });
-    } catch (fault) {
-      const id = pushes.itemOf(ref);
-      const unknown = fault instanceof Refused && fault.problem.error === "unknown_surface_ref";
-      if (!unknown || id === undefined) throw fault;
-      const given = { params: { id }, body: { ...body, ref: String(ref) }, signal };
-      return await call(replyInboxItem, given);
+    } catch (error) {
+      const id = pushes.getItemId(ref);
+      const unknown = error instanceof ApiError && error.problem.error === "unknown_surface_ref";
+      if (!unknown || id === undefined) throw error;
+      const request = { params: { id }, body: { ...body, ref: String(ref) }, signal };
+      return await call(replyInboxItem, request);
     }
   }
 
-  async #nod(message_id: number, signal: AbortSignal): Promise<void> {
-    const { bot } = this.#needs;
-    const nodded = await this.#quietly(() => bot.react(message_id, "👌", signal).then(() => true));
-    if (!nodded) await this.tell("Passed on.", signal, message_id);
+  async #confirm(message_id: number, signal: AbortSignal): Promise<void> {
+    const { bot } = this.#deps;
+    const confirmed = await this.#tryTelegram(() =>
+      bot.react(message_id, "👌", signal).then(() => true)
+    );
+    if (!confirmed) await this.sendText("Passed on.", signal, message_id);
   }
 
   /**
    * Whether the reply may have been carried already: by who we were before we were started, or by
    * an attempt whose answer was lost. A second time it would open a new ask.
    */
-  async #wasCarried({ ref, date, tried_at }: Reply, signal: AbortSignal): Promise<boolean> {
-    const written_at = date * 1000;
-    if (tried_at === undefined && written_at >= this.#started_at) return false;
-    const { replied_at } = await this.#itemAt(ref, signal) ?? {};
+  async #wasForwarded({ ref, date, firstTriedAt }: Reply, signal: AbortSignal): Promise<boolean> {
+    const writtenAt = date * 1000;
+    if (firstTriedAt === undefined && writtenAt >= this.#startedAt) return false;
+    const { replied_at } = await this.#getItemByRef(ref, signal) ?? {};
     if (!replied_at) return false;
     const at = Date.parse(replied_at);
-    return tried_at === undefined ? at >= written_at && at < this.#started_at : at >= tried_at;
+    return firstTriedAt === undefined
+      ? at >= writtenAt && at < this.#startedAt
+      : at >= firstTriedAt;
   }
 
-  async #itemAt(ref: number, signal: AbortSignal): Promise<Item | undefined> {
-    const query = { surface: SURFACE, through_ref: String(ref), limit: String(LOOKED_AT_MAX) };
-    const { items } = await this.#needs.call(listInbox, { query, signal });
+  async #getItemByRef(ref: number, signal: AbortSignal): Promise<Item | undefined> {
+    const query = { surface: SURFACE, through_ref: String(ref), limit: String(SEARCHED_ITEMS_MAX) };
+    const { items } = await this.#deps.call(listInbox, { query, signal });
     return items.find(({ pushes }) =>
       pushes.some(({ surface, surface_refs }) =>
         surface === SURFACE && surface_refs.includes(String(ref))
@@ -187,37 +201,44 @@ export class Person {
     );
   }
 
-  async #obey(
-    { verb, id, ref }: { verb: string; id: string | undefined; ref: number | undefined },
+  async #runCommand(
+    { commandName, id, ref }: {
+      commandName: string;
+      id: string | undefined;
+      ref: number | undefined;
+    },
     signal: AbortSignal,
   ): Promise<void> {
-    if (verb === "start" || verb === "help") return void await this.tell(HELP, signal);
-    const said = await this.#refusable(async () => {
-      if (verb === "inbox") return await this.#list(signal);
-      const item_id = id ?? (ref === undefined ? undefined : await this.#itemIdAt(ref, signal));
-      if (item_id === undefined && ref !== undefined) return UNKNOWN;
-      if (verb === "show") return await this.#show(item_id, signal);
+    if (commandName === "start" || commandName === "help") {
+      return void await this.sendText(HELP, signal);
+    }
+    const response = await this.#catchRefusal(async () => {
+      if (commandName === "inbox") return await this.#list(signal);
+      const item_id = id ??
+        (ref === undefined ? undefined : await this.#getItemIdByRef(ref, signal));
+      if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
+      if (commandName === "show") return await this.#show(item_id, signal);
       return await this.#read(item_id, signal);
     });
-    if (said instanceof Refused) await this.tell(said.problem.detail, signal);
-    else if (said !== undefined) await this.tell(said, signal);
+    if (response instanceof ApiError) await this.sendText(response.problem.detail, signal);
+    else if (response !== undefined) await this.sendText(response, signal);
   }
 
   async #item(id: string, signal: AbortSignal): Promise<ShownItem> {
-    return ShownItem.parse(await this.#needs.call(getInboxItem, { params: { id }, signal }));
+    return ShownItem.parse(await this.#deps.call(getInboxItem, { params: { id }, signal }));
   }
 
-  async #itemIdAt(ref: number, signal: AbortSignal): Promise<string | undefined> {
-    return this.#needs.pushes.itemOf(ref) ?? (await this.#itemAt(ref, signal))?.item_id;
+  async #getItemIdByRef(ref: number, signal: AbortSignal): Promise<string | undefined> {
+    return this.#deps.pushes.getItemId(ref) ?? (await this.#getItemByRef(ref, signal))?.item_id;
   }
 
   async #list(signal: AbortSignal): Promise<string> {
     const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
-    const { items } = await this.#needs.call(listInbox, { query, signal });
+    const { items } = await this.#deps.call(listInbox, { query, signal });
     if (items.length === 0) return "Nothing waits for you.";
-    const lines = items.slice(0, LISTED_MAX).map((item) => summaryOf(item));
+    const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
     const more = items.length > LISTED_MAX ? ["… and more: mesh inbox list --unread"] : [];
-    return split([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
+    return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
   }
 
   async #show(item_id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
@@ -226,17 +247,17 @@ export class Person {
     const { texts, keyboard } = renderItem({ ...item, pushes: [] });
     for (const [at, text] of texts.entries()) {
       const last = at === texts.length - 1;
-      const ref = await this.#quietly(() =>
-        this.#needs.bot.sendMessage({ text, ...(last && { keyboard }) }, signal)
+      const ref = await this.#tryTelegram(() =>
+        this.#deps.bot.sendMessage({ text, ...(last && { keyboard }) }, signal)
       );
       if (ref === undefined) return undefined;
-      this.#needs.pushes.shows(ref, item_id);
+      this.#deps.pushes.recordMessage(ref, item_id);
     }
     return undefined;
   }
 
   async #read(item_id: string | undefined, signal: AbortSignal): Promise<string> {
-    const { call } = this.#needs;
+    const { call } = this.#deps;
     const body = { surface: SURFACE };
     if (item_id !== undefined) {
       await call(readInboxItem, { params: { id: item_id }, body, signal });
@@ -250,11 +271,11 @@ export class Person {
   }
 
   /** Others than the person's chat are not answered; each is logged once, without what it said. */
-  #ignores(chat: Message["chat"]): boolean {
-    if (this.#needs.bot.isOurs(chat)) return false;
-    if (!this.#strangers.has(chat.id) && this.#strangers.size < STRANGERS_MAX) {
-      this.#strangers.add(chat.id);
-      this.#needs.say(
+  #isIgnored(chat: Message["chat"]): boolean {
+    if (this.#deps.bot.isConfiguredChat(chat)) return false;
+    if (!this.#ignoredChats.has(chat.id) && this.#ignoredChats.size < IGNORED_CHATS_MAX) {
+      this.#ignoredChats.add(chat.id);
+      this.#deps.log(
         `Ignored a message from chat ${chat.id}: it is not surfaces.telegram.chat_id`,
       );
     }
@@ -262,44 +283,44 @@ export class Person {
   }
 
   /** A refusal is an answer; that the daemon is away is not. */
-  async #refusable<A>(work: () => Promise<A>): Promise<A | Refused> {
+  async #catchRefusal<A>(work: () => Promise<A>): Promise<A | ApiError> {
     try {
       return await work();
-    } catch (fault) {
-      if (fault instanceof Refused && !isAway(fault)) return fault;
-      throw fault;
+    } catch (error) {
+      if (error instanceof ApiError && !isDaemonUnavailable(error)) return error;
+      throw error;
     }
   }
 
   /** What the chat is told beside the work: undefined, and a line in the log, when it fails. */
-  async #quietly<A>(work: () => Promise<A>): Promise<A | undefined> {
+  async #tryTelegram<A>(work: () => Promise<A>): Promise<A | undefined> {
     try {
       return await work();
-    } catch (fault) {
-      if (!(fault instanceof BotFault) || fault.error_class === "unauthorized") throw fault;
-      this.#needs.say(`Telegram: ${fault.message}`);
+    } catch (error) {
+      if (!(error instanceof BotApiError) || error.error_class === "unauthorized") throw error;
+      this.#deps.log(`Telegram: ${error.message}`);
       return undefined;
     }
   }
 }
 
-type Item = Wire<typeof getInboxItem>;
+type Item = WireResponse<typeof getInboxItem>;
 type Reply = Pick<Message, "message_id" | "date"> & {
   readonly text: string;
   /** The message of ours that it replies to. */
   readonly ref: number;
-  readonly tried_at: number | undefined;
+  readonly firstTriedAt: number | undefined;
 };
-const STRANGERS_MAX = 1_000;
+const IGNORED_CHATS_MAX = 1_000;
 
 /** The daemon is gone, going, or cannot write: what it would say is not known yet. */
-export function isAway(fault: unknown): boolean {
-  if (fault instanceof Unreachable) return true;
-  return fault instanceof Refused && fault.status === 503 && fault.problem.error !== "no_human";
+export function isDaemonUnavailable(error: unknown): boolean {
+  if (error instanceof DaemonUnreachable) return true;
+  return error instanceof ApiError && error.status === 503 && error.problem.error !== "no_human";
 }
 
 /** Nothing that is tapped on this item can ever do anything. */
-function isOver({ problem }: Refused): boolean {
+function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
 }
 

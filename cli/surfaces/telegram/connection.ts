@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
-import { Failed } from "../../client/failures.ts";
-import { Backoff, type Chance } from "./backoff.ts";
+import { CommandError } from "../../client/failures.ts";
+import { Backoff, type BackoffDeps } from "./backoff.ts";
 import { ShownItem } from "./rendering.ts";
 
 /** One connection, as little of it as is needed here. */
@@ -13,14 +13,14 @@ export interface Socket {
   close(): void;
 }
 
-export interface Ears {
+export interface SocketListener {
   opened(): void;
-  heard(text: string): void;
+  received(text: string): void;
   /** Once, also when the connection was never made. */
   closed(code: number, reason: string): void;
 }
 
-export type Dial = (url: URL, ears: Ears) => Socket;
+export type Connect = (url: URL, listener: SocketListener) => Socket;
 
 const Frame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("connected"), display_name: z.string() }),
@@ -34,7 +34,7 @@ const Frame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("error"), error: z.string(), detail: z.string() }),
 ]);
 type Frame = z.output<typeof Frame>;
-const Named = z.object({ type: z.string() });
+const TypedFrame = z.object({ type: z.string() });
 export type ItemFrame = Extract<Frame, { type: "inbox_item" }>;
 
 /** The daemon pings every 20 s; one that says nothing for so long is gone. */
@@ -42,37 +42,37 @@ const SILENCE_MS_MAX = 70_000;
 const RETRY_MS_MAX = 15_000;
 /** How long the other end may take to close; after that the line is given up. */
 const CLOSE_MS_MAX = 1_000;
-const GIVEN_UP = 1006;
+const ABNORMAL_CLOSURE = 1006;
 
 /** Closes after which another attempt would end the same way (contract 4). */
-const FINAL: Readonly<Record<number, string>> = {
+const FATAL_CLOSE_CODES: Readonly<Record<number, string>> = {
   4001: "The daemon refuses our token: see daemon.auth_token",
   4002: "The daemon refuses our greeting",
   4004: "The daemon has retired this surface",
   4009: "Another surface of this name has connected; one is enough",
 };
 
-export interface LineNeeds extends Chance {
-  readonly dial: Dial;
+export interface DaemonConnectionDeps extends BackoffDeps {
+  readonly connect: Connect;
   /** Where the daemon is now: after a restart it may be elsewhere. Undefined where none is. */
   url(): string | undefined;
   /** The first frame. */
-  greeting(): Record<string, unknown>;
+  connectFrame(): Record<string, unknown>;
   item(frame: ItemFrame): void;
-  say(what: string): void;
+  log(text: string): void;
 }
 
-export class Line {
-  readonly #needs: LineNeeds;
+export class DaemonConnection {
+  readonly #deps: DaemonConnectionDeps;
   readonly #backoff: Backoff;
   #socket: Socket | undefined;
-  #away = false;
+  #unavailable = false;
   /** What the daemon complained of last. */
-  #complaint: string | undefined;
+  #daemonError: string | undefined;
 
-  constructor(needs: LineNeeds) {
-    this.#needs = needs;
-    this.#backoff = new Backoff(needs, RETRY_MS_MAX);
+  constructor(deps: DaemonConnectionDeps) {
+    this.#deps = deps;
+    this.#backoff = new Backoff(deps, RETRY_MS_MAX);
   }
 
   /** Writes a frame; nothing happens while the daemon is away. */
@@ -81,97 +81,106 @@ export class Line {
   }
 
   /** Hangs up, and connects again: the daemon then offers what was not shown. */
-  renew(): void {
+  reconnect(): void {
     this.#socket?.close();
   }
 
   /** Connects, and connects again, until the signal aborts or the daemon will not have us. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const code = await this.#once(signal);
+      const code = await this.#connectOnce(signal);
       if (signal.aborted) return;
-      const final = FINAL[code];
-      if (final) throw new Failed(this.#complaint ? `${final}: ${this.#complaint}` : final);
-      if (!this.#away) this.#needs.say(this.#complaint ?? "The daemon is away; waiting for it");
-      this.#away = true;
+      const final = FATAL_CLOSE_CODES[code];
+      if (final) {
+        throw new CommandError(this.#daemonError ? `${final}: ${this.#daemonError}` : final);
+      }
+      if (!this.#unavailable) {
+        this.#deps.log(this.#daemonError ?? "The daemon is away; waiting for it");
+      }
+      this.#unavailable = true;
       await this.#backoff.pause(signal);
     }
   }
 
   /** One connection from its beginning to its end; the code it closed with. */
-  async #once(signal: AbortSignal): Promise<number> {
-    const { dial, url, greeting } = this.#needs;
+  async #connectOnce(signal: AbortSignal): Promise<number> {
+    const { connect, url, connectFrame } = this.#deps;
     const { promise: closed, resolve } = Promise.withResolvers<number>();
-    const over = new AbortController();
-    let heard = false;
-    const at = url();
-    if (at === undefined) return GIVEN_UP;
-    const address = new URL("/ws", at.replace(/^http/, "ws"));
-    const socket = dial(address, {
-      opened: () => socket.send(JSON.stringify({ type: "connect", ...greeting() })),
-      heard: (text) => {
-        heard = true;
-        if (!over.signal.aborted) this.#hear(text, socket);
+    const finished = new AbortController();
+    let received = false;
+    const daemonUrl = url();
+    if (daemonUrl === undefined) return ABNORMAL_CLOSURE;
+    const socketUrl = new URL("/ws", daemonUrl.replace(/^http/, "ws"));
+    const socket = connect(socketUrl, {
+      opened: () => socket.send(JSON.stringify({ type: "connect", ...connectFrame() })),
+      received: (text) => {
+        received = true;
+        if (!finished.signal.aborted) this.#handleFrame(text, socket);
       },
       closed: resolve,
     });
-    const hangUp = () => {
+    const disconnect = () => {
       // What was written last goes out before the line is closed.
       socket.close();
-      pause(this.#needs.clock, CLOSE_MS_MAX, over.signal).then(() => resolve(GIVEN_UP));
+      pause(this.#deps.clock, CLOSE_MS_MAX, finished.signal).then(() => resolve(ABNORMAL_CLOSURE));
     };
-    signal.addEventListener("abort", hangUp, { signal: over.signal });
-    const watch = this.#watch(over.signal, () => heard ? (heard = false) : hangUp());
+    signal.addEventListener("abort", disconnect, { signal: finished.signal });
+    const monitor = this.#monitor(
+      finished.signal,
+      () => received ? (received = false) : disconnect(),
+    );
     try {
       return await closed;
     } finally {
-      over.abort();
+      finished.abort();
       this.#socket = undefined;
-      await watch;
+      await monitor;
     }
   }
 
-  async #watch(over: AbortSignal, look: () => void): Promise<void> {
-    while (!over.aborted) {
-      await pause(this.#needs.clock, SILENCE_MS_MAX / 2, over);
-      if (!over.aborted) look();
+  async #monitor(finished: AbortSignal, check: () => void): Promise<void> {
+    while (!finished.aborted) {
+      await pause(this.#deps.clock, SILENCE_MS_MAX / 2, finished);
+      if (!finished.aborted) check();
     }
   }
 
-  #hear(text: string, socket: Socket): void {
-    const { say, item } = this.#needs;
+  #handleFrame(text: string, socket: Socket): void {
+    const { log, item } = this.#deps;
     const json = tryJson(text);
     const frame = Frame.safeParse(json);
     if (!frame.success) {
       // A daemon may say more than a surface understands; an item it must not lose in silence.
-      if (Named.safeParse(json).data?.type === "inbox_item") say("An item has an unknown form");
+      if (TypedFrame.safeParse(json).data?.type === "inbox_item") {
+        log("An item has an unknown form");
+      }
       return;
     }
     switch (frame.data.type) {
       case "connected":
         this.#socket = socket;
-        if (this.#away) say("The daemon is back");
-        this.#away = false;
-        this.#complaint = undefined;
+        if (this.#unavailable) log("The daemon is back");
+        this.#unavailable = false;
+        this.#daemonError = undefined;
         return this.#backoff.reset();
       case "inbox_item":
         return item(frame.data);
       case "ping":
         return socket.send(JSON.stringify({ type: "pong", ping_id: frame.data.ping_id }));
       case "error":
-        this.#complaint = frame.data.detail;
+        this.#daemonError = frame.data.detail;
         return;
     }
   }
 }
 
 /** A real WebSocket. */
-export const dialWebSocket: Dial = (url, ears) => {
+export const connectWebSocket: Connect = (url, listener) => {
   const socket = new WebSocket(url);
-  socket.onopen = () => ears.opened();
-  socket.onmessage = ({ data }) => ears.heard(String(data));
+  socket.onopen = () => listener.opened();
+  socket.onmessage = ({ data }) => listener.received(String(data));
   // An attempt that fails says so in `onerror`, and closes as well.
-  socket.onclose = ({ code, reason }) => ears.closed(code, reason);
+  socket.onclose = ({ code, reason }) => listener.closed(code, reason);
   return {
     send: (text) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(text);

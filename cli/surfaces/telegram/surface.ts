@@ -1,80 +1,80 @@
 /** The Telegram surface: items from the daemon into the chat, what the person does back again. */
 
 import { pause } from "kit/core/timeout.ts";
-import { Misconfigured } from "../../client/daemon_client.ts";
-import { type BotApi, BotFault, POLL_SECONDS, type Update } from "./bot_api.ts";
-import { Line, type LineNeeds } from "./connection.ts";
-import { Backoff, type Chance } from "./backoff.ts";
-import { isAway, Person, type PersonNeeds } from "./chat.ts";
-import { Pushes } from "./pushes.ts";
+import { ConfigError } from "../../client/daemon_client.ts";
+import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
+import { DaemonConnection, type DaemonConnectionDeps } from "./connection.ts";
+import { Backoff, type BackoffDeps } from "./backoff.ts";
+import { ChatHandler, type ChatHandlerDeps, isDaemonUnavailable } from "./chat.ts";
+import { PushQueue } from "./pushes.ts";
 import { SURFACE } from "./rendering.ts";
 
-export interface SurfaceNeeds extends Chance, Pick<LineNeeds, "dial" | "url"> {
+export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly bot: BotApi;
-  readonly call: PersonNeeds["call"];
+  readonly call: ChatHandlerDeps["call"];
   readonly auth_token: string | undefined;
-  say(what: string): void;
+  log(text: string): void;
 }
 
 const RETRY_MS_MAX = 30_000;
 /** How many numbers of updates are remembered; Telegram keeps what is unconfirmed for a day. */
-const CARRIED_MAX = 1_000;
-const AWAY = "The daemon is away. I pass this on as soon as it is back.";
+const HANDLED_MAX = 1_000;
+const DAEMON_UNAVAILABLE = "The daemon is away. I pass this on as soon as it is back.";
 
 export class TelegramSurface {
-  readonly #needs: SurfaceNeeds;
-  readonly #line: Line;
-  readonly #pushes: Pushes;
-  readonly #person: Person;
-  readonly #carried = new Set<number>();
-  #trouble: string | undefined;
+  readonly #deps: SurfaceDeps;
+  readonly #connection: DaemonConnection;
+  readonly #pushes: PushQueue;
+  readonly #chatHandler: ChatHandler;
+  readonly #handled = new Set<number>();
+  #pollError: string | undefined;
 
-  constructor(needs: SurfaceNeeds) {
-    const { auth_token, say } = needs;
-    this.#needs = needs;
-    this.#line = new Line({
-      ...needs,
-      greeting: () => ({
+  constructor(deps: SurfaceDeps) {
+    const { auth_token, log } = deps;
+    this.#deps = deps;
+    this.#connection = new DaemonConnection({
+      ...deps,
+      connectFrame: () => ({
         display_name: SURFACE,
         backend: "sdk",
         capabilities: ["inbox_surface"],
         ...(auth_token !== undefined && { auth_token }),
       }),
-      item: (frame) => this.#pushes.take(frame),
+      item: (frame) => this.#pushes.add(frame),
     });
-    this.#pushes = new Pushes({
-      ...needs,
-      receipt: (receipt) => this.#line.send(receipt),
-      reoffer: () => this.#line.renew(),
+    this.#pushes = new PushQueue({
+      ...deps,
+      receipt: (receipt) => this.#connection.send(receipt),
+      reoffer: () => this.#connection.reconnect(),
     });
-    this.#person = new Person({ ...needs, pushes: this.#pushes, say });
+    this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log });
   }
 
   /** Runs until the signal aborts. Throws what no waiting mends: a refused token, a rival. */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = new AbortController(), hang_up = new AbortController();
-    const both = AbortSignal.any([signal, stop.signal]);
-    const faults: unknown[] = [];
-    const part = async (running: Promise<void>) => {
+    const stop = new AbortController(), disconnect = new AbortController();
+    const anyStop = AbortSignal.any([signal, stop.signal]);
+    const errors: unknown[] = [];
+    const runPart = async (running: Promise<void>) => {
       try {
         await running;
-      } catch (fault) {
-        if (!both.aborted) faults.push(fault);
+      } catch (error) {
+        if (!anyStop.aborted) errors.push(error);
         stop.abort(new Error("Stopped"));
       }
     };
-    const line = part(this.#line.run(hang_up.signal));
-    await Promise.all([part(this.#pushes.run(both)), part(this.#listen(both))]);
-    hang_up.abort(new Error("Stopped"));
-    await line;
-    if (faults.length > 0) throw explained(faults[0]);
+    const connection = runPart(this.#connection.run(disconnect.signal));
+    await Promise.all([runPart(this.#pushes.run(anyStop)), runPart(this.#pollUpdates(anyStop))]);
+    disconnect.abort(new Error("Stopped"));
+    await connection;
+    if (errors.length > 0) throw toUserError(errors[0]);
   }
 
   /** The long poll. An update is confirmed by the next one, once it was carried. */
-  async #listen(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff(this.#needs, RETRY_MS_MAX);
+  async #pollUpdates(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     for (let offset: number | undefined; !signal.aborted;) {
-      const updates = await this.#poll(offset, signal);
+      const updates = await this.#getUpdates(offset, signal);
       if (!updates) {
         await backoff.pause(signal);
         continue;
@@ -83,68 +83,73 @@ export class TelegramSurface {
       // Numbers may begin anew after a week of silence: with nothing to confirm, none is named.
       if (updates.length === 0) offset = undefined;
       for (const update of updates) {
-        if (!this.#carried.has(update.update_id)) await this.#carry(update, signal);
+        if (!this.#handled.has(update.update_id)) await this.#handleUpdate(update, signal);
         if (signal.aborted) return;
-        this.#remember(update.update_id);
+        this.#markHandled(update.update_id);
         offset = update.update_id + 1;
       }
     }
   }
 
   /** Undefined when Telegram did not answer, or let somebody else poll. */
-  async #poll(offset: number | undefined, signal: AbortSignal): Promise<Update[] | undefined> {
+  async #getUpdates(
+    offset: number | undefined,
+    signal: AbortSignal,
+  ): Promise<Update[] | undefined> {
     try {
       // After trouble an answer is wanted at once, to know that it is over.
-      const seconds = this.#trouble === undefined ? POLL_SECONDS : 0;
-      const updates = await this.#needs.bot.getUpdates({ offset, seconds }, signal);
-      if (this.#trouble !== undefined) this.#needs.say("Telegram answers again");
-      this.#trouble = undefined;
+      const seconds = this.#pollError === undefined ? POLL_SECONDS : 0;
+      const updates = await this.#deps.bot.getUpdates({ offset, seconds }, signal);
+      if (this.#pollError !== undefined) this.#deps.log("Telegram answers again");
+      this.#pollError = undefined;
       return updates;
-    } catch (fault) {
+    } catch (error) {
       if (signal.aborted) return undefined;
-      if (!(fault instanceof BotFault) || fault.error_class === "unauthorized") throw fault;
-      const rival = fault.error_class === "conflict" ? "Somebody else polls this bot: " : "";
-      if (this.#trouble !== fault.message) {
-        this.#needs.say(`${rival}${fault.message}; trying again`);
+      if (!(error instanceof BotApiError) || error.error_class === "unauthorized") throw error;
+      const prefix = error.error_class === "conflict" ? "Somebody else polls this bot: " : "";
+      if (this.#pollError !== error.message) {
+        this.#deps.log(`${prefix}${error.message}; trying again`);
       }
-      this.#trouble = fault.message;
-      const { retry_after_ms } = fault;
-      if (retry_after_ms) await pause(this.#needs.clock, retry_after_ms, signal);
+      this.#pollError = error.message;
+      const { retry_after_ms } = error;
+      if (retry_after_ms) await pause(this.#deps.clock, retry_after_ms, signal);
       return undefined;
     }
   }
 
   /** Carries one update, and waits for as long as the daemon is away. */
-  async #carry(update: Update, signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff(this.#needs, RETRY_MS_MAX);
+  async #handleUpdate(update: Update, signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     const { message, callback_query } = update;
-    for (let tried_at: number | undefined; !signal.aborted;) {
-      const now = this.#needs.clock.now();
+    for (let firstTriedAt: number | undefined; !signal.aborted;) {
+      const now = this.#deps.clock.now();
       try {
-        if (message) await this.#person.message(message, signal, tried_at);
-        if (callback_query) await this.#person.tap(callback_query, signal);
+        if (message) await this.#chatHandler.message(message, signal, firstTriedAt);
+        if (callback_query) await this.#chatHandler.tap(callback_query, signal);
         return;
-      } catch (fault) {
+      } catch (error) {
         if (signal.aborted) return;
-        if (!isAway(fault)) throw fault;
-        if (tried_at === undefined) await this.#person.tell(AWAY, signal);
-        tried_at ??= now;
+        if (!isDaemonUnavailable(error)) throw error;
+        if (firstTriedAt === undefined) {
+          await this.#chatHandler.sendText(DAEMON_UNAVAILABLE, signal);
+        }
+        firstTriedAt ??= now;
         await backoff.pause(signal);
       }
     }
   }
 
-  #remember(update_id: number): void {
-    this.#carried.add(update_id);
-    const [oldest] = this.#carried;
-    if (this.#carried.size > CARRIED_MAX && oldest !== undefined) this.#carried.delete(oldest);
+  #markHandled(update_id: number): void {
+    this.#handled.add(update_id);
+    const [oldest] = this.#handled;
+    if (this.#handled.size > HANDLED_MAX && oldest !== undefined) this.#handled.delete(oldest);
   }
 }
 
 /** As the person at the terminal is to read it. */
-function explained(fault: unknown): unknown {
-  if (fault instanceof BotFault && fault.error_class === "unauthorized") {
-    return new Misconfigured(`surfaces.telegram.token: Telegram refuses it: ${fault.message}`);
+function toUserError(error: unknown): unknown {
+  if (error instanceof BotApiError && error.error_class === "unauthorized") {
+    return new ConfigError(`surfaces.telegram.token: Telegram refuses it: ${error.message}`);
   }
-  return fault;
+  return error;
 }

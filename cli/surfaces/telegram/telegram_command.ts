@@ -2,94 +2,96 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
-import { interruptible, type Session } from "../../command/command.ts";
+import { type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
-  type Daemon,
-  Misconfigured,
+  ConfigError,
+  type DaemonClient,
+  DaemonUnreachable,
   readSettings,
-  Unreachable,
 } from "../../client/daemon_client.ts";
-import { healthOf } from "../../client/lifecycle.ts";
-import { complain, ink } from "../../output/print.ts";
-import { clockTime } from "../../output/show.ts";
-import { BotApi, BotFault, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
-import { dialWebSocket } from "./connection.ts";
+import { mustGetHealth } from "../../client/lifecycle.ts";
+import { printError, styled } from "../../output/print.ts";
+import { formatClockTime } from "../../output/show.ts";
+import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
+import { connectWebSocket } from "./connection.ts";
 import { TelegramSurface } from "./surface.ts";
 
 const TOKEN_MISSING = "surfaces.telegram.token is missing: @BotFather gives it to a new bot";
 const CHAT_MISSING = "surfaces.telegram.chat_id is missing: the number of your chat with the bot";
 /** Wrong usage is told at once, even where Telegram cannot be reached. */
-const LOOK_MS_MAX = 5_000;
+const CHAT_LOOKUP_MS_MAX = 5_000;
 
-export async function runTelegram(session: Session): Promise<number> {
-  const { env, terminal, clock } = session;
+export async function runTelegram(context: CommandContext): Promise<number> {
+  const { env, terminal, clock } = context;
   const settings = readSettings(env);
   const token = settings["surfaces.telegram.token"];
   const chat_id = settings["surfaces.telegram.chat_id"];
-  const base = baseOf(env);
-  const options = { base, clock, fetch: fetchBeyond(env, base) };
-  if (!token) throw missing(env, [TOKEN_MISSING, ...(chat_id ? [] : [CHAT_MISSING])]);
-  if (!chat_id) throw missing(env, [CHAT_MISSING, await chatsOf({ ...options, token })]);
-  const { daemon } = session;
-  await healthOf(daemon);
-  const say = (what: string) => {
-    const at = clockTime(new Date(clock.now()).toISOString());
-    complain(terminal, ink("dim", at), "  ", what);
+  const base = apiBase(env);
+  const options = { base, clock, fetch: proxiedFetch(env, base) };
+  if (!token) throw missingSettings(env, [TOKEN_MISSING, ...(chat_id ? [] : [CHAT_MISSING])]);
+  if (!chat_id) {
+    throw missingSettings(env, [CHAT_MISSING, await describeChats({ ...options, token })]);
+  }
+  const { daemon } = context;
+  await mustGetHealth(daemon);
+  const log = (text: string) => {
+    const at = formatClockTime(new Date(clock.now()).toISOString());
+    printError(terminal, styled("dim", at), "  ", text);
   };
   const surface = new TelegramSurface({
     clock,
     ids: randomIds,
     bot: new BotApi({ ...options, token, chat_id }),
     call: daemon.call,
-    dial: dialWebSocket,
-    url: () => addressOf(daemon),
+    connect: connectWebSocket,
+    url: () => tryDaemonUrl(daemon),
     auth_token: settings["daemon.auth_token"]?.reveal(),
-    say,
+    log,
   });
-  say(`Your inbox is shown in chat ${chat_id}; Ctrl-C ends it`);
+  log(`Your inbox is shown in chat ${chat_id}; Ctrl-C ends it`);
   await interruptible((signal) => surface.run(signal));
   return EXIT.done;
 }
 
-function addressOf(daemon: Daemon): string | undefined {
+function tryDaemonUrl(daemon: DaemonClient): string | undefined {
   try {
-    return daemon.address();
-  } catch (fault) {
-    if (fault instanceof Unreachable) return undefined;
-    throw fault;
+    return daemon.trustedUrl();
+  } catch (error) {
+    if (error instanceof DaemonUnreachable) return undefined;
+    throw error;
   }
 }
 
-function missing(env: Env, lines: readonly string[]): Misconfigured {
-  return new Misconfigured([...lines, `Settings are in ${configPath(env)}`].join("\n"));
+function missingSettings(env: Env, lines: readonly string[]): ConfigError {
+  return new ConfigError([...lines, `Settings are in ${configPath(env)}`].join("\n"));
 }
 
 /** The chats that wrote to the bot lately: one of them is meant. Nothing is confirmed by that. */
-async function chatsOf(options: Omit<BotOptions, "chat_id">): Promise<string> {
+async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<string> {
   const bot = new BotApi({ ...options, chat_id: "0" });
   try {
-    const updates = await bot.look(LOOK_MS_MAX);
+    const updates = await bot.peekUpdates(CHAT_LOOKUP_MS_MAX);
     const chats = updates.flatMap(({ message }) => message ? [message.chat] : []);
-    const named = new Map(chats.map(({ id, type, username }) => [id, username ?? type]));
-    const list = [...named].map(([id, name]) => `${id} (${name})`);
+    const chatNames = new Map(chats.map(({ id, type, username }) => [id, username ?? type]));
+    const list = [...chatNames].map(([id, name]) => `${id} (${name})`);
     return list.length === 0
       ? "Write to the bot in Telegram, and run this again: it names the chat"
       : `Chats that wrote to the bot: ${list.join(", ")}`;
-  } catch (fault) {
-    if (!(fault instanceof BotFault)) throw fault;
-    return `The chats of the bot cannot be listed: ${fault.message}`;
+  } catch (error) {
+    if (!(error instanceof BotApiError)) throw error;
+    return `The chats of the bot cannot be listed: ${error.message}`;
   }
 }
 
 /** Where the Bot API is. The token is part of every address, and must not travel in the clear. */
-function baseOf(env: Env): string {
+function apiBase(env: Env): string {
   const base = env["TELEGRAM_API_BASE"] || DEFAULT_BASE;
   const { protocol = "", hostname = "" } = URL.canParse(base) ? new URL(base) : {};
   if (protocol === "https:" || (protocol === "http:" && isLoopback(hostname))) {
     return base.replace(/(?<!\/)\/+$/, "");
   }
-  throw new Misconfigured(
+  throw new ConfigError(
     "TELEGRAM_API_BASE: allowed: an https address, or an http one of this machine",
   );
 }
@@ -98,7 +100,7 @@ function baseOf(env: Env): string {
  * Telegram is reached through the proxy of the shell, if it names one: the daemon is not, so that
  * `main.ts` takes the proxy out of the environment.
  */
-function fetchBeyond(env: Env, base: string): BotOptions["fetch"] {
+function proxiedFetch(env: Env, base: string): BotOptions["fetch"] {
   const proxy = env["HTTPS_PROXY"] || env["https_proxy"] || env["ALL_PROXY"] || env["all_proxy"];
   if (!proxy || isLoopback(new URL(base).hostname)) return (request) => fetch(request);
   const client = Deno.createHttpClient({ proxy: { url: proxy } });

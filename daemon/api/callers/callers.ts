@@ -1,7 +1,7 @@
 /** Who sends a request, as far as the kernel proves it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
-import type { Connection } from "../../host/sockets/sockets.ts";
+import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { KnownAgent } from "../../host/sockets/terminal.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
 
@@ -33,8 +33,8 @@ export class Callers {
   }
 
   /** Whether callers can be told apart by their user on this platform. */
-  get provable(): boolean {
-    return this.#deps.sockets.provable;
+  get canIdentify(): boolean {
+    return this.#deps.sockets.canIdentify;
   }
 
   /**
@@ -43,32 +43,36 @@ export class Callers {
    */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
     const { sockets, uid } = this.#deps;
-    if (!sockets.provable || remote === undefined) return true;
-    const end = sockets.find(this.#connectionOf(remote));
-    return end !== undefined && (end.uid === uid || end.uid === ROOT);
+    if (!sockets.canIdentify || remote === undefined) return true;
+    const socketEnd = sockets.find(this.#connectionOf(remote));
+    return socketEnd !== undefined && (socketEnd.uid === uid || socketEnd.uid === ROOT);
   }
 
   /** Whether the kernel shows that this process, or one below it, sends the request. */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
-    return pid !== undefined && this.#holds(pid, { remote });
+    return pid !== undefined && this.#ownsSocket(pid, { remote });
   }
 
   /** `most`: how many processes below it are looked at. */
-  #holds(pid: number, { remote }: Pick<Caller, "remote">, most?: number): boolean {
-    return remote !== undefined && this.#deps.sockets.holds(pid, this.#connectionOf(remote), most);
+  #ownsSocket(pid: number, { remote }: Pick<Caller, "remote">, max?: number): boolean {
+    return remote !== undefined &&
+      this.#deps.sockets.ownsSocket(pid, this.#connectionOf(remote), max);
   }
 
   /** Of the processes that a hook names, those that the kernel shows it to be run by. */
-  provenOf({ hook_pid, agent_pid }: HookProcesses, caller: Pick<Caller, "remote">): HookProcesses {
+  provenProcesses(
+    { hook_pid, agent_pid }: HookProcesses,
+    caller: Pick<Caller, "remote">,
+  ): HookProcesses {
     const hook = this.isProcess(hook_pid, caller) ? hook_pid : undefined;
-    const is_above = hook !== undefined && this.#isAbove(agent_pid, hook);
-    const proven = is_above || this.isProcess(agent_pid, caller);
+    const is_ancestor = hook !== undefined && this.#isAncestor(agent_pid, hook);
+    const proven = is_ancestor || this.isProcess(agent_pid, caller);
     return { hook_pid: hook, agent_pid: proven ? agent_pid : undefined };
   }
 
-  #isAbove(ancestor: number | undefined, pid: number): boolean {
+  #isAncestor(ancestor: number | undefined, pid: number): boolean {
     let at: number | undefined = pid;
-    for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+    for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
       if (at === ancestor) return true;
       at = this.#deps.parentOf(at);
     }
@@ -81,7 +85,7 @@ export class Callers {
    */
   isAgent(caller: Pick<Caller, "remote">): boolean {
     return this.#deps.agents().some(({ agent_pid }) =>
-      agent_pid !== null && this.#holds(agent_pid, caller, Infinity)
+      agent_pid !== null && this.#ownsSocket(agent_pid, caller, Infinity)
     );
   }
 
@@ -101,10 +105,10 @@ export class Callers {
   mayOpenPage(caller: Caller, headers: Headers): boolean {
     if (this.isHuman(caller, headers)) return true;
     // Without a proof of terminals the token is what a person has and another user has not.
-    return !this.provable && caller.holds_token;
+    return !this.canIdentify && caller.holds_token;
   }
 
-  #connectionOf(remote: Deno.NetAddr): Connection {
+  #connectionOf(remote: Deno.NetAddr): TcpConnection {
     const { host, port = 0 } = this.#deps.local();
     return { remote, local_host: host, local_port: port };
   }

@@ -1,20 +1,20 @@
 /** Sockets of other users' programs that have not shown the token yet. */
 
 /** One that never says a word may still hold as much of a message as the runtime takes, 64 MiB. */
-const STRANGERS_MAX = 8;
+const SOCKETS_MAX = 8;
 
 /** Few at once: nobody but the daemon's own user may make it hold much without the token. */
-export class Strangers {
-  readonly #here = new Set<symbol>();
+export class UnauthenticatedSockets {
+  readonly #open = new Set<symbol>();
 
   get full(): boolean {
-    return this.#here.size >= STRANGERS_MAX;
+    return this.#open.size >= SOCKETS_MAX;
   }
 
   /** One more; call what it gives when it has shown the token, or is gone. */
-  enter(): () => void {
-    const one = Symbol();
-    this.#here.add(one);
-    return () => void this.#here.delete(one);
+  add(): () => void {
+    const socket = Symbol();
+    this.#open.add(socket);
+    return () => void this.#open.delete(socket);
   }
 }

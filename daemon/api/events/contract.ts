@@ -72,7 +72,7 @@ export const streamEvents = contract({
     surface: z.string().optional(),
   }),
   returns: z.string(),
-  media: "text/event-stream",
+  responseType: "text/event-stream",
 });
 
 export const getMetrics = contract({
@@ -83,7 +83,7 @@ export const getMetrics = contract({
   access: "token",
   tunnel: "never",
   returns: z.string(),
-  media: "text/plain",
+  responseType: "text/plain",
 });
 
 export const getOpenapi = contract({
@@ -104,5 +104,5 @@ export const getDocs = contract({
   access: "user",
   tunnel: "never",
   returns: z.string(),
-  media: "text/html",
+  responseType: "text/html",
 });

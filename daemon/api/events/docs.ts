@@ -1,7 +1,7 @@
 /** The interface as a page to read: plain HTML from the contracts, no script. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { saidOf } from "kit/core/problem.ts";
+import { toPublicCode } from "kit/core/problem.ts";
 import { escapeMarkup } from "kit/core/text.ts";
 
 const CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
@@ -10,7 +10,9 @@ const CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; for
 export function docsPage(contracts: readonly Contract[]): Response {
   const rows = contracts.toSorted((a, b) => a.path < b.path ? -1 : 1).map((contract) =>
     `<tr><td>${contract.method}<td><code>${escapeMarkup(contract.path)}</code>` +
-    `<td>${escapeMarkup(contract.summary)}<td>${(contract.fails ?? []).map(saidOf).join(", ")}`
+    `<td>${escapeMarkup(contract.summary)}<td>${
+      (contract.fails ?? []).map(toPublicCode).join(", ")
+    }`
   );
   const page = `<!doctype html><html lang="en"><meta charset="utf-8">
 <title>Agent Mesh daemon</title><style>

@@ -3,7 +3,7 @@
 import { Metrics } from "kit/http/metrics.ts";
 
 /** What is read at the moment of asking. */
-export interface Levels {
+export interface CurrentCounts {
   readonly peers: number;
   readonly sockets: number;
   readonly commits: number;
@@ -11,7 +11,7 @@ export interface Levels {
   readonly jobs: Readonly<Record<string, number>>;
 }
 
-const BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
+const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
 
 export class Meters {
   readonly #metrics = new Metrics();
@@ -23,25 +23,29 @@ export class Meters {
   readonly #latency = this.#metrics.histogram(
     "mesh_delivery_seconds",
     "From the moment a message is accepted until its bytes are sent",
-    BUCKETS_SECONDS,
+    LATENCY_BUCKETS_SECONDS,
   );
   #lag_ms = 0;
 
-  constructor(levels: () => Levels) {
+  constructor(currentCounts: () => CurrentCounts) {
     const metrics = this.#metrics;
-    metrics.gauge("mesh_peers", "Peers that have a record", () => levels().peers);
-    metrics.gauge("mesh_sockets", "Live /ws connections", () => levels().sockets);
-    metrics.gauge("mesh_queue_depth", "Queued messages", () => levels().queue["queued"] ?? 0);
+    metrics.gauge("mesh_peers", "Peers that have a record", () => currentCounts().peers);
+    metrics.gauge("mesh_sockets", "Live /ws connections", () => currentCounts().sockets);
+    metrics.gauge(
+      "mesh_queue_depth",
+      "Queued messages",
+      () => currentCounts().queue["queued"] ?? 0,
+    );
     metrics.gauges({
       name: "mesh_messages",
       help: "Messages kept, by state: the conservation count",
       label: "state",
-    }, () => levels().queue);
+    }, () => currentCounts().queue);
     metrics.gauges(
       { name: "mesh_jobs", help: "Jobs kept, by state", label: "state" },
-      () => levels().jobs,
+      () => currentCounts().jobs,
     );
-    metrics.total("mesh_commits_total", "Commits since the start", () => levels().commits);
+    metrics.total("mesh_commits_total", "Commits since the start", () => currentCounts().commits);
     metrics.gauge(
       "mesh_event_loop_lag_seconds",
       "Delay of the scheduler's last tick",
@@ -53,11 +57,11 @@ export class Meters {
     this.#steps.inc(kind, state);
   }
 
-  took(ms: number): void {
+  observeLatency(ms: number): void {
     this.#latency.observe(ms);
   }
 
-  lagged(ms: number): void {
+  setLag(ms: number): void {
     this.#lag_ms = ms;
   }
 

@@ -11,7 +11,7 @@ import { docsPage } from "./docs.ts";
 import type { Meters } from "./metrics.ts";
 import { eventFrames, type StreamOptions, toWire } from "./stream.ts";
 
-export interface SystemNeeds {
+export interface SystemDeps {
   readonly clock: Clock;
   readonly events: EventLog;
   readonly meters: Meters;
@@ -22,37 +22,37 @@ export interface SystemNeeds {
   /** Ends every stream. */
   readonly signal: AbortSignal;
   /** A dashboard's stream is open until disposed. */
-  dashboard(): Disposable & { taken(event: MeshEvent): void };
+  dashboard(): Disposable & { markPushed(event: MeshEvent): void };
 }
 
-export function systemRoutes(needs: SystemNeeds): Route[] {
-  const { events, meters } = needs;
-  const document = () => openapi("Agent Mesh daemon", needs.version, needs.contracts());
+export function systemRoutes(deps: SystemDeps): Route[] {
+  const { events, meters } = deps;
+  const document = () => openapi("Agent Mesh daemon", deps.version, deps.contracts());
   return [
-    route(contracts.getHealth, () => needs.health()),
-    route(contracts.getStatus, () => needs.health()),
+    route(contracts.getHealth, () => deps.health()),
+    route(contracts.getStatus, () => deps.health()),
     route(contracts.listEvents, ({ query }) => {
       const found = events.read(query);
       const next = found.length === query.limit ? found.at(-1)?.id ?? null : null;
       return { events: found.map(toWire), next };
     }),
-    rawRoute(contracts.streamEvents, (request) => stream(needs, request)),
+    rawRoute(contracts.streamEvents, (request) => stream(deps, request)),
     rawRoute(
       contracts.getMetrics,
       () => new Response(meters.render(), { headers: { "content-type": METRICS_TYPE } }),
     ),
     route(contracts.getOpenapi, document),
-    rawRoute(contracts.getDocs, () => docsPage(needs.contracts())),
+    rawRoute(contracts.getDocs, () => docsPage(deps.contracts())),
   ];
 }
 
 /** One reader's stream; an id that is no number is ignored (contract 3). */
-function stream(needs: SystemNeeds, request: Request): Response {
+function stream(deps: SystemDeps, request: Request): Response {
   const query = new URL(request.url).searchParams;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));
-  const signal = AbortSignal.any([needs.signal, request.signal]);
+  const signal = AbortSignal.any([deps.signal, request.signal]);
   const options = { since, replay: toId(query.get("replay")), signal };
-  const body = ReadableStream.from(encode(needs, options, query.get("surface")));
+  const body = ReadableStream.from(encode(deps, options, query.get("surface")));
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream",
@@ -64,14 +64,14 @@ function stream(needs: SystemNeeds, request: Request): Response {
 
 /** The dashboard is a live surface from the first read of its stream until that ends. */
 async function* encode(
-  { events, clock, dashboard }: SystemNeeds,
+  { events, clock, dashboard }: SystemDeps,
   options: StreamOptions,
   name: string | null,
 ) {
   using surface = name === "dashboard" ? dashboard() : undefined;
   const frames = eventFrames(events, clock, {
     ...options,
-    ...(surface && { taken: (event: MeshEvent) => surface.taken(event) }),
+    ...(surface && { markPushed: (event: MeshEvent) => surface.markPushed(event) }),
   });
   const encoder = new TextEncoder();
   for await (const frame of frames) yield encoder.encode(frame);

@@ -17,7 +17,7 @@ export interface StreamOptions {
   /** Ends the stream, as the daemon goes down. */
   readonly signal: AbortSignal;
   /** Called once the runtime has taken an event's chunk. */
-  readonly taken?: (event: MeshEvent) => void;
+  readonly markPushed?: (event: MeshEvent) => void;
 }
 
 /** An event on the wire, flat (contract 2). */
@@ -31,73 +31,73 @@ export async function* eventFrames(
   clock: Clock,
   options: StreamOptions,
 ): AsyncGenerator<string> {
-  const inlet = new Inlet();
-  using _subscription = log.subscribe(inlet);
-  let cursor = startOf(log, options); // What comes while a reader takes its first frame is news.
+  const receiveBuffer = new ReceiveBuffer();
+  using _subscription = log.subscribe(receiveBuffer);
+  let cursor = startTimeOf(log, options); // What comes while a reader takes its first frame is news.
   yield frame("ready", { last: log.last });
   if (cursor < log.oldest - 1) yield frame("gap", { oldest: log.oldest });
   for (let batch = log.read({ since: cursor, limit: BACKFILL_BATCH }); batch.length > 0;) {
     for (const event of batch) {
       yield eventFrame(event);
-      options.taken?.(event);
+      options.markPushed?.(event);
       cursor = event.id;
     }
     batch = log.read({ since: cursor, limit: BACKFILL_BATCH });
   }
   while (!options.signal.aborted) {
-    for (const said of inlet.take()) {
-      if (typeof said === "string") {
-        yield said;
+    for (const item of receiveBuffer.take()) {
+      if (typeof item === "string") {
+        yield item;
         continue;
       }
-      if (said.id <= cursor) continue;
-      yield eventFrame(said);
-      options.taken?.(said);
-      cursor = said.id;
+      if (item.id <= cursor) continue;
+      yield eventFrame(item);
+      options.markPushed?.(item);
+      cursor = item.id;
     }
-    if (inlet.overrun) return yield frame("too_slow", { waiting_max: WAITING_MAX });
-    if (!inlet.empty) continue;
-    if (await inlet.wait(clock, options.signal) === "quiet") yield ": keep-alive\n\n";
+    if (receiveBuffer.overflowed) return yield frame("too_slow", { waiting_max: WAITING_MAX });
+    if (!receiveBuffer.empty) continue;
+    if (await receiveBuffer.wait(clock, options.signal) === "quiet") yield ": keep-alive\n\n";
   }
 }
 
 /** What was heard and not yet sent: bounded, and it knows when it ran over. */
-class Inlet {
-  overrun = false;
-  #waiting: (MeshEvent | string)[] = [];
-  #wake: (() => void) | undefined;
+class ReceiveBuffer {
+  overflowed = false;
+  #items: (MeshEvent | string)[] = [];
+  #notify: (() => void) | undefined;
 
   get empty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#items.length === 0;
   }
 
   event(event: MeshEvent): void {
-    this.#put(event);
+    this.#push(event);
   }
 
   delivery(step: DeliveryStep): void {
-    this.#put(frame("delivery", { type: "delivery", ...step }));
+    this.#push(frame("delivery", { type: "delivery", ...step }));
   }
 
   take(): (MeshEvent | string)[] {
-    return this.#waiting.splice(0);
+    return this.#items.splice(0);
   }
 
   async wait(clock: Clock, signal: AbortSignal): Promise<"news" | "quiet"> {
-    const news = new Promise<"news">((resolve) => this.#wake = () => resolve("news"));
-    const heard = await timeout(clock, KEEP_ALIVE_MS, news, signal);
-    this.#wake = undefined;
-    return heard ?? (signal.aborted ? "news" : "quiet");
+    const news = new Promise<"news">((resolve) => this.#notify = () => resolve("news"));
+    const outcome = await timeout(clock, KEEP_ALIVE_MS, news, signal);
+    this.#notify = undefined;
+    return outcome ?? (signal.aborted ? "news" : "quiet");
   }
 
-  #put(said: MeshEvent | string): void {
-    if (this.#waiting.length >= WAITING_MAX) this.overrun = true;
-    else this.#waiting.push(said);
-    this.#wake?.();
+  #push(item: MeshEvent | string): void {
+    if (this.#items.length >= WAITING_MAX) this.overflowed = true;
+    else this.#items.push(item);
+    this.#notify?.();
   }
 }
 
-function startOf(log: EventLog, { since, replay }: StreamOptions): number {
+function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
   if (since !== undefined) return Math.min(since, log.last); // A number of another log's.
   if (replay === undefined) return log.last;
   return Math.max(0, log.last - replay, log.oldest - 1); // Fewer than asked for are no gap.

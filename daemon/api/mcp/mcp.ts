@@ -5,8 +5,8 @@ import type { Call } from "kit/http/client.ts";
 import { VERSION } from "kit/http/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
-import { type Identify, NOBODY } from "./identify.ts";
-import { type House, type Tool, toToolError } from "./tool.ts";
+import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
+import { type Tool, type ToolHost, toToolError } from "./tool.ts";
 import { TOOLS } from "./tools/list.ts";
 
 const INSTRUCTIONS = `Agent Mesh connects the coding agents of this machine and their human.
@@ -25,17 +25,17 @@ once.`;
 /** What a call carries beside its arguments. */
 type Meta = Readonly<Record<string, unknown>> | undefined;
 
-export interface McpNeeds extends House {
+export interface McpDeps extends ToolHost {
   readonly identify: Identify;
 }
 
 export class Mcp implements AsyncDisposable {
-  readonly #needs: McpNeeds;
+  readonly #deps: McpDeps;
   readonly #tools = new Map<string, Tool>(TOOLS.map((tool) => [tool.listing.name, tool]));
-  readonly #endpoint = new McpEndpoint((request) => this.#serve(request));
+  readonly #endpoint = new McpEndpoint((request) => this.#createServer(request));
 
-  constructor(needs: McpNeeds) {
-    this.#needs = needs;
+  constructor(deps: McpDeps) {
+    this.#deps = deps;
   }
 
   /** Answers one POST. */
@@ -47,7 +47,7 @@ export class Mcp implements AsyncDisposable {
     await this.#endpoint[Symbol.asyncDispose]();
   }
 
-  #serve(request: Request | undefined): Server {
+  #createServer(request: Request | undefined): Server {
     const server = new Server({ name: "mesh", title: "Agent Mesh", version: VERSION }, {
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,
@@ -60,12 +60,12 @@ export class Mcp implements AsyncDisposable {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
       }
       try {
-        const caller = request ? await this.#needs.identify(request, _meta) : NOBODY;
-        const call = inTrace(this.#needs.call, request, _meta);
-        const trusted = caller.peer_id !== null || this.#needs.allow_admin_tools === true;
+        const caller = request ? await this.#deps.identify(request, _meta) : UNKNOWN_CALLER;
+        const call = withTrace(this.#deps.call, request, _meta);
+        const trusted = caller.peer_id !== null || this.#deps.allow_admin_tools === true;
         return await tool.run(params.arguments ?? {}, { caller, call, signal, trusted });
-      } catch (fault) {
-        return toToolError(fault, this.#needs, tool);
+      } catch (error) {
+        return toToolError(error, this.#deps, tool);
       }
     });
     return server;
@@ -73,10 +73,10 @@ export class Mcp implements AsyncDisposable {
 }
 
 /** What a tool says belongs to the trace that its caller named, in `_meta` or in a header. */
-function inTrace(call: Call, request: Request | undefined, meta: Meta): Call {
-  const given = meta?.["traceparent"] ?? request?.headers.get("traceparent");
-  const traceparent = typeof given === "string" ? readTrace(given) : undefined;
+function withTrace(call: Call, request: Request | undefined, meta: Meta): Call {
+  const header = meta?.["traceparent"] ?? request?.headers.get("traceparent");
+  const traceparent = typeof header === "string" ? readTrace(header) : undefined;
   if (traceparent === undefined) return call;
-  return (contract, asked) =>
-    call(contract, { ...asked, headers: { ...asked.headers, traceparent } });
+  return (contract, options) =>
+    call(contract, { ...options, headers: { ...options.headers, traceparent } });
 }

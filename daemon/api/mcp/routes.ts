@@ -39,8 +39,11 @@ function onLoopback(
 
 /** A pid proves nothing by itself (contract 6): one that is not the caller's is dropped. */
 function withProvenPid(request: Request, caller: Caller, { isProcess }: McpRoutesDeps): Request {
-  const named = request.headers.get(PID_HEADER);
-  if (named === null || (/^[1-9]\d{0,9}$/.test(named) && isProcess(Number(named), caller))) {
+  const claimedPid = request.headers.get(PID_HEADER);
+  if (
+    claimedPid === null ||
+    (/^[1-9]\d{0,9}$/.test(claimedPid) && isProcess(Number(claimedPid), caller))
+  ) {
     return request;
   }
   const headers = new Headers(request.headers);

@@ -2,25 +2,25 @@
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import type * as z from "zod";
-import { type Call, Refused } from "kit/http/client.ts";
-import { type Told as Listed, toListing } from "kit/mcp/listing.ts";
+import { ApiError, type Call } from "kit/http/client.ts";
+import { toListing, type ToolDefinition } from "kit/mcp/listing.ts";
 import { invalidRequest, Problem, type ProblemBody } from "kit/core/problem.ts";
 import type { McpCaller } from "./identify.ts";
 
-export { LOOKS, SAYS, SETTLES } from "kit/mcp/listing.ts";
+export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/listing.ts";
 
 /** The house as the tools see it. */
-export interface House {
+export interface ToolHost {
   /** The daemon's own contracts, called in this process. */
   readonly call: Call;
   /** Lets even a caller that nobody knows end peers and the like (`daemon.mcp.allow_admin_tools`). */
   readonly allow_admin_tools?: boolean;
   /** A fault of ours: for the log, never for the caller. */
-  fault(fault: unknown): void;
+  onError(error: unknown): void;
 }
 
 /** One call of a tool: who calls, what it may call in turn, and for how long it cares. */
-export interface Visit {
+export interface ToolContext {
   readonly caller: McpCaller;
   readonly call: Call;
   readonly signal: AbortSignal;
@@ -29,36 +29,36 @@ export interface Visit {
 }
 
 /** What a verb says: a text for the model, and the same as data. */
-export interface Told<D> {
+export interface ToolResult<D> {
   readonly text: string;
   readonly data: D;
 }
 
-interface Spec<I extends z.ZodObject, O extends z.ZodObject> extends Listed<I, O> {
-  run(given: z.output<I>, visit: Visit): Promise<Told<z.input<O>>>;
+interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends ToolDefinition<I, O> {
+  run(args: z.output<I>, toolContext: ToolContext): Promise<ToolResult<z.input<O>>>;
 }
 
 export interface Tool {
   readonly listing: Listing;
-  run(given: unknown, visit: Visit): Promise<CallToolResult>;
+  run(args: unknown, toolContext: ToolContext): Promise<CallToolResult>;
 }
 
 /** States a tool: its data is checked on the way in and on the way out. */
-export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
+export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): Tool {
   const { input, output } = spec;
   return {
-    listing: toListing(spec, REFUSAL),
-    async run(given, visit) {
-      const read = input.safeParse(given);
-      if (!read.success) throw invalidRequest(read.error);
-      const { text, data } = await spec.run(read.data, visit);
+    listing: toListing(spec, REFUSAL_SCHEMA),
+    async run(args, toolContext) {
+      const parsed = input.safeParse(args);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { text, data } = await spec.run(parsed.data, toolContext);
       return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
     },
   };
 }
 
 /** What an answer holds where the tool refuses. */
-const REFUSAL = {
+const REFUSAL_SCHEMA = {
   properties: {
     error: { type: "string", description: "Only where the tool refuses: the code" },
     detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
@@ -68,22 +68,27 @@ const REFUSAL = {
 };
 
 /** The third dialect of a refusal (style 2.5): a tool error, which the model reads. */
-export function toToolError(fault: unknown, house: House, { listing }: Tool): CallToolResult {
-  const problem = problemOf(fault);
-  if (!problem) house.fault(fault);
+export function toToolError(thrown: unknown, host: ToolHost, { listing }: Tool): CallToolResult {
+  const problem = problemOf(thrown);
+  if (!problem) host.onError(thrown);
   const body = problem ?? new Problem("internal", {}).toBody();
   const { error, detail, hint, ...rest } = body;
   const lines = [`${error}: ${detail}`];
   if (hint) lines.push(`Hint: ${hint}`);
   if (Object.keys(rest).length > 0) lines.push(JSON.stringify(rest));
   const content = [{ type: "text" as const, text: lines.join("\n") }];
-  const answered = Object.keys(listing.outputSchema?.properties ?? {});
-  const also = Object.entries(rest).filter(([key]) => !answered.includes(key));
-  const structuredContent = { error, detail, ...(hint && { hint }), ...Object.fromEntries(also) };
+  const outputFields = Object.keys(listing.outputSchema?.properties ?? {});
+  const extraFields = Object.entries(rest).filter(([key]) => !outputFields.includes(key));
+  const structuredContent = {
+    error,
+    detail,
+    ...(hint && { hint }),
+    ...Object.fromEntries(extraFields),
+  };
   return { isError: true, content, structuredContent };
 }
 
-function problemOf(fault: unknown): ProblemBody | undefined {
-  if (fault instanceof Refused) return fault.problem;
-  return fault instanceof Problem ? fault.toBody() : undefined;
+function problemOf(thrown: unknown): ProblemBody | undefined {
+  if (thrown instanceof ApiError) return thrown.problem;
+  return thrown instanceof Problem ? thrown.toBody() : undefined;
 }

@@ -15,7 +15,7 @@ export const showDashboard = contract({
   access: "user",
   tunnel: "never",
   returns: z.string(),
-  media: "text/html",
+  responseType: "text/html",
 });
 
 export const createTicket = contract({

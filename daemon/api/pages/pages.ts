@@ -1,7 +1,7 @@
 /** The browsers on pages of ours: tickets, and the cookies that they are exchanged for. */
 
 import { createHash } from "node:crypto";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Page } from "../guard.ts";
 import { PAGE_COOKIE } from "./contract.ts";
@@ -15,21 +15,21 @@ export const PAGES_MAX = 1000;
 const SECRET_BYTES = 32;
 
 export class Pages {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   /** When each ticket that is out expires, by its digest. A restart forgets them. */
   readonly #tickets = new Map<string, number>();
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
   }
 
   /** A ticket that is good once, and for a minute. */
   ticket(): { ticket: string; expires_at: number } {
-    const { clock, ids } = this.#ground;
+    const { clock, ids } = this.#ctx;
     const now = clock.now();
     for (const [digest, expires_at] of this.#tickets) {
-      const superfluous = this.#tickets.size >= TICKETS_MAX;
-      if (expires_at <= now || superfluous) this.#tickets.delete(digest);
+      const overLimit = this.#tickets.size >= TICKETS_MAX;
+      if (expires_at <= now || overLimit) this.#tickets.delete(digest);
     }
     const ticket = ids.secret(SECRET_BYTES);
     const expires_at = now + TICKET_MS;
@@ -42,12 +42,12 @@ export class Pages {
     const digest = digestOf(ticket);
     const expires_at = this.#tickets.get(digest) ?? 0;
     this.#tickets.delete(digest);
-    if (expires_at <= this.#ground.clock.now()) throw new Problem("ticket_refused", {});
+    if (expires_at <= this.#ctx.clock.now()) throw new Problem("ticket_refused", {});
     return this.#open(request, true);
   }
 
   /** The `Set-Cookie` of a page that has none yet; it does not speak as the human. */
-  visit(request: Request): string | undefined {
+  issueCookie(request: Request): string | undefined {
     return this.of(request) ? undefined : this.#open(request, false);
   }
 
@@ -55,14 +55,14 @@ export class Pages {
   of(request: Request): Page | undefined {
     const cookie = cookieOf(request);
     if (cookie === undefined) return undefined;
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const found = rows.find(db, digestOf(cookie), clock.now());
     return found && { human: found.human === 1 };
   }
 
   /** What the browser had before ends with it. */
   #open(request: Request, human: boolean): string {
-    const { db, clock, ids } = this.#ground;
+    const { db, clock, ids } = this.#ctx;
     const created_at = clock.now();
     const cookie = ids.secret(SECRET_BYTES);
     const before = cookieOf(request);

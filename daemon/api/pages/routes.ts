@@ -1,6 +1,6 @@
 /** The pages' contracts, each met by its answer. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import * as z from "zod";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import {
@@ -17,7 +17,7 @@ import { dashboardPage } from "./html.ts";
 import type { Pages } from "./pages.ts";
 
 export interface PageRoutesDeps {
-  readonly ground: Pick<Ground, "db">;
+  readonly ctx: Pick<Context, "db">;
   readonly pages: Pages;
   /** The human's name; undefined where none is registered. */
   humanName(): string | undefined;
@@ -30,13 +30,13 @@ export interface PageRoutesDeps {
 }
 
 export function pageRoutes(deps: PageRoutesDeps): Route[] {
-  const { ground: { db }, pages } = deps;
+  const { ctx: { db }, pages } = deps;
   const stateOf = (human: boolean) => ({ human, human_name: deps.humanName() ?? null });
   return [
     rawRoute(contracts.showDashboard, async (request, caller) => {
-      const visit = isTopLevel(request) && deps.isOwnUser(caller) && !caller.holds_token;
-      const cookie = visit ? pages.visit(request) : undefined;
-      await db.durable();
+      const issueCookie = isTopLevel(request) && deps.isOwnUser(caller) && !caller.holds_token;
+      const cookie = issueCookie ? pages.issueCookie(request) : undefined;
+      await db.whenDurable();
       return dashboardPage(cookie);
     }),
     route(contracts.createTicket, ({ caller, headers }) => {
@@ -52,7 +52,7 @@ export function pageRoutes(deps: PageRoutesDeps): Route[] {
       const body = contracts.redeemTicket.body.safeParse(json);
       if (!body.success) throw invalidRequest(body.error);
       const cookie = pages.redeem(body.data.ticket, request);
-      await db.durable();
+      await db.whenDurable();
       return Response.json(z.encode(contracts.redeemTicket.returns, stateOf(true)), {
         headers: {
           "set-cookie": cookie,

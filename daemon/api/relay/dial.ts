@@ -2,10 +2,18 @@
 
 // @ts-types="./dial_ws.d.ts"
 import { WebSocket } from "ws";
-import { type Ears, type Line, lineOn } from "kit/net/tunnel/connection.ts";
+import {
+  type Connection,
+  type ConnectionListener,
+  toConnection,
+} from "kit/net/tunnel/connection.ts";
 
 /** Not the runtime's: that one writes twice for more than 1,024 bytes, and waits 40 ms between. */
-export function dial(address: string, headers: Readonly<Record<string, string>>, ears: Ears): Line {
+export function openSocket(
+  address: string,
+  headers: Readonly<Record<string, string>>,
+  ears: ConnectionListener,
+): Connection {
   const options = { headers: { ...headers }, perMessageDeflate: false };
-  return lineOn(new WebSocket(address, options), ears);
+  return toConnection(new WebSocket(address, options), ears);
 }

@@ -1,9 +1,9 @@
 /** The line to the relay, as `GET /health` tells of it. Contract 9, "Tunnel". */
 
-import { machine, type StateOf } from "kit/core/machine.ts";
+import { stateMachine, type StateOf } from "kit/core/machine.ts";
 
 // deno-fmt-ignore
-export const uplinkMachine = machine("uplink", [
+export const relayClientMachine = stateMachine("uplink", [
   // from         on          to
   ["down",       "dialled",  "connecting"],
   ["connecting", "welcomed", "connected" ],
@@ -11,4 +11,4 @@ export const uplinkMachine = machine("uplink", [
   ["connected",  "failed",   "down"      ], // Lost, or replaced by a newer one.
 ]);
 
-export type UplinkState = StateOf<typeof uplinkMachine>;
+export type RelayClientState = StateOf<typeof relayClientMachine>;

@@ -1,8 +1,8 @@
 /** The `/ws` protocol (contract 4): the greeting, then frames, each answered or corrected. */
 
 import * as z from "zod";
-import type { Ground } from "kit/data/context.ts";
-import { dispatcher, nextTurn, socketOf, whenQuiet } from "kit/net/frames.ts";
+import type { Context } from "kit/data/context.ts";
+import { acceptWebSocket, frameHandler, nextTurn, whenStable } from "kit/net/frames.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Chat, Turn } from "../../features/peers/contract.ts";
@@ -17,9 +17,9 @@ import {
   type Verb,
 } from "../../features/messages/websocket/frames.ts";
 import {
+  BadFrameLimit,
+  type Connection,
   type Identity,
-  type Line,
-  Patience,
   Session,
 } from "../../features/messages/websocket/session.ts";
 
@@ -27,61 +27,61 @@ import {
 const EARLY_FRAMES_MAX = 100;
 
 /** What the upgrade itself proved. */
-export interface Proof {
+export interface CallerProof {
   readonly authorized: boolean;
 }
 
 /** What the wire needs of the house. */
-export interface WireNeeds {
+export interface WireDeps {
   readonly version: string;
   /** What a connection may do: all, report only what its agent saw, or nothing. */
   authorized(connect: Connect): "caller" | "reporter" | undefined;
   /** Registers the connection's peer, or refuses with a problem. */
-  greet(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
+  handshake(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
   attach(session: Session): void;
   detach(session: Session): void;
   receipt(session: Session, ack: DeliveryAck): void;
-  turn(peer_id: string, turn: Turn): void;
-  chat(peer_id: string, said: Chat): void;
+  reportTurn(peer_id: string, turn: Turn): void;
+  reportChat(peer_id: string, chatTurn: Chat): void;
   /** Does a verb as this peer; its answer as the wire shows it. */
   verb(session: Session, verb: Verb): Promise<Record<string, unknown>>;
 }
 
 /** A refusal of the greeting, and the code that the socket closes with. */
-const REFUSALS: { readonly [code: string]: CloseReasonCode } = {
+const CLOSE_REASON_OF: { readonly [code: string]: CloseReasonCode } = {
   unauthorized: "unauthorized",
   identity_not_proven: "identity_not_proven",
   certificate_mismatch: "identity_not_proven",
   peer_retired: "peer_retired",
 };
 
-export class Wire {
-  readonly #ground: Ground;
-  readonly #needs: WireNeeds;
-  readonly #line: Line;
-  readonly #proof: Proof;
-  readonly #patience = new Patience();
-  readonly #early: string[] = [];
-  #greeted: "no" | "greeting" | "yes" = "no";
+export class ProtocolSession {
+  readonly #ctx: Context;
+  readonly #deps: WireDeps;
+  readonly #connection: Connection;
+  readonly #proof: CallerProof;
+  readonly #badFrameLimit = new BadFrameLimit();
+  readonly #earlyFrames: string[] = [];
+  #handshakeState: "no" | "greeting" | "yes" = "no";
   #session: Session | undefined;
   /** It came with the token of hooks, which is good for no verb. */
-  #reports = false;
+  #isReporter = false;
   #closed = false;
 
-  constructor(ground: Ground, needs: WireNeeds, line: Line, proof: Proof) {
-    this.#ground = ground;
-    this.#needs = needs;
-    this.#line = line;
+  constructor(ctx: Context, deps: WireDeps, connection: Connection, proof: CallerProof) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#connection = connection;
     this.#proof = proof;
   }
 
   /** One frame of text from the client. */
   receive(text: string): void {
-    if (text.length > FRAME_BYTES_MAX) return this.correct("The frame is larger than 1 MiB");
-    if (this.#greeted === "yes") return this.#guard(() => receive(this, text));
-    if (this.#greeted === "no") return this.#begin(text);
-    if (this.#early.length < EARLY_FRAMES_MAX) this.#early.push(text);
-    else this.#end("too_many_bad_frames");
+    if (text.length > FRAME_BYTES_MAX) return this.rejectFrame("The frame is larger than 1 MiB");
+    if (this.#handshakeState === "yes") return this.#withErrorFrame(() => receive(this, text));
+    if (this.#handshakeState === "no") return this.#receiveConnect(text);
+    if (this.#earlyFrames.length < EARLY_FRAMES_MAX) this.#earlyFrames.push(text);
+    else this.#close("too_many_bad_frames");
   }
 
   /** The socket is gone, whoever closed it. */
@@ -89,30 +89,30 @@ export class Wire {
     this.#closed = true;
     const session = this.#session;
     this.#session = undefined;
-    if (session) this.#guard(() => this.#needs.detach(session));
+    if (session) this.#withErrorFrame(() => this.#deps.detach(session));
   }
 
   /** Answers a frame that cannot be taken; the socket stays open. */
-  correct(detail: string): void {
-    if (this.#greeted !== "yes") return this.#refuse("bad_frame", detail, "bad_field");
-    this.#say({ type: "error", error: "bad_frame", detail });
-    if (this.#patience.spent(this.#ground.clock.now())) this.#end("too_many_bad_frames");
+  rejectFrame(detail: string): void {
+    if (this.#handshakeState !== "yes") return this.#refuse("bad_frame", detail, "bad_field");
+    this.#sendFrame({ type: "error", error: "bad_frame", detail });
+    if (this.#badFrameLimit.isExceeded(this.#ctx.clock.now())) this.#close("too_many_bad_frames");
   }
 
   receipt(ack: DeliveryAck): void {
-    if (this.#session) this.#needs.receipt(this.#session, ack);
+    if (this.#session) this.#deps.receipt(this.#session, ack);
   }
 
   turn(turn: Turn): void {
-    if (this.#session) this.#needs.turn(this.#session.peer_id, turn);
+    if (this.#session) this.#deps.reportTurn(this.#session.peer_id, turn);
   }
 
-  chat(said: Chat): void {
-    if (this.#session) this.#needs.chat(this.#session.peer_id, said);
+  chat(chatTurn: Chat): void {
+    if (this.#session) this.#deps.reportChat(this.#session.peer_id, chatTurn);
   }
 
   pong(): void {
-    this.#session?.heard();
+    this.#session?.pongReceived();
   }
 
   /** Does a verb and answers it with `result`, once what it did is on the disk. */
@@ -121,26 +121,26 @@ export class Wire {
     if (!session) return;
     const { request_id } = verb;
     try {
-      if (this.#reports) throw new Problem("unauthorized", {});
-      const answer = await this.#needs.verb(session, verb);
-      await this.#ground.db.durable();
-      this.#say({ type: "result", request_id, ...answer });
-    } catch (fault) {
-      this.#say({ type: "result", request_id, ...this.#explain(fault) });
+      if (this.#isReporter) throw new Problem("unauthorized", {});
+      const answer = await this.#deps.verb(session, verb);
+      await this.#ctx.db.whenDurable();
+      this.#sendFrame({ type: "result", request_id, ...answer });
+    } catch (thrown) {
+      this.#sendFrame({ type: "result", request_id, ...this.#toErrorBody(thrown) });
     }
   }
 
   /** A fault while a frame is taken is told to its sender; it ends neither socket nor process. */
-  #guard(work: () => void): void {
+  #withErrorFrame(work: () => void): void {
     try {
       work();
-    } catch (fault) {
-      const { error, detail } = this.#explain(fault);
-      this.#say({ type: "error", error, detail });
+    } catch (thrown) {
+      const { error, detail } = this.#toErrorBody(thrown);
+      this.#sendFrame({ type: "error", error, detail });
     }
   }
 
-  #begin(text: string): void {
+  #receiveConnect(text: string): void {
     const json = tryJson(text);
     const { type } = typeof json === "object" && json !== null ? json as { type?: unknown } : {};
     if (type !== "connect") {
@@ -151,72 +151,72 @@ export class Wire {
       const { summary } = invalidRequest(connect.error).fields;
       return this.#refuse("invalid_request", summary, "bad_field");
     }
-    this.#greeted = "greeting";
-    this.#greet(connect.data).catch((fault) => {
-      this.#ground.log.error("A greeting failed", { fault });
+    this.#handshakeState = "greeting";
+    this.#handshake(connect.data).catch((thrown) => {
+      this.#ctx.log.error("A greeting failed", { thrown });
       this.#refuse("internal", "A fault of the daemon; its log has the cause", "bad_field");
     });
   }
 
-  async #greet(connect: Connect): Promise<void> {
+  async #handshake(connect: Connect): Promise<void> {
     try {
-      const as = this.#proof.authorized ? "caller" : this.#needs.authorized(connect);
-      if (as === undefined) throw new Problem("unauthorized", {});
-      this.#reports = as === "reporter";
-      const { mesh_session_id, ...identity } = await this.#needs.greet(connect);
-      await this.#ground.db.durable();
+      const callerKind = this.#proof.authorized ? "caller" : this.#deps.authorized(connect);
+      if (callerKind === undefined) throw new Problem("unauthorized", {});
+      this.#isReporter = callerKind === "reporter";
+      const { mesh_session_id, ...identity } = await this.#deps.handshake(connect);
+      await this.#ctx.db.whenDurable();
       if (this.#closed) return;
-      const session = new Session(this.#line, identity, this.#ground.clock.now());
+      const session = new Session(this.#connection, identity, this.#ctx.clock.now());
       const { peer_id, display_name } = identity;
-      const { version } = this.#needs;
+      const { version } = this.#deps;
       this.#session = session;
-      this.#greeted = "yes";
-      this.#say({
+      this.#handshakeState = "yes";
+      this.#sendFrame({
         type: "connected",
         peer_id,
         display_name,
         mesh_session_id,
         server_version: version,
       });
-      this.#needs.attach(session);
-      for (const text of this.#early.splice(0)) this.receive(text);
-    } catch (fault) {
-      const { error, detail } = this.#explain(fault);
-      this.#refuse(error, detail, REFUSALS[error] ?? "bad_field");
+      this.#deps.attach(session);
+      for (const text of this.#earlyFrames.splice(0)) this.receive(text);
+    } catch (thrown) {
+      const { error, detail } = this.#toErrorBody(thrown);
+      this.#refuse(error, detail, CLOSE_REASON_OF[error] ?? "bad_field");
     }
   }
 
-  #explain(fault: unknown) {
-    if (fault instanceof Problem) return fault.toBody();
-    if (fault instanceof z.ZodError) return invalidRequest(fault).toBody();
-    this.#ground.log.error("A frame failed", { fault });
+  #toErrorBody(thrown: unknown) {
+    if (thrown instanceof Problem) return thrown.toBody();
+    if (thrown instanceof z.ZodError) return invalidRequest(thrown).toBody();
+    this.#ctx.log.error("A frame failed", { thrown });
     return new Problem("internal", {}).toBody();
   }
 
   #refuse(error: string, detail: string, why: CloseReasonCode): void {
-    this.#say({ type: "error", error, detail });
-    this.#end(why);
+    this.#sendFrame({ type: "error", error, detail });
+    this.#close(why);
   }
 
-  #say(frame: Outbound): void {
-    if (this.#line.open) this.#line.send(JSON.stringify(frame));
+  #sendFrame(frame: Outbound): void {
+    if (this.#connection.open) this.#connection.send(JSON.stringify(frame));
   }
 
-  #end(why: CloseReasonCode): void {
-    if (this.#line.open) this.#line.close(CLOSE[why], why);
+  #close(why: CloseReasonCode): void {
+    if (this.#connection.open) this.#connection.close(CLOSE[why], why);
   }
 }
 
-const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
-  delivery_ack: (wire, ack) => wire.receipt(ack),
-  status: (wire, { type: _, ...turn }) => wire.turn(turn),
-  chat_turn: (wire, said) => wire.chat(said),
-  pong: (wire) => wire.pong(),
-  ask: (wire, verb) => void wire.verb(verb),
-  notify: (wire, verb) => void wire.verb(verb),
-  ack: (wire, verb) => void wire.verb(verb),
-  decline: (wire, verb) => void wire.verb(verb),
-  answer: (wire, verb) => void wire.verb(verb),
+const receive = frameHandler<ProtocolSession, typeof Inbound>(Inbound, {
+  delivery_ack: (protocolSession, ack) => protocolSession.receipt(ack),
+  status: (protocolSession, { type: _, ...turn }) => protocolSession.turn(turn),
+  chat_turn: (protocolSession, chatTurn) => protocolSession.chat(chatTurn),
+  pong: (protocolSession) => protocolSession.pong(),
+  ask: (protocolSession, verb) => void protocolSession.verb(verb),
+  notify: (protocolSession, verb) => void protocolSession.verb(verb),
+  ack: (protocolSession, verb) => void protocolSession.verb(verb),
+  decline: (protocolSession, verb) => void protocolSession.verb(verb),
+  answer: (protocolSession, verb) => void protocolSession.verb(verb),
 });
 
 /**
@@ -225,13 +225,13 @@ const receive = dispatcher<Wire, typeof Inbound>(Inbound, {
  */
 export function upgrade(
   request: Request,
-  wireOn: (line: Line) => Wire,
-  gone: () => void = () => undefined,
+  openProtocolSession: (connection: Connection) => ProtocolSession,
+  onClosed: () => void = () => undefined,
 ): Response {
-  const { socket, response } = socketOf(request);
+  const { socket, response } = acceptWebSocket(request);
   let closing = false;
-  let heard = 0;
-  const line: Line = {
+  let receivedCount = 0;
+  const connection: Connection = {
     get open() {
       return !closing && socket.readyState === WebSocket.OPEN;
     },
@@ -243,21 +243,21 @@ export function upgrade(
       if (closing) return;
       closing = true;
       // With more to read after it said why, the runtime drops the line, and what it said is lost.
-      whenQuiet(() => heard, () => socket.close(code, reason));
+      whenStable(() => receivedCount, () => socket.close(code, reason));
       // A reader that takes nothing never says that it heard of its end.
-      nextTurn(() => wire.closed());
+      nextTurn(() => protocolSession.closed());
     },
   };
-  const wire = wireOn(line);
+  const protocolSession = openProtocolSession(connection);
   socket.onmessage = ({ data }) => {
-    heard++;
+    receivedCount++;
     if (closing) return;
-    if (typeof data === "string") wire.receive(data);
-    else wire.correct("The frame is not text");
+    if (typeof data === "string") protocolSession.receive(data);
+    else protocolSession.rejectFrame("The frame is not text");
   };
   socket.onclose = () => {
-    wire.closed();
-    gone();
+    protocolSession.closed();
+    onClosed();
   };
   return response;
 }

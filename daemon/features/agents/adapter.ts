@@ -4,7 +4,7 @@ import type { Backend } from "./contract.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 /** A registered agent, as far as a rung needs to know it. */
-export interface Addressee {
+export interface AgentPeer {
   readonly peer_id: string;
   readonly backend: Backend | null;
   /** Path of the tmux server's socket, e.g. `/tmp/tmux-1000/default`; null outside tmux. */
@@ -24,7 +24,7 @@ export interface Addressee {
 }
 
 /** One message, framed and escaped, as the agent is to read it (contract 5). */
-export interface Parcel {
+export interface OutgoingMessage {
   readonly delivery_id: string;
   /** The id that the framed text carries, and by which a prompt proves it `seen`. */
   readonly proof_id: string;
@@ -49,18 +49,18 @@ export type Receipt =
   | { state: "unclear"; reason: Reason };
 
 /** One way to reach an agent. The delivery desk calls `deliver` for one message a peer at a time. */
-export interface Rung {
+export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
   /** Evidence of now, without side effects. */
-  check(peer: Addressee, parcel: Parcel): Promise<Readiness>;
+  check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
   /** Never throws for an expected fault; checks its guards again at the last moment. */
-  deliver(peer: Addressee, parcel: Parcel): Promise<Receipt>;
+  deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt>;
 }
 
 /** What is known of an agent without its help: each fact with its source. */
-export interface Sighting {
+export interface Observation {
   readonly alive: boolean;
-  readonly turn_state: Addressee["turn_state"];
+  readonly turn_state: AgentPeer["turn_state"];
   readonly model?: string | undefined;
   /** Where it was seen, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
@@ -70,7 +70,7 @@ export interface Sighting {
 
 /** What one rung says of an agent now; `reason` is null when it is ready. */
 export interface Probe {
-  readonly rung: Rung["name"];
+  readonly rung: AgentTransport["name"];
   readonly ready: boolean;
   readonly reason: Reason | null;
   /** What failed when it was tested last; null where nothing did. */
@@ -78,12 +78,12 @@ export interface Probe {
 }
 
 /** The arguments that take a session up again, once its own file was found; or why they cannot. */
-export type Resume =
+export type ResumeResult =
   | { readonly ok: true; readonly args: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
 /** What an MCP call shows of its caller. */
-export interface CallSigns {
+export interface CallEvidence {
   /** The process that carries the call, e.g. the stdio proxy's; undefined when it says none. */
   readonly pid: number | undefined;
   /** The call's `_meta`. */
@@ -91,16 +91,16 @@ export interface CallSigns {
 }
 
 /** What a hook that waits beside its session is told to do. */
-export type Waking =
+export type WakeInstruction =
   | { readonly then: "write"; readonly delivery_id: string; readonly text: string }
   | { readonly then: "again" }
   | { readonly then: "end" };
 
 /** The hooks that wait to wake their sessions. */
-export interface Waiters {
+export interface WaitingHooks {
   /** The sessions that have one. */
   readonly sessions: readonly string[];
-  hold(session_id: string, signal: AbortSignal): Promise<Waking>;
+  add(session_id: string, signal: AbortSignal): Promise<WakeInstruction>;
   release(session_id: string): void;
   written(delivery_id: string): void;
 }
@@ -109,22 +109,24 @@ export interface Waiters {
 export interface Adapter {
   readonly backend: Backend;
   /** The ladder for this message, best rung first (architecture 3). */
-  rungs(peer: Addressee, parcel: Parcel): readonly Rung[];
+  transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
   /** The best way to this agent that there could be, from what is registered of it. */
-  transport(peer: Addressee): Rung["name"] | "none";
+  transport(peer: AgentPeer): AgentTransport["name"] | "none";
   /** What can be observed now; undefined when nothing can. */
-  sight(peer: Addressee): Promise<Sighting | undefined>;
+  observe(peer: AgentPeer): Promise<Observation | undefined>;
   /** How to take a session up again, checked against what is on the disk; absent if no way is. */
-  resume?(session: { readonly runtime_session_id: string; readonly path: string }): Promise<Resume>;
+  resume?(
+    session: { readonly runtime_session_id: string; readonly path: string },
+  ): Promise<ResumeResult>;
   /**
    * The session that a call proves to come from; undefined when it proves none. An agent whose
    * adapter says so is never known by its process or pane alone (contract 6).
    */
-  callingSession?(signs: CallSigns): string | undefined;
+  sessionOfCall?(evidence: CallEvidence): string | undefined;
   /** Breaks off what its session does beyond its own process; absent where that holds it all. */
-  breakOff?(peer: Addressee): Promise<void>;
+  interruptTurn?(peer: AgentPeer): Promise<void>;
   /** Absent where no hook of the agent's can wake it. */
-  readonly waiters?: Waiters;
+  readonly waiters?: WaitingHooks;
 }
 
 /** What the kernel and tmux said of the hook's process. */
@@ -145,7 +147,7 @@ export interface HookReport {
   readonly session_id: string;
   readonly transcript_path?: string | undefined;
   readonly cwd?: string | undefined;
-  readonly turn_state?: NonNullable<Addressee["turn_state"]> | undefined;
+  readonly turn_state?: NonNullable<AgentPeer["turn_state"]> | undefined;
   readonly model?: string | undefined;
   /** What the agent was asked. The id of a message in it proves that the message was seen. */
   readonly prompt?: string | undefined;
@@ -178,9 +180,9 @@ export interface HookReader {
   /** What the hook prints; `context` is what the agent is to read, null for nothing. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** What the hook prints for a tool that was decided on; where `read` tells of permissions. */
-  decided?(decision: Decision): Record<string, unknown>;
+  formatDecision?(decision: Decision): Record<string, unknown>;
   /** Whether an answer to this event can carry a context. */
-  takesContext(event: string): boolean;
+  acceptsContext(event: string): boolean;
   /** What of the hook's surroundings is the session's own; absent where all of it is. */
   locate?(facts: HookFacts): HookFacts;
 }

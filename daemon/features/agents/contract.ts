@@ -22,5 +22,5 @@ export type TurnState = z.infer<typeof TurnState>;
 
 export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"]);
 export type Transport = z.infer<typeof Transport>;
-export const RungName = z.enum(["native", "websocket", "pane", "hook"]);
-export type RungName = z.infer<typeof RungName>;
+export const TransportName = z.enum(["native", "websocket", "pane", "hook"]);
+export type TransportName = z.infer<typeof TransportName>;

@@ -5,7 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import type { Backend, Transport } from "./contract.ts";
 import type { Env } from "../../host/paths.ts";
 import type { IsAlive } from "../../host/processes.ts";
-import type { Tmuxes } from "../../host/tmux/tmux.ts";
+import type { TmuxServers } from "../../host/tmux/tmux.ts";
 import type { Adapter, HookReader } from "./adapter.ts";
 import type { Edit, SetupPlan } from "./install.ts";
 import type { Fixture } from "./selftest/fixture.ts";
@@ -57,23 +57,23 @@ type Payload = Readonly<Record<string, unknown>>;
 /** How the agent calls `mesh hook ID EVENT`. */
 export interface HookCommand {
   /** The events that wait for the human's decision. */
-  readonly held_events: readonly string[];
+  readonly decision_events: readonly string[];
   /** The variable of the hook's environment that holds the pid of the agent. */
   readonly pid_variable: string;
   /** How an event's payload is changed before it is sent; undefined where it is sent as it came. */
   rewrite?(event: string | undefined): ((payload: Payload) => Payload) | undefined;
   /** The hook that runs beside an idle session until a message wakes it: the event `Wake`. */
-  wait?(): Promise<WaitForWaking>;
+  wait?(): Promise<WaitForWake>;
   /** The payload by which `mesh mcp` announces a session that no hook has announced yet. */
   announcement?(env: Env): Payload | undefined;
 }
 
 /** Waits until a message is to wake a session; returns the exit code. */
-export type WaitForWaking = (session_id: string, waiting: WakingHook) => Promise<number>;
+export type WaitForWake = (session_id: string, hook: WakeHookDeps) => Promise<number>;
 
-export interface WakingHook {
+export interface WakeHookDeps {
   /** Sends a question to the daemon; undefined when no daemon is running. */
-  ask(body: Record<string, unknown>): Promise<string | undefined>;
+  post(body: Record<string, unknown>): Promise<string | undefined>;
   /** Writes the text that wakes the session. */
   write(text: string): void;
   readonly clock?: Clock;
@@ -81,7 +81,7 @@ export interface WakingHook {
 
 /** What an adapter needs of this machine. */
 export interface AgentHost {
-  readonly tmuxes: Tmuxes;
+  readonly tmuxServers: TmuxServers;
   readonly clock: Clock;
   readonly log: Log;
   readonly isAlive: IsAlive;

@@ -4,7 +4,7 @@ import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } fro
 import { dirname } from "node:path";
 import { diffArrays } from "diff";
 import { messageOf } from "kit/core/text.ts";
-import { removeOrNothing } from "../../host/paths.ts";
+import { removeIfPresent } from "../../host/paths.ts";
 
 /** A value that a JSON file can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -19,7 +19,7 @@ export interface SetupPlan {
 }
 
 /** The whole file, changed. A pure function: it may run more than once. */
-export type Change = (before: JsonObject) => JsonObject;
+export type JsonChange = (before: JsonObject) => JsonObject;
 
 export interface ChangeOptions {
   /** Only says what would change. */
@@ -35,7 +35,7 @@ const BACKUP = ".mesh-backup";
 /** The owner only: what we write may hold the daemon's token. */
 const NEW_FILE_MODE = 0o600;
 /** The agent may write the same file at any time: a lost race is run again, a few times. */
-const RACES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 /** The search for common lines ends after this many edits: its time grows with their square. */
 const EDITS_MAX = 2000;
 
@@ -49,12 +49,12 @@ export type TextChange = (before: string) => string;
 
 /** A file of an agent's, and what we change in it: a JSON object, or any text. */
 export type Edit =
-  | { readonly path: string; readonly put: Change; readonly take: Change }
-  | { readonly path: string; readonly putText: TextChange; readonly takeText: TextChange };
+  | { readonly path: string; readonly add: JsonChange; readonly remove: JsonChange }
+  | { readonly path: string; readonly addText: TextChange; readonly removeText: TextChange };
 
 /** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
-export function applyChange(path: string, change: Change, options: ChangeOptions): string {
-  return apply(path, (real, before) => changed(real, before, change, options), options);
+export function applyChange(path: string, change: JsonChange, options: ChangeOptions): string {
+  return apply(path, (real, before) => changedJson(real, before, change, options), options);
 }
 
 /** The same for a file of any other form, whose change knows by itself how to undo. */
@@ -64,8 +64,8 @@ export function applyTextChange(path: string, change: TextChange, options: Chang
     if (after === (before ?? "")) return before;
     const backup = readText(real + BACKUP);
     // What was there before us was nothing, or an older file of ours.
-    const isOurs = options.undo && (backup === undefined || change(backup) === "");
-    return isOurs && after === "" ? undefined : after;
+    const isOwnFile = options.undo && (backup === undefined || change(backup) === "");
+    return isOwnFile && after === "" ? undefined : after;
   }, options);
 }
 
@@ -74,22 +74,22 @@ function apply(
   next: (path: string, before: string | undefined) => string | undefined,
   options: ChangeOptions,
 ): string {
-  const real = target(path);
-  for (let race = 0; race < RACES_MAX; race++) {
+  const real = resolveLink(path);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const before = readText(real);
     const after = next(real, before);
-    const shown = difference(path, before ?? "", after ?? "");
-    if (shown === "" || options.dry_run) return shown;
-    if (swap(real, before, after, options)) return shown;
+    const diff = formatDiff(path, before ?? "", after ?? "");
+    if (diff === "" || options.dry_run) return diff;
+    if (replaceIfUnchanged(real, before, after, options)) return diff;
   }
   throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
 }
 
 /** The new text; undefined for a file that is not to be. */
-function changed(
+function changedJson(
   path: string,
   before: string | undefined,
-  change: Change,
+  change: JsonChange,
   { undo }: ChangeOptions,
 ): string | undefined {
   const parsed = before === undefined ? {} : parse(path, before);
@@ -97,16 +97,16 @@ function changed(
   if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
   if (undo) {
     const backup = readText(path + BACKUP);
-    if (backup === undefined && meaning(next) === meaning({})) return undefined;
-    if (backup !== undefined && meaning(parse(path + BACKUP, backup)) === meaning(next)) {
+    if (backup === undefined && normalized(next) === normalized({})) return undefined;
+    if (backup !== undefined && normalized(parse(path + BACKUP, backup)) === normalized(next)) {
       return backup;
     }
   }
-  return print(next, before ?? "");
+  return toJsonText(next, before ?? "");
 }
 
 /** The file behind a link: dotfiles are often links into a repository, and stay links. */
-function target(path: string): string {
+function resolveLink(path: string): string {
   try {
     return Deno.realPathSync(path);
   } catch (error) {
@@ -124,7 +124,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-export function isThere(path: string): boolean {
+export function exists(path: string): boolean {
   try {
     Deno.statSync(path);
     return true;
@@ -151,7 +151,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
 }
 
 /** With the indentation, the line ends and the last newline of the file as it was. */
-function print(next: JsonObject, before: string): string {
+function toJsonText(next: JsonObject, before: string): string {
   const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
   const text = JSON.stringify(next, null, indent);
   const ended = before === "" || before.endsWith("\n") ? `${text}\n` : text;
@@ -159,23 +159,23 @@ function print(next: JsonObject, before: string): string {
 }
 
 /** Two files mean the same when they differ in nothing but layout and empty lists or objects. */
-function meaning(value: JsonObject): string {
-  const bare = (at: Json): Json | undefined => {
+function normalized(value: JsonObject): string {
+  const withoutEmpty = (at: Json): Json | undefined => {
     if (typeof at !== "object" || at === null) return at;
     if (isObject(at)) {
       const kept = Object.entries(at).flatMap(([key, inner]): [string, Json][] => {
-        const value = bare(inner);
+        const value = withoutEmpty(inner);
         return value === undefined ? [] : [[key, value]];
       });
       return kept.length === 0 ? undefined : Object.fromEntries(kept);
     }
-    return at.length === 0 ? undefined : at.map((inner) => bare(inner) ?? null);
+    return at.length === 0 ? undefined : at.map((inner) => withoutEmpty(inner) ?? null);
   };
-  return JSON.stringify(bare(value) ?? {});
+  return JSON.stringify(withoutEmpty(value) ?? {});
 }
 
 /** False, and nothing done, when the file is no longer what it was. */
-function swap(
+function replaceIfUnchanged(
   path: string,
   before: string | undefined,
   after: string | undefined,
@@ -189,13 +189,13 @@ function swap(
     return true;
   }
   if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);
-  const draft = `${path}.mesh-${Deno.pid}`;
-  write(draft, after, before === undefined ? undefined : Deno.statSync(path));
+  const tempPath = `${path}.mesh-${Deno.pid}`;
+  write(tempPath, after, before === undefined ? undefined : Deno.statSync(path));
   if (readText(path) !== before) {
-    Deno.removeSync(draft);
+    Deno.removeSync(tempPath);
     return false;
   }
-  Deno.renameSync(draft, path);
+  Deno.renameSync(tempPath, path);
   if (undo && backup !== undefined) Deno.removeSync(path + BACKUP); // It has served.
   return true;
 }
@@ -209,17 +209,19 @@ function copy(path: string, to: string): void {
  * in another user's home, and that user may put links there: none is followed, and mode and owner
  * are set on the open file.
  */
-function write(path: string, text: string, like: Deno.FileInfo | undefined): void {
+function write(path: string, text: string, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
-  const mode = like?.mode === null || like === undefined ? NEW_FILE_MODE : like.mode & 0o777;
-  removeOrNothing(path);
+  const mode = template?.mode === null || template === undefined
+    ? NEW_FILE_MODE
+    : template.mode & 0o777;
+  removeIfPresent(path);
   const file = openSync(path, "wx", 0o600);
   try {
     const bytes = new TextEncoder().encode(text);
     for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
     fsyncSync(file);
-    if (like && like.uid !== null && like.gid !== null && like.uid !== Deno.uid()) {
-      fchownSync(file, like.uid, like.gid);
+    if (template && template.uid !== null && template.gid !== null && template.uid !== Deno.uid()) {
+      fchownSync(file, template.uid, template.gid);
     }
     if (Deno.build.os !== "windows") fchmodSync(file, mode);
   } finally {
@@ -231,9 +233,9 @@ function write(path: string, text: string, like: Deno.FileInfo | undefined): voi
  * The path, then the removed (`-`) and the added (`+`) lines. No lines around them: those may hold
  * other programs' secrets.
  */
-function difference(path: string, before: string, after: string): string {
+function formatDiff(path: string, before: string, after: string): string {
   if (before === after) return "";
-  const edits = compare(lines(before), lines(after));
+  const edits = diffLines(lines(before), lines(after));
   return [path, ...(edits.length === 0 ? ["(only its layout changes)"] : edits)].join("\n");
 }
 
@@ -242,7 +244,7 @@ function lines(text: string): string[] {
 }
 
 /** The lines that differ; all lines of both files where the files have too little in common. */
-function compare(before: string[], after: string[]): string[] {
+function diffLines(before: string[], after: string[]): string[] {
   const parts = diffArrays(before, after, { maxEditLength: EDITS_MAX }) ?? [
     { removed: true, added: false, value: before },
     { removed: false, added: true, value: after },

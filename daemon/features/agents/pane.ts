@@ -12,10 +12,10 @@ import {
   isStopped,
 } from "../../host/processes.ts";
 import type { Failure } from "../../host/tmux/connection.ts";
-import { commandLine, type Tmux, type Tmuxes } from "../../host/tmux/tmux.ts";
+import { commandLine, type Tmux, type TmuxServers } from "../../host/tmux/tmux.ts";
 import { isPaneId, type Pane } from "../../host/tmux/pane.ts";
-import type { Addressee, Parcel, Readiness, Receipt, Rung } from "./adapter.ts";
-import { DIALOG_PATTERN, dialogRow, plain, type Screen, type View } from "./screens.ts";
+import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "./adapter.ts";
+import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
 /** Between paste and Enter: the shortest that all five agents took at all sizes (agents 2.0). */
 export const SETTLE_MS = 300;
@@ -28,7 +28,7 @@ const HISTORY_ROWS = 60;
 const WARM_MAX = 200;
 
 export interface PaneOptions {
-  readonly tmuxes: Tmuxes;
+  readonly tmuxServers: TmuxServers;
   readonly clock: Clock;
   readonly log: Log;
   readonly screen: Screen;
@@ -38,7 +38,7 @@ export interface PaneOptions {
   /** Whether the agent's process lives, as looks ask it again and again. */
   readonly isAlive?: IsAlive;
   /** Evidence of an open dialog that is better than the screen, e.g. the agent's own registry. */
-  readonly dialogKnown?: (peer: Addressee) => Promise<boolean>;
+  readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
   /** What a shell reads it executes: nothing is typed at its prompt unless this says `typed`. */
   readonly shells?: "refused" | "typed";
 }
@@ -63,7 +63,7 @@ type Refusal =
   | "changed"; // What the guards saw was no longer so when the server was about to paste.
 
 /** A pane in which the registered agent reads what is typed. */
-interface Seen {
+interface InspectedPane {
   readonly ok: true;
   readonly tmux: Tmux;
   /** The server compares it again at the moment of typing. */
@@ -71,63 +71,63 @@ interface Seen {
   readonly view: View;
 }
 
-type Sight = Seen | { ok: false; reason: Refusal };
+type Inspection = InspectedPane | { ok: false; reason: Refusal };
 
-export function paneRung(options: PaneOptions): Rung {
-  return new PaneRung(options);
+export function createPaneTransport(options: PaneOptions): AgentTransport {
+  return new PaneTransport(options);
 }
 
-class PaneRung implements Rung {
+class PaneTransport implements AgentTransport {
   readonly name = "pane";
   readonly #options: PaneOptions;
   /** Since when a peer's process is known to be ready, where it has to warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
   /** What is typed for a message, worked out once: a message that waits is looked at for hours. */
-  readonly #typed = new WeakMap<Parcel, { readonly text: string | undefined }>();
+  readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {
     this.#options = options;
   }
 
-  async check(peer: Addressee, parcel: Parcel): Promise<Readiness> {
-    if (this.#textOf(parcel) === undefined) return unready("bad_frame");
-    const sight = await this.#inspect(peer);
-    return sight.ok ? { ready: true } : unready(sight.reason);
+  async check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness> {
+    if (this.#textOf(outgoing) === undefined) return notReady("bad_frame");
+    const inspection = await this.#inspect(peer);
+    return inspection.ok ? { ready: true } : notReady(inspection.reason);
   }
 
-  async deliver(peer: Addressee, parcel: Parcel): Promise<Receipt> {
-    const { tmuxes } = this.#options;
-    const text = this.#textOf(parcel);
+  async deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> {
+    const { tmuxServers } = this.#options;
+    const text = this.#textOf(outgoing);
     if (text === undefined) return refused("bad_frame");
     if (peer.tmux_socket === null || peer.pane_id === null) return refused("no_pane");
-    const tmux = tmuxes.at(peer.tmux_socket);
-    return await tmux.inTurn(peer.pane_id, async () => {
+    const tmux = tmuxServers.at(peer.tmux_socket);
+    return await tmux.runExclusive(peer.pane_id, async () => {
       const receipt = await this.#paste(tmux, peer, text);
-      return receipt ?? await this.#submit(peer, parcel.delivery_id, text);
+      return receipt ?? await this.#submit(peer, outgoing.delivery_id, text);
     });
   }
 
-  #textOf(parcel: Parcel): string | undefined {
-    const known = this.#typed.get(parcel) ?? { text: typedText(parcel, this.#options.screen) };
-    this.#typed.set(parcel, known);
+  #textOf(outgoing: OutgoingMessage): string | undefined {
+    const known = this.#texts.get(outgoing) ?? { text: textToType(outgoing, this.#options.screen) };
+    this.#texts.set(outgoing, known);
     return known.text;
   }
 
   /** Undefined once the text is in the pane; a receipt when this is where it ends. */
-  async #paste(tmux: Tmux, peer: Addressee, text: string): Promise<Receipt | undefined> {
+  async #paste(tmux: Tmux, peer: AgentPeer, text: string): Promise<Receipt | undefined> {
     const ready = await this.#inspect(peer);
     if (!ready.ok) return refused(ready.reason);
     if (this.#isStarting(peer)) return refused("starting");
     const loaded = await tmux.load(text);
     if (!loaded.ok) return this.#failed(loaded, "nothing pasted");
     const target = ["-b", loaded.buffer];
-    const sight = await this.#inspect(peer);
-    if (!sight.ok) {
+    const inspection = await this.#inspect(peer);
+    if (!inspection.ok) {
       await tmux.run(["delete-buffer", ...target]);
-      return refused(sight.reason);
+      return refused(inspection.reason);
     }
-    const paste = ["paste-buffer", "-p", "-d", ...target, "-t", sight.pane.pane_id];
-    const pasted = await guarded(sight, paste, ["delete-buffer", ...target]);
+    const paste = ["paste-buffer", "-p", "-d", ...target, "-t", inspection.pane.pane_id];
+    const pasted = await runIfUnchanged(inspection, paste, ["delete-buffer", ...target]);
     if (pasted === "done") return undefined;
     if (pasted === "changed") return refused("changed");
     if (pasted.reason === "error") await tmux.run(["delete-buffer", ...target]);
@@ -136,22 +136,27 @@ class PaneRung implements Rung {
   }
 
   /** Enter, but only behind the very text: whatever else is found, the text stays as it is. */
-  async #submit(peer: Addressee, delivery_id: string, text: string): Promise<Receipt> {
+  async #submit(peer: AgentPeer, delivery_id: string, text: string): Promise<Receipt> {
     const { clock, log, screen, settle_ms = SETTLE_MS } = this.#options;
     let found: string = "not_shown";
     for (let read = 0; read < READS_MAX; read++) {
       await clock.sleep(settle_ms);
-      const sight = await this.#present(peer);
-      if (!sight.ok) {
-        found = sight.reason;
+      const inspection = await this.#inspectForeground(peer);
+      if (!inspection.ok) {
+        found = inspection.reason;
         break;
       }
-      const { view } = sight;
-      if (!screen.holds(view, text) && !screen.collapsedPaste?.(view)) continue;
-      const entered = await guarded(sight, ["send-keys", "-t", sight.pane.pane_id, "Enter"]);
-      if (entered === "done") return { state: "sent" };
-      if (entered !== "changed") {
-        found = `tmux_${entered.reason}`;
+      const { view } = inspection;
+      if (!screen.composerHolds(view, text) && !screen.collapsedPaste?.(view)) continue;
+      const submitted = await runIfUnchanged(inspection, [
+        "send-keys",
+        "-t",
+        inspection.pane.pane_id,
+        "Enter",
+      ]);
+      if (submitted === "done") return { state: "sent" };
+      if (submitted !== "changed") {
+        found = `tmux_${submitted.reason}`;
         break;
       }
       found = "changed";
@@ -160,7 +165,7 @@ class PaneRung implements Rung {
     return { state: "unclear", reason: "typed_not_submitted" };
   }
 
-  #isStarting({ peer_id, agent_pid, agent_started }: Addressee): boolean {
+  #isStarting({ peer_id, agent_pid, agent_started }: AgentPeer): boolean {
     const { clock, warm_up_ms } = this.#options;
     if (warm_up_ms === undefined) return false;
     const process = `${agent_pid} ${agent_started}`;
@@ -179,21 +184,21 @@ class PaneRung implements Rung {
   }
 
   /** All guards: the agent is in front, no dialog is open, and the composer is empty. */
-  async #inspect(peer: Addressee): Promise<Sight> {
-    const sight = await this.#present(peer);
-    if (!sight.ok) return sight;
-    const empty = this.#options.screen.composerEmpty(sight.view);
+  async #inspect(peer: AgentPeer): Promise<Inspection> {
+    const inspection = await this.#inspectForeground(peer);
+    if (!inspection.ok) return inspection;
+    const empty = this.#options.screen.composerEmpty(inspection.view);
     if (empty === undefined) return { ok: false, reason: "screen_unknown" };
-    return empty ? sight : { ok: false, reason: "draft_present" };
+    return empty ? inspection : { ok: false, reason: "draft_present" };
   }
 
   /** The guards that hold after the paste as well: the agent is in front, no dialog is open. */
-  async #present(peer: Addressee): Promise<Sight> {
-    const { tmuxes, screen, shells, dialogKnown } = this.#options;
+  async #inspectForeground(peer: AgentPeer): Promise<Inspection> {
+    const { tmuxServers, screen, shells, hasOpenDialog } = this.#options;
     const { tmux_socket, pane_id } = peer;
     if (tmux_socket === null || pane_id === null) return { ok: false, reason: "no_pane" };
-    if (await dialogKnown?.(peer)) return { ok: false, reason: "dialog_open" };
-    const tmux = tmuxes.at(tmux_socket);
+    if (await hasOpenDialog?.(peer)) return { ok: false, reason: "dialog_open" };
+    const tmux = tmuxServers.at(tmux_socket);
     const pane = await readPane(tmux, pane_id);
     if (typeof pane === "string") return { ok: false, reason: pane };
     const captured = await tmux.capture(pane_id, HISTORY_ROWS);
@@ -206,25 +211,25 @@ class PaneRung implements Rung {
       cursor_y: pane.cursor_y,
     };
     const dialog = screen.dialogOpen(view);
-    const reason = absence(peer, pane.pane_pid, shells) ??
+    const reason = foregroundRefusal(peer, pane.pane_pid, shells) ??
       (dialog ? "dialog_open" : dialog === undefined ? "screen_unknown" : undefined);
     return reason ? { ok: false, reason } : { ok: true, tmux, pane, view };
   }
 }
 
 /** Why the registered agent is not the one who would read what is typed; undefined if it is. */
-function absence(
-  { agent_pid, agent_started }: Addressee,
+function foregroundRefusal(
+  { agent_pid, agent_started }: AgentPeer,
   pane_pid: number,
   shells: PaneOptions["shells"] = "refused",
 ): Refusal | undefined {
   if (agent_pid === null || agent_started === null) return "no_process";
   if (!isAlive(agent_pid, agent_started)) return "agent_gone";
   if (!isDescendant(agent_pid, pane_pid)) return "agent_elsewhere";
-  const front = foregroundOf(pane_pid);
+  const foreground = foregroundOf(pane_pid);
   // The same group, not merely the same tree: a child in a group of its own is an editor or a
   // pager that the agent has lent the terminal to, a parent is the shell that suspended it.
-  if (front === undefined || groupOf(agent_pid) !== front) return "not_foreground";
+  if (foreground === undefined || groupOf(agent_pid) !== foreground) return "not_foreground";
   if (isStopped(agent_pid)) return "not_foreground";
   return shells === "refused" && isShellPrompt(agent_pid) ? "shell_prompt" : undefined;
 }
@@ -243,40 +248,40 @@ function isShellPrompt(pid: number): boolean {
 
 async function readPane(tmux: Tmux, pane_id: string): Promise<Pane | Refusal> {
   if (!isPaneId(pane_id)) return "no_pane";
-  const shown = await tmux.pane(pane_id);
-  if (!shown.ok) return shown.reason === "error" ? "pane_missing" : "tmux_unreachable";
-  if (!shown.pane) return "pane_missing";
-  if (shown.pane.dead) return "pane_dead";
-  return shown.pane.in_mode ? "copy_mode" : shown.pane;
+  const paneResult = await tmux.pane(pane_id);
+  if (!paneResult.ok) return paneResult.reason === "error" ? "pane_missing" : "tmux_unreachable";
+  if (!paneResult.pane) return "pane_missing";
+  if (paneResult.pane.dead) return "pane_dead";
+  return paneResult.pane.in_mode ? "copy_mode" : paneResult.pane;
 }
 
 /**
  * Guard and deed as one tmux command: the server compares, and acts in the same step. Only
  * `done` means that it acted; a failure may hide that it did (see `Failure`).
  */
-async function guarded(
-  sight: Seen,
-  deed: readonly string[],
-  otherwise?: readonly string[],
+async function runIfUnchanged(
+  inspection: InspectedPane,
+  action: readonly string[],
+  fallback?: readonly string[],
 ): Promise<"done" | "changed" | Failure> {
-  const say = (word: string, command?: readonly string[]) =>
+  const display = (word: string, command?: readonly string[]) =>
     [...(command ? [commandLine(command)] : []), `display-message -p ${word}`].join(" ; ");
-  const result = await sight.tmux.run([
+  const result = await inspection.tmux.run([
     "if-shell",
     "-F",
     "-t",
-    sight.pane.pane_id,
-    unchanged(sight),
-    say("done", deed),
-    say("changed", otherwise),
+    inspection.pane.pane_id,
+    unchangedCondition(inspection),
+    display("done", action),
+    display("changed", fallback),
   ]);
   if (!result.ok) return result;
   return result.lines.includes("done") ? "done" : "changed";
 }
 
 /** The condition, in tmux's format language, that the pane is still what was seen. */
-function unchanged({ pane, view }: Seen): string {
-  const row = plain(view.lines[pane.cursor_y] ?? "");
+function unchangedCondition({ pane, view }: InspectedPane): string {
+  const row = stripEscapes(view.lines[pane.cursor_y] ?? "");
   const conditions = [
     // A pane that is gone is replaced by another one, silently: its id must be asked for.
     equal("pane_id", pane.pane_id),
@@ -302,12 +307,12 @@ function pattern(text: string): string {
 }
 
 /** How many times what is typed is read of a text: cleaning makes it shorter. */
-const READ_TIMES = 8;
+const READ_FACTOR = 8;
 
 /** What is typed, or undefined when the text is none that may be typed. */
-function typedText({ framed, proof_id }: Parcel, screen: Screen): string | undefined {
+function textToType({ framed, proof_id }: OutgoingMessage, screen: Screen): string | undefined {
   const { bytes_max, newlines } = screen;
-  const head = framed.slice(0, READ_TIMES * bytes_max);
+  const head = framed.slice(0, READ_FACTOR * bytes_max);
   const clean = head.toWellFormed()
     .replace(/\r\n?/g, "\n")
     .replaceAll("\t", "    ")
@@ -315,35 +320,35 @@ function typedText({ framed, proof_id }: Parcel, screen: Screen): string | undef
     .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, "")
     .trimEnd();
   if (!clean.startsWith("[mesh] ") || proof_id === "") return undefined;
-  const whole = newlines === "kept" ? clean : onOneLine(clean);
-  const text = shortened(whole, proof_id, screen, head.length < framed.length);
+  const whole = newlines === "kept" ? clean : joinLines(clean);
+  const text = truncateFramed(whole, proof_id, screen, head.length < framed.length);
   return text.includes(proof_id) ? text : undefined;
 }
 
 /** Its lines without the blanks around them; empty ones are left out. */
-function onOneLine(text: string): string {
+function joinLines(text: string): string {
   return text.split("\n").map((line) => line.trim()).filter(Boolean).join(" ⏎ ");
 }
 
 /** The head of a long text, its frame closed again, and where the rest is to be had. */
-export function shortened(
+export function truncateFramed(
   text: string,
   proof_id: string,
   { bytes_max, newlines }: Pick<Screen, "bytes_max" | "newlines">,
-  is_head = false,
+  is_cut = false,
 ): string {
   const encoder = new TextEncoder();
-  const fits = !is_head && text.length <= bytes_max && encoder.encode(text).length <= bytes_max;
+  const fits = !is_cut && text.length <= bytes_max && encoder.encode(text).length <= bytes_max;
   if (fits) return text;
   const frame_end = text.startsWith("[mesh] <peer-message ") ? "</peer-message>" : "";
   const line_end = newlines === "kept" ? "\n" : " ⏎ ";
   const tail = `…${frame_end}${line_end}[mesh] cut here; the whole text: mesh show ${proof_id}`;
-  const room = new Uint8Array(bytes_max - encoder.encode(tail).length);
-  const { read } = encoder.encodeInto(text, room); // Never splits a character.
+  const buffer = new Uint8Array(bytes_max - encoder.encode(tail).length);
+  const { read } = encoder.encodeInto(text, buffer); // Never splits a character.
   return text.slice(0, read).replace(/&[a-z#0-9]{0,8}$/, "") + tail;
 }
 
-function unready(reason: Refusal): Readiness {
+function notReady(reason: Refusal): Readiness {
   return { ready: false, reason };
 }
 

@@ -19,7 +19,7 @@ export interface Screen {
   dialogOpen(view: View): boolean | undefined;
   composerEmpty(view: View): boolean | undefined;
   /** The composer shows the pasted text, its id included, and nothing that was typed since. */
-  holds(view: View, text: string): boolean;
+  composerHolds(view: View, text: string): boolean;
   /** The composer shows a marker in place of a long paste, and nothing else. */
   collapsedPaste?(view: View): boolean;
 }
@@ -30,7 +30,7 @@ export const TEXT_BYTES_MAX = 8_192;
  * Words of the known agents' dialogs (no `,`, `#` or brace, for tmux reads them in a format
  * too). In all of them Enter approves something, or ends the program.
  */
-const DIALOG_WORDS = [
+const DIALOG_PHRASES = [
   "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
   "Would you like to (run|make|proceed|apply)",
   "Press enter to confirm",
@@ -45,24 +45,24 @@ const DIALOG_WORDS = [
 ] as const;
 
 /** The same as one pattern: for JavaScript, and for tmux's extended regular expressions. */
-export const DIALOG_PATTERN = DIALOG_WORDS.join("|");
+export const DIALOG_PATTERN = DIALOG_PHRASES.join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
 /** A chosen entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
-export const CHOICE = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
+export const MENU_ENTRY = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
 /** A row without escape sequences and trailing blanks (a no-break space stays, as in tmux). */
-export function plain(row: string): string {
+export function stripEscapes(row: string): string {
   // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
   return row.replace(/\x1b\[[\d;:]*m|[\x0e\x0f]/g, "").replace(/(?<! ) +$/, "");
 }
 
 /** The first row, counted from 1, with words of a dialog; 0 for none. */
 export function dialogRow({ lines }: View): number {
-  return lines.findIndex((row) => DIALOG.test(plain(row))) + 1;
+  return lines.findIndex((row) => DIALOG.test(stripEscapes(row))) + 1;
 }
 
 export function looksLikeDialog(rows: readonly string[]): boolean {
-  return rows.some((row) => DIALOG.test(row) || CHOICE.test(row));
+  return rows.some((row) => DIALOG.test(row) || MENU_ENTRY.test(row));
 }
 
 /**
@@ -77,7 +77,7 @@ export function withoutPlaceholder(lines: readonly string[]): string[] {
   for (const part of lines.join("\n").split(/(\x1b\[[\d;:]*m)/)) {
     // deno-lint-ignore no-control-regex -- See above.
     const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
-    if (codes !== undefined) style = restyled(style, codes.split(";"));
+    if (codes !== undefined) style = applyCodes(style, codes.split(";"));
     else if (part !== "") {
       if (style.faint && cursor) typed.pop();
       typed.push(style.faint ? part.replace(/[^\n]/g, "") : part);
@@ -92,7 +92,7 @@ interface Style {
   readonly inverse: boolean;
 }
 
-function restyled(style: Style, codes: readonly string[]): Style {
+function applyCodes(style: Style, codes: readonly string[]): Style {
   let { faint, inverse } = style;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at];
@@ -110,6 +110,6 @@ function restyled(style: Style, codes: readonly string[]): Style {
  * What survives every way of wrapping, indenting and boxing a text: its visible ASCII. Other
  * characters are left out, because terminals disagree on how to keep them.
  */
-export function visible(text: string): string {
+export function visibleAscii(text: string): string {
   return text.replace(/[^\x21-\x7e]/g, "");
 }

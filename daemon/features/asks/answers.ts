@@ -9,26 +9,26 @@ export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
 /** Outcomes that need no option and no text. */
-const REFUSALS: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
+const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
 /** The refusal of whoever comes after the end. */
-export function closed({ correlation_id, close_reason }: Ask): Problem {
+export function alreadyClosed({ correlation_id, close_reason }: Ask): Problem {
   return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
 }
 
 /** The option that a text names, by its id or else its title. */
-export function choose(question: Question, text: string): TypedAnswer {
+export function chooseOption(question: Question, text: string): TypedAnswer {
   const { options } = question;
-  const said = text.trim().toLowerCase();
+  const normalized = text.trim().toLowerCase();
   const option = options.find(({ id }) => id === text) ??
-    options.find(({ id }) => id.toLowerCase() === said) ??
-    options.find(({ title }) => title.toLowerCase() === said);
+    options.find(({ id }) => id.toLowerCase() === normalized) ??
+    options.find(({ title }) => title.toLowerCase() === normalized);
   if (!option) throw unknownOption(question, text);
   return { outcome: "answered", option_id: option.id, text: option.title, message: null };
 }
 
 /** An answer as it is said. */
-export interface Said {
+export interface GivenAnswer {
   readonly option_id?: string | undefined;
   readonly text?: string | undefined;
   readonly message?: string | undefined;
@@ -39,35 +39,37 @@ export interface Said {
  * The answer to a structured question: a choice needs an option, by its id or by a text that names
  * it; a text needs a text; an acknowledgement needs nothing. A refusal needs nothing either.
  */
-export function toAnswer(question: Question, said: Said): TypedAnswer {
+export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const { kind } = question;
-  const { text = null, message = null } = said;
-  const outcome = said.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
-  const refuses = REFUSALS.includes(outcome);
+  const { text = null, message = null } = given;
+  const outcome = given.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
+  const isRefusal = REFUSING_OUTCOMES.includes(outcome);
   if (outcome === "acknowledged" && kind !== "acknowledge") {
-    throw misfit("outcome", `A ${kind} is answered, not acknowledged`);
+    throw invalidAnswer("outcome", `A ${kind} is answered, not acknowledged`);
   }
   if (kind !== "choice") {
-    if (said.option_id !== undefined) throw unknownOption(question, said.option_id);
-    if (kind === "text" && !refuses && !text?.trim()) throw misfit("text", "It asks for a text");
+    if (given.option_id !== undefined) throw unknownOption(question, given.option_id);
+    if (kind === "text" && !isRefusal && !text?.trim()) {
+      throw invalidAnswer("text", "It asks for a text");
+    }
     return { outcome, option_id: null, text, message };
   }
-  const chosen = chosenOf(question, said, refuses);
-  if (refuses && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
-    throw misfit("outcome", `It cannot be ${outcome} and allowed at once`);
+  const chosen = chosenOptionOf(question, given, isRefusal);
+  if (isRefusal && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
+    throw invalidAnswer("outcome", `It cannot be ${outcome} and allowed at once`);
   }
   return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
 }
 
-function chosenOf(question: Question, { option_id, text }: Said, refuses: boolean) {
+function chosenOptionOf(question: Question, { option_id, text }: GivenAnswer, isRefusal: boolean) {
   if (option_id !== undefined) {
     const option = question.options.find(({ id }) => id === option_id);
     if (!option) throw unknownOption(question, option_id);
     return { option_id, text: text ?? option.title };
   }
-  if (refuses) return undefined;
-  if (text === undefined) throw misfit("option_id", "A choice needs an option");
-  return choose(question, text);
+  if (isRefusal) return undefined;
+  if (text === undefined) throw invalidAnswer("option_id", "A choice needs an option");
+  return chooseOption(question, text);
 }
 
 /** What the asker reads of an answer; null when it holds no word. */
@@ -96,7 +98,7 @@ function unknownOption({ options }: Question, option: string): Problem {
   return new Problem("unknown_option", { option, options: known });
 }
 
-function misfit(path: string, message: string): Problem {
+function invalidAnswer(path: string, message: string): Problem {
   return new Problem("invalid_request", {
     summary: `${path}: ${message}`,
     issues: [{ path, message }],

@@ -1,10 +1,10 @@
 /** The asks desk. Every change to an ask happens here, in one synchronous transaction. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Address, Role, Voice } from "../peers/contract.ts";
-import { choose, closed, toResolution } from "./answers.ts";
+import type { Address, AuthorKind, Role } from "../peers/contract.ts";
+import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
 import {
   type AckAsk,
   type Ask,
@@ -14,9 +14,9 @@ import {
   type Resolution,
   type Thread,
 } from "./contract.ts";
-import { Endings, type HumanDoor, type Post } from "./resolution.ts";
+import { AskCloser, type HumanInbox, type MessageSender } from "./resolution.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
-import { sayQuestion } from "./questions/texts.ts";
+import { publishQuestion } from "./questions/texts.ts";
 import type { Routing } from "./routing/contract.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */
@@ -41,7 +41,7 @@ interface Directory {
   target(argument: string, scope: Scope): Address;
   human(): Address | undefined;
   /** Whose word a message counts as (contract 2). */
-  voiceOf(from: Pick<Sender, "role" | "name">, proven_human?: boolean): Voice;
+  authorKindOf(from: Pick<Sender, "role" | "name">, proven_human?: boolean): AuthorKind;
 }
 
 /** Threads that one look at the history tells; the next look begins where this one ends. */
@@ -67,11 +67,11 @@ interface AskLedger {
   pull(correlation_id: string): void;
 }
 
-export interface AsksNeeds {
+export interface AsksDeps {
   readonly directory: Directory;
   readonly ledger: AskLedger;
-  readonly post: Post;
-  readonly human: HumanDoor;
+  readonly delivery: MessageSender;
+  readonly human: HumanInbox;
   /** The records of what is attached; refuses what is unknown. */
   attach(ids?: readonly string[]): Attachments;
   /** A peer's address by its exact id, however it fares. */
@@ -80,7 +80,7 @@ export interface AsksNeeds {
 }
 
 /** How an ask came in. */
-export interface Manner {
+export interface AskContext {
   /** The request came through a proven human door (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
@@ -91,46 +91,46 @@ export interface Manner {
 }
 
 export class Asks {
-  readonly #ground: Ground;
-  readonly #needs: AsksNeeds;
-  readonly #endings: Endings;
+  readonly #ctx: Context;
+  readonly #deps: AsksDeps;
+  readonly #closer: AskCloser;
 
-  constructor(ground: Ground, needs: AsksNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
-    this.#endings = new Endings(ground, needs);
+  constructor(ctx: Context, deps: AsksDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#closer = new AskCloser(ctx, deps);
   }
 
   /** Opens an ask. Everything is checked before anything is registered or queued. */
-  open(body: OpenAsk, manner: Manner) {
-    const { db, events } = this.#ground;
-    const { directory, post, human } = this.#needs;
+  open(body: OpenAsk, requestContext: AskContext) {
+    const { db, events } = this.#ctx;
+    const { directory, delivery, human } = this.#deps;
     return db.transact(() => {
       const { circle, bypass_circle, reply_to = null } = body;
       const from = directory.sender(body.from_peer, { circle });
       const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
-      const attachments = this.#needs.attach(body.attachments);
+      const attachments = this.#deps.attach(body.attachments);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
       if (before && before.state === "open" && before.to_peer_id === from.peer_id) {
-        this.#endings.settle(before, "reply_to", { responder: from.name });
+        this.#closer.close(before, "reply_to", { responder: from.name });
       }
-      const ticket = post.send({
+      const ticket = delivery.send({
         kind: "ask",
         from,
         to,
-        voice: directory.voiceOf(from, manner.proven_human),
+        voice: directory.authorKindOf(from, requestContext.proven_human),
         text: body.text,
         attachments,
         circle: from.circle ?? to.circle,
         reply_to,
         question: body.question ?? null,
-        traceparent: manner.traceparent,
+        traceparent: requestContext.traceparent,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
-          parent_id: manner.parent_id ?? null,
-          routing: manner.routing ?? null,
+          parent_id: requestContext.parent_id ?? null,
+          routing: requestContext.routing ?? null,
         },
       });
       events.append("ask", {
@@ -141,48 +141,48 @@ export class Asks {
         to: to.name,
         reply_delivery: body.reply_delivery,
       });
-      if (body.question) sayQuestion(events, ticket.message, body.question);
-      return { ticket, to, inbox: to.role === "human" ? human.take(ticket.message) : undefined };
+      if (body.question) publishQuestion(events, ticket.message, body.question);
+      return { ticket, to, inbox: to.role === "human" ? human.add(ticket.message) : undefined };
     });
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
   ack(
     { correlation_id, message = "", attachments: ids = [], from_peer }: AckAsk,
-    manner: Manner,
+    requestContext: AskContext,
   ): CloseReason {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") {
         if (message === "" && ids.length === 0) return ask.close_reason ?? "ack";
-        throw closed(ask);
+        throw alreadyClosed(ask);
       }
-      const attachments = this.#needs.attach(ids);
-      const by = { responder, ...manner, attachments };
+      const attachments = this.#deps.attach(ids);
+      const details = { responder, ...requestContext, attachments };
       if (message === "") {
-        return this.#endings.settle(ask, ids.length === 0 ? "ack" : "ack_with_msg", by);
+        return this.#closer.close(ask, ids.length === 0 ? "ack" : "ack_with_msg", details);
       }
       if (ask.question?.kind === "choice") {
-        const answer = choose(ask.question, message);
-        return this.#endings.settle(ask, "answered", { ...by, reply: answer.text, answer });
+        const answer = chooseOption(ask.question, message);
+        return this.#closer.close(ask, "answered", { ...details, reply: answer.text, answer });
       }
-      return this.#endings.settle(ask, "ack_with_msg", { ...by, reply: message });
+      return this.#closer.close(ask, "ack_with_msg", { ...details, reply: message });
     });
   }
 
   /** Closes an unhandled ask; the reason goes to the asker. */
   decline(
     { correlation_id, reason, from_peer }: DeclineAsk,
-    manner: Manner,
+    requestContext: AskContext,
   ): CloseReason {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
-      if (ask.state === "closed") throw closed(ask);
-      return this.#endings.settle(ask, "declined", { responder, ...manner, reply: reason });
+      if (ask.state === "closed") throw alreadyClosed(ask);
+      return this.#closer.close(ask, "declined", { responder, ...requestContext, reply: reason });
     });
   }
 
@@ -190,16 +190,16 @@ export class Asks {
   cancel(
     correlation_id: string,
     { asker, reason }: { asker: string; reason: string | undefined },
-    manner: Manner,
+    requestContext: AskContext,
   ): CloseReason {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     return db.transact(() => {
       const ask = this.mustGet(correlation_id);
       this.mustBeAsker(ask, asker);
-      if (ask.state === "closed") throw closed(ask);
-      return this.#endings.settle(ask, "cancelled", {
+      if (ask.state === "closed") throw alreadyClosed(ask);
+      return this.#closer.close(ask, "cancelled", {
         responder: ask.from_peer_name,
-        ...manner,
+        ...requestContext,
         reply: reason ?? null,
       });
     });
@@ -207,30 +207,30 @@ export class Asks {
 
   /** The bytes of an ask could not be handed over at all. */
   sendFailed(correlation_id: string, reason: string): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact(() => {
       const ask = this.mustGet(correlation_id);
       if (ask.state === "open") {
-        this.#endings.settle(ask, "send_failed", { responder: null, reply: reason });
+        this.#closer.close(ask, "send_failed", { responder: null, reply: reason });
       }
     });
   }
 
   /** Nobody answered in time: what is open yet is closed, and its asker told. */
   evict(correlation_id: string): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact(() => {
       const ask = this.get(correlation_id);
-      if (ask?.state === "open") this.#endings.settle(ask, "evicted", { responder: null });
+      if (ask?.state === "open") this.#closer.close(ask, "evicted", { responder: null });
     });
   }
 
   /** Closes all that a peer was asked, as it cannot answer any more; how many they were. */
   closeAllTo(peer_id: string, why: "peer_retired" | "peer_not_addressable"): number {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     return db.transact(() => {
-      const asks = this.#needs.ledger.openTo(peer_id);
-      for (const ask of asks) this.#endings.settle(ask, why, { responder: null });
+      const asks = this.#deps.ledger.openTo(peer_id);
+      for (const ask of asks) this.#closer.close(ask, why, { responder: null });
       return asks.length;
     });
   }
@@ -247,33 +247,33 @@ export class Asks {
       signal: AbortSignal;
     },
   ): Promise<Resolution | typeof PENDING> {
-    const { db } = this.#ground;
-    const ask = db.transactAtLeisure(() => {
+    const { db } = this.#ctx;
+    const ask = db.transactLazily(() => {
       const found = this.mustGet(correlation_id);
       this.mustBeAsker(found, asker);
       if (found.state === "open" && found.reply_delivery === "push") {
         askMachine.step(found.state, "pulled");
-        this.#needs.ledger.pull(correlation_id);
+        this.#deps.ledger.pull(correlation_id);
       }
       return found;
     });
     if (ask.state === "closed") return toResolution(ask);
-    const found = await this.#endings.next(correlation_id, ms_max, signal);
+    const found = await this.#closer.waitForClose(correlation_id, ms_max, signal);
     return found ? toResolution(found) : PENDING;
   }
 
   /** Answers everyone who waits with `pending`: the daemon goes, the asks stay. */
-  dismiss(): void {
-    this.#endings.dismiss();
+  releaseWaiters(): void {
+    this.#closer.releaseWaiters();
   }
 
   /** How asks end: shared by all desks of this room. */
-  get endings(): Endings {
-    return this.#endings;
+  get closer(): AskCloser {
+    return this.#closer;
   }
 
   get(correlation_id: string): Ask | undefined {
-    return this.#needs.ledger.ask(correlation_id);
+    return this.#deps.ledger.ask(correlation_id);
   }
 
   mustGet(correlation_id: string): Ask {
@@ -283,42 +283,42 @@ export class Asks {
   }
 
   page(page: Page): { asks: Ask[]; next: string | null } {
-    const found = this.#needs.ledger.page(page);
+    const found = this.#deps.ledger.page(page);
     const last = found.length === page.limit ? found.at(-1) : undefined;
     return { asks: found, next: last ? String(last.seq) : null };
   }
 
   /** Open asks to or from a peer; without one, all those of a name that is not registered. */
   pending(
-    who: { peer_id: string | null; name: string },
+    peer: { peer_id: string | null; name: string },
     direction: "inbound" | "outbound" | "both",
   ): Ask[] {
-    const { ledger } = this.#needs;
-    const inbound = direction !== "outbound" && who.peer_id ? ledger.openTo(who.peer_id) : [];
-    const outbound = direction !== "inbound" ? ledger.openFrom(who) : [];
+    const { ledger } = this.#deps;
+    const inbound = direction !== "outbound" && peer.peer_id ? ledger.openTo(peer.peer_id) : [];
+    const outbound = direction !== "inbound" ? ledger.openFrom(peer) : [];
     return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
   /** Closed threads of a peer, whether it asked or was asked, oldest first. */
   history(peer_id: string, since: number): Thread[] {
-    return this.#needs.ledger.threads({ peer_id, since, limit: THREADS_MAX });
+    return this.#deps.ledger.threads({ peer_id, since, limit: THREADS_MAX });
   }
 
   /** Closes what nobody answered in time, and tells its asker; asks to the human do not expire. */
-  beat(now: number): void {
-    const { db } = this.#ground;
-    const { ledger, ask_ttl_ms, directory } = this.#needs;
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    const { ledger, ask_ttl_ms, directory } = this.#deps;
     const human_id = directory.human()?.peer_id ?? null;
     const stale = ledger.stale(now - ask_ttl_ms, human_id, EVICT_ROWS_MAX);
     if (stale.length === 0) return;
     db.transact(() =>
-      stale.forEach((ask) => this.#endings.settle(ask, "evicted", { responder: null }))
+      stale.forEach((ask) => this.#closer.close(ask, "evicted", { responder: null }))
     );
   }
 
   #responder(ask: Ask, from_peer: string | undefined): string {
     if (from_peer === undefined) return ask.to_peer_name;
-    const sender = this.#needs.directory.sender(from_peer);
+    const sender = this.#deps.directory.sender(from_peer);
     if (sender.peer_id === ask.to_peer_id) return sender.name;
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
@@ -326,7 +326,7 @@ export class Asks {
   /** An id is the asker's own for ever, even when its peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
     if (asker === ask.from_peer_id) return;
-    const sender = this.#needs.directory.sender(asker);
+    const sender = this.#deps.directory.sender(asker);
     const same = ask.from_peer_id === null
       ? sender.name === ask.from_peer_name || asker === ask.from_peer_name
       : sender.peer_id === ask.from_peer_id;

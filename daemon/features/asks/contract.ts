@@ -2,20 +2,28 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, Name, QueryNumber, Sender, Shown, Text, TextOrNone } from "kit/core/schema.ts";
+import {
+  DisplayText,
+  Instant,
+  Name,
+  QueryNumber,
+  Sender,
+  Text,
+  TextOrEmpty,
+} from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { DeliveryState } from "../messages/contract.ts";
-import { GivenMetadata, Voice } from "../peers/contract.ts";
+import { AuthorKind, GivenMetadata } from "../peers/contract.ts";
 import { Question } from "../messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
-import { askMachine, type CloseReason, CLOSINGS } from "./machine.ts";
+import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
 
 export const WAIT_SECONDS_MAX = 50;
 export const WAIT_SECONDS = 45;
 
-const maybe = z.string().nullable();
-const reasons = Object.keys(CLOSINGS) as [CloseReason, ...CloseReason[]];
+const nullableString = z.string().nullable();
+const reasons = Object.keys(CLOSE_RULES) as [CloseReason, ...CloseReason[]];
 export const CloseReasons = z.enum(reasons);
 export const Outcome = z.enum([
   "acknowledged",
@@ -42,27 +50,27 @@ export const GivenQuestion = Question.refine(
 
 export const TypedAnswer = z.object({
   outcome: Outcome,
-  option_id: maybe,
-  text: maybe,
-  message: maybe,
+  option_id: nullableString,
+  text: nullableString,
+  message: nullableString,
 });
 export type TypedAnswer = z.output<typeof TypedAnswer>;
 
-export const Origin = z.object({ surface: Shown.max(255), ref: Shown.max(255) });
+export const Origin = z.object({ surface: DisplayText.max(255), ref: DisplayText.max(255) });
 export const ReplyDelivery = z.enum(["push", "pull"]);
 
 /** The ask record (contract 2). `status` is derived from `state`. */
 export const Ask = z.object({
   correlation_id: z.string(),
-  from_peer_id: maybe,
+  from_peer_id: nullableString,
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
-  circle: maybe,
+  circle: nullableString,
   text: z.string(),
   attachments: Attachments,
-  reply_to: maybe,
-  parent_id: maybe,
+  reply_to: nullableString,
+  parent_id: nullableString,
   question: Question.nullable(),
   answer: TypedAnswer.nullable(),
   origin: Origin.nullable(),
@@ -72,11 +80,11 @@ export const Ask = z.object({
   status: z.enum(["pending", "resolved"]),
   close_reason: CloseReasons.nullable(),
   outcome: Outcome.nullable(),
-  reply: maybe,
+  reply: nullableString,
   /** Who speaks in the reply; null where nobody does. */
-  reply_voice: Voice.nullable(),
+  reply_voice: AuthorKind.nullable(),
   reply_attachments: Attachments,
-  responder: maybe,
+  responder: nullableString,
   created_at: Instant,
   delivered_at: Instant.nullable(),
   seen_at: Instant.nullable(),
@@ -100,7 +108,7 @@ export const openAsk = contract({
   summary: "Ask a peer a question that needs a reply",
   access: "caller",
   tunnel: "open",
-  once: true,
+  idempotent: true,
   inspect: refuseRepeatedKeys,
   body: z.preprocess(
     foldNamedAskKeys,
@@ -115,8 +123,8 @@ export const openAsk = contract({
     }),
   ),
   returns: z.object({
-    correlation_id: maybe,
-    trace_id: maybe,
+    correlation_id: nullableString,
+    trace_id: nullableString,
     to_peer_id: z.string(),
     to_peer_name: z.string(),
     delivery_state: DeliveryState.nullable(),
@@ -160,7 +168,7 @@ export const listAsks = contract({
     limit: QueryNumber.pipe(z.number().min(1).max(500)).optional(),
     cursor: QueryNumber.optional(),
   }),
-  returns: z.object({ asks: z.array(Ask), next: maybe }),
+  returns: z.object({ asks: z.array(Ask), next: nullableString }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
 
@@ -203,7 +211,7 @@ export const ackAsk = contract({
   body: z.object({
     correlation_id: z.string(),
     /** An empty one is none: a bare ack. */
-    message: TextOrNone.optional(),
+    message: TextOrEmpty.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),
   }),
@@ -245,7 +253,7 @@ export const cancelAsk = contract({
   access: "caller",
   tunnel: "open",
   params: byId,
-  body: z.object({ peer_id: z.string(), reason: Shown.max(4096).optional() }),
+  body: z.object({ peer_id: z.string(), reason: DisplayText.max(4096).optional() }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
   fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
@@ -257,11 +265,11 @@ export const Resolution = z.object({
   correlation_id: z.string(),
   status: z.literal("resolved"),
   outcome: Outcome,
-  reply: maybe,
+  reply: nullableString,
   close_reason: CloseReasons,
-  option_id: maybe,
+  option_id: nullableString,
   reply_attachments: Attachments,
-  responder: maybe,
+  responder: nullableString,
   closed_at: Instant,
 });
 export type Resolution = z.output<typeof Resolution>;
@@ -289,7 +297,7 @@ export const Thread = z.object({
   role: z.enum(["asker", "recipient"]),
   /** The name of the one at the other end. */
   other: z.string(),
-  other_peer_id: maybe,
+  other_peer_id: nullableString,
   close_reason: CloseReasons,
   opened_at: Instant,
   closed_at: Instant,
@@ -317,6 +325,6 @@ export const askHistory = contract({
   }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
     message: "Exactly one of peer_id and pane_id",
   }),
-  returns: z.object({ threads: z.array(Thread), mesh_session_id: maybe }),
+  returns: z.object({ threads: z.array(Thread), mesh_session_id: nullableString }),
   fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
 });

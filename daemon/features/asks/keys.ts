@@ -18,12 +18,12 @@ const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}[\]]/gs;
 /** A key that comes twice in one spelling, which a parsed body does not show (contract 1). */
 export function refuseRepeatedKeys(text: string): void {
   const seen = new Set<string>();
-  let level = 0;
-  for (const [token, said, colon] of text.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") level++;
-    else if (token === "}" || token === "]") level--;
-    else if (level === 1 && colon !== undefined) {
-      const key: string = JSON.parse(`"${said}"`);
+  let depth = 0;
+  for (const [token, name, colon] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") depth++;
+    else if (token === "}" || token === "]") depth--;
+    else if (depth === 1 && colon !== undefined) {
+      const key: string = JSON.parse(`"${name}"`);
       if (seen.has(key)) throw new Problem("repeated_key", { key });
       seen.add(key);
     }
@@ -41,7 +41,7 @@ export function foldAskKeys(body: unknown): unknown {
   for (const [key, value] of Object.entries(body)) {
     const lower = key.toLowerCase();
     if (seen.has(lower)) throw new Problem("repeated_key", { key });
-    if (lower !== "to_peer" && lettersOf(lower) === "topeer") {
+    if (lower !== "to_peer" && latinLettersOf(lower) === "topeer") {
       throw new Problem("unknown_key", { key, meant: "to_peer" });
     }
     seen.add(lower);
@@ -56,7 +56,7 @@ export function foldAskKeys(body: unknown): unknown {
 }
 
 /** Wide, accented and otherwise dressed letters look alike, too. */
-function lettersOf(key: string): string {
+function latinLettersOf(key: string): string {
   return key.normalize("NFKD").replaceAll(/[^a-z]/g, "");
 }
 

@@ -1,10 +1,10 @@
 /** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
 
-import { type EventOf, machine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/machine.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 // deno-fmt-ignore
-export const askMachine = machine("ask", [
+export const askMachine = stateMachine("ask", [
   // from  on                to
   ["open", "pulled",         "open"  ], // The first wait turns push into pull.
   ["open", "acked",          "closed"],
@@ -21,7 +21,7 @@ export type AskEvent = EventOf<typeof askMachine>;
 
 /** Each close reason, the event that leads there and the outcome it stands for (contract 2). */
 // deno-fmt-ignore
-export const CLOSINGS = {
+export const CLOSE_RULES = {
   // reason               on             outcome
   ack:                  ["acked",       "acknowledged"],
   ack_with_msg:         ["acked",       "answered"    ],
@@ -35,4 +35,4 @@ export const CLOSINGS = {
   cancelled:            ["cancelled",   "cancelled"   ],
 } as const satisfies { readonly [R in Reason]?: readonly [AskEvent, string] };
 
-export type CloseReason = keyof typeof CLOSINGS;
+export type CloseReason = keyof typeof CLOSE_RULES;

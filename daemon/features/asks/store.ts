@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
-import { BY_ID, byId } from "../messages/ledger/rows.ts";
+import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { Ask, Thread } from "./contract.ts";
 
 const AskRow = rowOf(Ask);
@@ -12,22 +12,22 @@ const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, t
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
   responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
-const ASK = `select ${ASK_COLUMNS} from messages`;
+const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;
 /** The same with the row's number, by which pages go. */
-const NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
+const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
 
 export function ask(db: Reader, correlation_id: string): Ask | undefined {
   return db.get(
     AskRow,
-    `${ASK} where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
-    byId(correlation_id),
+    `${SELECT_ASK} where ${WHERE_ID} and kind = 'ask' and correlation_id = :id`,
+    idParams(correlation_id),
   );
 }
 
 export function openTo(db: Reader, to_peer_id: string): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
+    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
     { to_peer_id },
   );
 }
@@ -38,7 +38,7 @@ export function openFrom(
 ): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where ask_state = 'open'
+    `${SELECT_ASK} where ask_state = 'open'
        and iif(:peer_id is null, from_peer_id is null and from_peer_name = :name,
                from_peer_id = :peer_id)
      order by created_at, seq`,
@@ -71,7 +71,7 @@ export function page(
 ) {
   return db.all(
     Page,
-    `select * from (${NUMBERED_ASK} where kind = 'ask')
+    `select * from (${SELECT_NUMBERED_ASK} where kind = 'ask')
      where (:state is null or state = :state) and seq < :before
        and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
      order by seq desc limit :limit`,
@@ -82,14 +82,14 @@ export function page(
 /** Open asks, not to the human, that were opened before `before`. */
 export function stale(
   db: Reader,
-  of: { before: number; human_id: string | null; limit: number },
+  params: { before: number; human_id: string | null; limit: number },
 ): Ask[] {
   return db.all(
     AskRow,
-    `${ASK} where ask_state = 'open' and created_at < :before
+    `${SELECT_ASK} where ask_state = 'open' and created_at < :before
        and to_peer_id is not :human_id
      limit :limit`,
-    of,
+    params,
   );
 }
 
@@ -98,7 +98,7 @@ const ThreadRow = rowOf(Thread);
 /** `closed_at` after `since`, oldest first. At the limit, all of the last instant come along. */
 export function threads(
   db: Reader,
-  of: { peer_id: string; since: number; limit: number },
+  params: { peer_id: string; since: number; limit: number },
 ): Thread[] {
   return db.all(
     ThreadRow,
@@ -116,7 +116,7 @@ export function threads(
        (select closed_at from thread order by closed_at limit 1 offset :limit - 1),
        9223372036854775807)
      order by closed_at, seq`,
-    of,
+    params,
   );
 }
 

@@ -16,7 +16,7 @@ export const postHook = contract({
   fails: ["unknown_agent"],
 });
 
-export const waitForWaking = contract({
+export const waitForWake = contract({
   id: "agents.wait",
   method: "POST",
   path: "/hooks/:agent/wait",

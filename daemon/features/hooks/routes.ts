@@ -5,14 +5,14 @@ import { type Caller, type Route, route } from "kit/http/route.ts";
 import { checkSocket } from "../../host/trusted_socket.ts";
 import type { Agents } from "./agents.ts";
 import { type HookFacts } from "../agents/adapter.ts";
-import { postHook, waitForWaking } from "./contract.ts";
+import { postHook, waitForWake } from "./contract.ts";
 
-export interface HookDoors {
+export interface HookRoutesDeps {
   /** Whether this is the token that hooks bear. */
   holdsHookToken(token: string | undefined): boolean;
   /** Of the processes that a hook names, those that it is proved to be run by. */
-  provenOf(
-    named: Pick<HookFacts, "hook_pid" | "agent_pid">,
+  provenProcesses(
+    claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
   /** The name of a pane's session. */
@@ -21,57 +21,61 @@ export interface HookDoors {
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
-export function agentRoutes(agents: Agents, doors: HookDoors): Route[] {
+export function agentRoutes(agents: Agents, deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
-      const facts = await factsOf(headers, caller, doors);
+      const facts = await readFacts(headers, caller, deps);
       return await (await agents.hook(params.agent, body, facts))(signal);
     }),
-    route(waitForWaking, ({ params, body, signal }) => {
+    route(waitForWake, ({ params, body, signal }) => {
       return agents.wait(params.agent, body, signal);
     }),
-  ].map((route) => forHooks(route, doors));
+  ].map((route) => requireHookToken(route, deps));
 }
 
 /** Nothing is read of a request before its token: whoever sends none could have much kept. */
-function forHooks({ contract, run }: Route, doors: HookDoors): Route {
+function requireHookToken({ contract, run }: Route, deps: HookRoutesDeps): Route {
   return {
     contract,
-    run(context, caller, door) {
-      admit(caller, context.req.raw.headers, doors);
-      return run(context, caller, door);
+    run(context, caller, origin) {
+      admit(caller, context.req.raw.headers, deps);
+      return run(context, caller, origin);
     },
   };
 }
 
-function admit(caller: Caller, headers: Headers, doors: HookDoors): void {
+function admit(caller: Caller, headers: Headers, deps: HookRoutesDeps): void {
   const bearer = /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  if (!caller.authorized && !doors.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
+  if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
 }
 
 /** A header that the agent left unexpanded, such as `$TMUX_PANE`, says nothing. */
-async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Promise<HookFacts> {
-  const said = (name: string) => {
+async function readFacts(
+  headers: Headers,
+  caller: Caller,
+  deps: HookRoutesDeps,
+): Promise<HookFacts> {
+  const header = (name: string) => {
     const value = headers.get(name) ?? "";
     return value === "" || value.startsWith("$") ? undefined : value;
   };
   const pid = (name: string) => {
-    const value = Number(said(name));
+    const value = Number(header(name));
     return Number.isSafeInteger(value) && value > 0 ? value : undefined;
   };
-  const { pane_id, tmux_socket } = placeIn(said);
+  const { pane_id, tmux_socket } = readPane(header);
   const tmux_session = pane_id && tmux_socket
-    ? await doors.sessionOf(tmux_socket, pane_id)
+    ? await deps.sessionOf(tmux_socket, pane_id)
     : undefined;
-  const named = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
-  const { hook_pid, agent_pid } = doors.provenOf(named, caller);
+  const claimed = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
+  const { hook_pid, agent_pid } = deps.provenProcesses(claimed, caller);
   return {
     hook_pid,
     agent_pid,
     pane_id,
     tmux_socket,
     tmux_session,
-    circle: pane_id && tmux_socket ? await doors.circleOf(tmux_socket, pane_id) : undefined,
+    circle: pane_id && tmux_socket ? await deps.circleOf(tmux_socket, pane_id) : undefined,
   };
 }
 
@@ -79,10 +83,10 @@ async function factsOf(headers: Headers, caller: Caller, doors: HookDoors): Prom
  * The pane that a hook says it runs in: any program may send such headers. Of a server that is not
  * to be trusted nothing is kept, and the hook goes on without a word.
  */
-function placeIn(said: (name: string) => string | undefined) {
-  const pane_id = /^%\d+$/.exec(said("x-mesh-pane") ?? "")?.[0];
+function readPane(header: (name: string) => string | undefined) {
+  const pane_id = /^%\d+$/.exec(header("x-mesh-pane") ?? "")?.[0];
   // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
-  const tmux_socket = said("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
+  const tmux_socket = header("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
   return tmux_socket !== undefined && checkSocket(tmux_socket).state === "refused"
     ? { pane_id: undefined, tmux_socket: undefined }
     : { pane_id, tmux_socket };

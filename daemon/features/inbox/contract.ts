@@ -6,15 +6,15 @@ import { Instant, QueryFlag, QueryNumber, Text } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { Question } from "../messages/question.ts";
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 export const Push = z.object({
   surface: z.string(),
   status: z.enum(["pending", "pushed", "failed"]),
-  surface_ref: maybe,
+  surface_ref: nullableString,
   surface_refs: z.array(z.string()),
   verified: z.boolean(),
-  error_class: maybe,
+  error_class: nullableString,
   at: Instant,
 });
 export type Push = z.output<typeof Push>;
@@ -24,14 +24,14 @@ export const InboxItem = z.object({
   item_id: z.string(),
   kind: z.enum(["ask", "notify"]),
   from: z.string(),
-  from_peer_id: maybe,
-  correlation_id: maybe,
+  from_peer_id: nullableString,
+  correlation_id: nullableString,
   text: z.string(),
   attachments: Attachments,
   question: Question.nullable(),
   read: z.boolean(),
   read_at: Instant.nullable(),
-  read_by: maybe,
+  read_by: nullableString,
   replied: z.boolean(),
   replied_at: Instant.nullable(),
   created_at: Instant,
@@ -117,7 +117,7 @@ const replyFails = [
 
 export const Replied = z.object({
   action: z.enum(["acked", "answered", "asked", "read"]),
-  correlation_id: maybe,
+  correlation_id: nullableString,
 });
 
 export const replyInboxItem = contract({

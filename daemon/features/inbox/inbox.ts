@@ -1,10 +1,10 @@
 /** The inbox desk: what waits for the human, what was read, what was said back. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Ask } from "../asks/contract.ts";
 import type { Question } from "../messages/question.ts";
-import type { Held } from "../messages/contract.ts";
+import type { StoredMessage } from "../messages/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import type { InboxItem, InboxQuery, InboxReply } from "./contract.ts";
 import * as pushes from "./pushes.ts";
@@ -15,43 +15,47 @@ const THREAD_ASKS_MAX = 32;
 
 /** Items that retention looks at in one beat, and how long it rests when it has seen them all. */
 const FORGET_ROWS_MAX = 100;
-const FORGET_REST_MS = 60_000;
+const FORGET_PAUSE_MS = 60_000;
 
-export interface InboxNeeds {
+export interface InboxDeps {
   mustHuman(): Address;
   /** Offers an item to the surfaces; the names of those that are connected. */
-  offer(item: InboxItemTold, message: Held): string[];
+  offer(item: NewInboxItem, message: StoredMessage): string[];
   ask(correlation_id: string): Ask | undefined;
   /** Acks an open ask as the human. */
-  ack(correlation_id: string, said: { message?: string; attachments?: string[] }, by: By): void;
+  ack(
+    correlation_id: string,
+    fields: { message?: string; attachments?: string[] },
+    by: ReplyAuthor,
+  ): void;
   /** Answers an open structured question as the human. */
   answer(
     correlation_id: string,
-    said: { option_id?: string; text?: string; attachments?: string[] },
-    by: By,
+    fields: { option_id?: string; text?: string; attachments?: string[] },
+    by: ReplyAuthor,
   ): void;
   /** Asks a peer as the human; the new ask's id. */
   openAsk(
     to_peer: string,
-    said: { text: string; attachments: string[] | undefined; origin: Origin },
+    fields: { text: string; attachments: string[] | undefined; origin: Origin },
     reply_to: string | null,
-    by: By,
+    by: ReplyAuthor,
   ): string;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
 }
 
 /** How a reply came in. */
-export interface By {
+export interface ReplyAuthor {
   /** Whether it counts as the human's word (contract 2). */
   readonly proven_human: boolean;
 }
 
-type InboxItemTold = Omit<InboxItem, "pushes" | "read" | "replied">;
+type NewInboxItem = Omit<InboxItem, "pushes" | "read" | "replied">;
 /** Which message on a surface an ask of the human's began as (specification 2); null without. */
 type Origin = { readonly surface: string; readonly ref: string } | null;
 
-interface Thread {
+interface ReplyInput {
   readonly surface: string;
   readonly text: string;
   readonly option_id?: string | undefined;
@@ -60,23 +64,23 @@ interface Thread {
 }
 
 /** What is asked with files alone: an ask has a text. */
-const FILES_ALONE = "(see the attached files)";
+const FILES_ONLY_TEXT = "(see the attached files)";
 
 export class Inbox {
-  readonly #ground: Ground;
-  readonly #needs: InboxNeeds;
+  readonly #ctx: Context;
+  readonly #deps: InboxDeps;
   /** How far retention has come, by number, and until when it rests. */
-  #forgotten = 0;
-  #rest_until = 0;
+  #cursor = 0;
+  #paused_until = 0;
 
-  constructor(ground: Ground, needs: InboxNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: InboxDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Takes a message to the human in: stored, told, pushed to the surfaces that are there. */
-  take(message: Held): { item_id: string; surfaces: string[] } {
-    const { db, events, ids } = this.#ground;
+  add(message: StoredMessage): { item_id: string; surfaces: string[] } {
+    const { db, events, ids } = this.#ctx;
     return db.transact((tx) => {
       const item = {
         item_id: ids.next("inb"),
@@ -95,77 +99,77 @@ export class Inbox {
       rows.insert(tx, { ...item, thread: this.#threadOf(item.correlation_id) });
       const { item_id, kind, from, from_peer_id, correlation_id } = item;
       events.append("inbox_item", { item_id, kind, from, from_peer_id, correlation_id });
-      return { item_id, surfaces: this.#needs.offer(item, message) };
+      return { item_id, surfaces: this.#deps.offer(item, message) };
     });
   }
 
   list(query: InboxQuery) {
     const human = this.mustHuman();
-    return { human: human.name, human_peer_id: human.peer_id, items: this.#found(query) };
+    return { human: human.name, human_peer_id: human.peer_id, items: this.#search(query) };
   }
 
   mustHuman(): Address {
-    return this.#needs.mustHuman();
+    return this.#deps.mustHuman();
   }
 
   mustGet(item_id: string): InboxItem {
     this.mustHuman();
-    const item = rows.get(this.#ground.db, item_id);
+    const item = rows.get(this.#ctx.db, item_id);
     if (!item) throw new Problem("unknown_item", { item_id });
     return item;
   }
 
   /** Whether an ask is there to be answered. */
-  holds(correlation_id: string): boolean {
-    return rows.askItem(this.#ground.db, correlation_id) !== undefined;
+  hasAsk(correlation_id: string): boolean {
+    return rows.itemOfAsk(this.#ctx.db, correlation_id) !== undefined;
   }
 
   /** Read for every surface; a second time changes nothing. */
   read(item_id: string, surface: string): void {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     db.transact((tx) => {
       const item = this.mustGet(item_id);
       if (item.read) return;
       rows.markRead(tx, item_id, surface, clock.now());
-      this.#sayUpdated({ ...item, read: true }, surface);
+      this.#publishUpdated({ ...item, read: true }, surface);
     });
   }
 
   /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
-  reply(item_id: string, reply: InboxReply, by: By) {
-    const { db, clock } = this.#ground;
+  reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
+    const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const item = this.mustGet(item_id);
-      const done = this.#act(item, reply, by);
-      if (done.action === "asked") rows.beginThread(tx, item_id, done.correlation_id);
+      const result = this.#applyReply(item, reply, by);
+      if (result.action === "asked") rows.setThread(tx, item_id, result.correlation_id);
       rows.markRead(tx, item_id, reply.surface, clock.now());
-      const replied = done.action !== "read";
+      const replied = result.action !== "read";
       if (replied) rows.markReplied(tx, item_id, clock.now());
       const changed = !item.read || (replied && !item.replied);
       if (changed) {
-        this.#sayUpdated(
+        this.#publishUpdated(
           { ...item, read: true, replied: item.replied || replied },
           reply.surface,
         );
       }
-      return done;
+      return result;
     });
   }
 
   /** The same, for the item that a surface has rendered as this message, in whole or in part. */
-  replyByRef(ref: string, reply: InboxReply, by: By) {
+  replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
     this.mustHuman();
     const { surface } = reply;
-    const digits = DECIMAL.test(ref) ? digitsOf(ref) : null;
-    const item_id = pushes.byRef(this.#ground.db, { surface, ref, digits });
+    const digits = DECIMAL.test(ref) ? stripLeadingZeros(ref) : null;
+    const item_id = pushes.byRef(this.#ctx.db, { surface, ref, digits });
     if (!item_id) throw new Problem("unknown_surface_ref", { surface, surface_ref: ref });
     return this.reply(item_id, reply, by);
   }
 
   /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
-  closed(ask: Ask): void {
-    const { db, clock } = this.#ground;
-    const item = rows.askItem(db, ask.correlation_id);
+  onAskClosed(ask: Ask): void {
+    const { db, clock } = this.#ctx;
+    const item = rows.itemOfAsk(db, ask.correlation_id);
     if (!item || item.replied) return;
     const { outcome, close_reason } = ask;
     const answered = close_reason === "answered" || outcome === "answered" ||
@@ -173,41 +177,43 @@ export class Inbox {
     if (!answered) return;
     db.transact((tx) => rows.markRead(tx, item.item_id, null, clock.now()));
     db.transact((tx) => rows.markReplied(tx, item.item_id, clock.now()));
-    this.#sayUpdated({ ...item, read: true, replied: true }, null);
+    this.#publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
   /** Once a second: forgets items that were read long ago, unless their ask is open. */
-  beat(now: number): void {
-    if (now < this.#rest_until) return;
-    const { db } = this.#ground;
-    const before = now - this.#needs.history_ms;
-    const old = rows.readBefore(db, { before, after: this.#forgotten, limit: FORGET_ROWS_MAX });
+  tick(now: number): void {
+    if (now < this.#paused_until) return;
+    const { db } = this.#ctx;
+    const before = now - this.#deps.history_ms;
+    const old = rows.readBefore(db, { before, after: this.#cursor, limit: FORGET_ROWS_MAX });
     const done = old.filter(({ kind, correlation_id }) =>
-      kind !== "ask" || !correlation_id || this.#needs.ask(correlation_id)?.state !== "open"
+      kind !== "ask" || !correlation_id || this.#deps.ask(correlation_id)?.state !== "open"
     );
     if (done.length > 0) {
-      db.transact((tx) => done.forEach(({ item_id }) => rows.forget(tx, item_id)));
+      db.transact((tx) => done.forEach(({ item_id }) => rows.remove(tx, item_id)));
     }
-    const over = old.length < FORGET_ROWS_MAX;
-    this.#forgotten = over ? 0 : old.at(-1)?.seq ?? 0;
-    if (over) this.#rest_until = now + FORGET_REST_MS;
+    const isComplete = old.length < FORGET_ROWS_MAX;
+    this.#cursor = isComplete ? 0 : old.at(-1)?.seq ?? 0;
+    if (isComplete) this.#paused_until = now + FORGET_PAUSE_MS;
   }
 
-  #act(item: InboxItem, { surface, text, option_id, attachments, ref }: Thread, by: By) {
+  #applyReply(
+    item: InboxItem,
+    { surface, text, option_id, attachments, ref }: ReplyInput,
+    by: ReplyAuthor,
+  ) {
     const { correlation_id, from_peer_id, from } = item;
-    const ask = correlation_id === null ? undefined : this.#needs.ask(correlation_id);
+    const ask = correlation_id === null ? undefined : this.#deps.ask(correlation_id);
     const asked = item.kind === "ask" ? ask : undefined;
     if (asked?.state === "open") {
-      this.#ground.db.transact((tx) =>
-        rows.markReplied(tx, item.item_id, this.#ground.clock.now())
-      );
+      this.#ctx.db.transact((tx) => rows.markReplied(tx, item.item_id, this.#ctx.clock.now()));
       const { correlation_id, question } = asked;
       const files = attachments && { attachments };
       if (question) {
-        const said = { ...option_id && { option_id }, ...text && { text }, ...files };
-        this.#needs.answer(correlation_id, said, by);
+        const fields = { ...option_id && { option_id }, ...text && { text }, ...files };
+        this.#deps.answer(correlation_id, fields, by);
       } else {
-        this.#needs.ack(correlation_id, { ...text && { message: text }, ...files }, by);
+        this.#deps.ack(correlation_id, { ...text && { message: text }, ...files }, by);
       }
       return { action: question ? "answered" as const : "acked" as const, correlation_id };
     }
@@ -216,40 +222,40 @@ export class Inbox {
     }
     const reply_to = ask ? ask.correlation_id : null;
     const origin = ref === undefined ? null : { surface, ref };
-    const asking = { text: text || FILES_ALONE, attachments, origin };
-    const opened = this.#needs.openAsk(from_peer_id ?? from, asking, reply_to, by);
+    const askFields = { text: text || FILES_ONLY_TEXT, attachments, origin };
+    const opened = this.#deps.openAsk(from_peer_id ?? from, askFields, reply_to, by);
     return { action: "asked" as const, correlation_id: opened };
   }
 
-  #found({ unread = false, limit, surface, through_ref }: InboxQuery): InboxItem[] {
-    const { db } = this.#ground;
+  #search({ unread = false, limit, surface, through_ref }: InboxQuery): InboxItem[] {
+    const { db } = this.#ctx;
     if (surface === undefined) return unread ? rows.unread(db, limit) : rows.list(db, limit);
-    const of = { surface, unread, limit };
-    if (through_ref === undefined) return rows.rendered(db, of);
-    return rows.renderedThrough(db, { ...of, digits: digitsOf(through_ref) });
+    const filter = { surface, unread, limit };
+    if (through_ref === undefined) return rows.rendered(db, filter);
+    return rows.renderedThrough(db, { ...filter, digits: stripLeadingZeros(through_ref) });
   }
 
   /** The first ask of the talk that an ask belongs to: of its items, or along `reply_to`. */
   #threadOf(correlation_id: string | null): string | null {
     let first = correlation_id;
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {
-      const known = rows.threadOf(this.#ground.db, first);
+      const known = rows.threadOf(this.#ctx.db, first);
       if (known !== null) return known;
-      const before: string | null = this.#needs.ask(first)?.reply_to ?? null;
+      const before: string | null = this.#deps.ask(first)?.reply_to ?? null;
       if (before === null) break;
       first = before;
     }
     return first;
   }
 
-  #sayUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
-    this.#ground.events.append("inbox_updated", { item_id, read, replied, surface });
+  #publishUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
+    this.#ctx.events.append("inbox_updated", { item_id, read, replied, surface });
   }
 }
 
 const DECIMAL = /^\d+$/;
 
 /** Refs are decimal numbers of any length (contract 4): their digits without leading zeros. */
-function digitsOf(ref: string): string {
+function stripLeadingZeros(ref: string): string {
   return ref.replace(/^0+/, "");
 }

@@ -13,7 +13,7 @@ const COLUMNS = `item_id, surface, status, surface_ref, surface_refs, verified, 
   delivery_id`;
 
 /** The pushes of an item, in the order in which its surfaces came to it. */
-export function of(db: Reader, item_id: string): Push[] {
+export function ofItem(db: Reader, item_id: string): Push[] {
   return db.all(Row, `select ${COLUMNS} from pushes where item_id = :item_id order by seq`, {
     item_id,
   }).map(({ item_id: _item, delivery_id: _id, ...push }) => push);
@@ -27,7 +27,7 @@ export function get(db: Reader, item_id: string, surface: string): StoredPush | 
   );
 }
 
-export function put(tx: Tx, push: StoredPush): void {
+export function upsert(tx: Tx, push: StoredPush): void {
   tx.run(
     `insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
        error_class, at, delivery_id)
@@ -42,7 +42,7 @@ export function put(tx: Tx, push: StoredPush): void {
 }
 
 /** What a surface should show and has not, of items since then: oldest first. */
-export function open(db: Reader, surface: string, since: number): StoredPush[] {
+export function unpushedSince(db: Reader, surface: string, since: number): StoredPush[] {
   return db.all(
     Row,
     `select ${COLUMNS} from pushes join
@@ -70,7 +70,7 @@ export function lastRef(db: Reader, surface: string, item_id: string): string | 
 }
 
 /** A surface may use a ref again; it means what was rendered under it last. */
-export function learnRef(tx: Tx, surface: string, ref: string, item_id: string): void {
+export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): void {
   tx.run(
     `insert into push_refs (surface, ref, item_id) values (:surface, :ref, :item_id)
      on conflict (surface, ref) do update set item_id = excluded.item_id`,
@@ -99,7 +99,7 @@ const Surface = z.object({ surface: z.string(), peer_id: z.string() });
 export type Surface = z.output<typeof Surface>;
 
 /** Surfaces, bridges left out, that were seen since then. */
-export function known(db: Reader, since: number): Surface[] {
+export function recentSurfaces(db: Reader, since: number): Surface[] {
   return db.all(
     Surface,
     `select surface, peer_id from surfaces where bridge = 0 and seen_at >= :since
@@ -108,14 +108,14 @@ export function known(db: Reader, since: number): Surface[] {
   );
 }
 
-export function surface(db: Reader, surface: string): Surface | undefined {
+export function getSurface(db: Reader, surface: string): Surface | undefined {
   return db.get(Surface, "select surface, peer_id from surfaces where surface = :surface", {
     surface,
   });
 }
 
 /** A name is one peer's, and a peer has one name. */
-export function remember(
+export function upsertSurface(
   tx: Tx,
   { surface, peer_id, bridge, at }: {
     surface: string;
@@ -131,6 +131,6 @@ export function remember(
   );
 }
 
-export function seen(tx: Tx, surface: string, at: number): void {
+export function markSeen(tx: Tx, surface: string, at: number): void {
   tx.run("update surfaces set seen_at = :at where surface = :surface", { surface, at });
 }

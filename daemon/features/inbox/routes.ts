@@ -5,13 +5,13 @@ import { type Caller, type Route, route } from "kit/http/route.ts";
 import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
 import type { Inbox } from "./inbox.ts";
 
-export interface InboxDoors {
+export interface InboxRoutesDeps {
   /** Whether a registered agent, or what it has started, holds the socket. */
   isAgent(caller: Caller): boolean;
 }
 
 /** A surface vouches for who wrote a reply; what an agent has started vouches for nobody. */
-export function inboxRoutes(inbox: Inbox, { isAgent }: InboxDoors): Route[] {
+export function inboxRoutes(inbox: Inbox, { isAgent }: InboxRoutesDeps): Route[] {
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
@@ -25,16 +25,16 @@ export function inboxRoutes(inbox: Inbox, { isAgent }: InboxDoors): Route[] {
     route(replyByRef, ({ body, caller }) => {
       return inbox.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
     }),
-  ].map((route) => forHuman(inbox, route));
+  ].map((route) => requireHuman(inbox, route));
 }
 
 /** Without a human every inbox route is 503, whatever else is wrong with the request (spec 7). */
-function forHuman(inbox: Inbox, { contract, run }: Route): Route {
+function requireHuman(inbox: Inbox, { contract, run }: Route): Route {
   return {
     contract,
-    run(context, caller, door) {
+    run(context, caller, guard) {
       inbox.mustHuman();
-      return run(context, caller, door);
+      return run(context, caller, guard);
     },
   };
 }

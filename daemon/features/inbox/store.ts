@@ -72,7 +72,7 @@ export function unread(db: Reader, limit: number): InboxItem[] {
  */
 export function rendered(
   db: Reader,
-  of: { surface: string; unread: boolean; limit: number },
+  filter: { surface: string; unread: boolean; limit: number },
 ): InboxItem[] {
   return db.all(
     Row,
@@ -82,14 +82,14 @@ export function rendered(
        join inbox_items using (item_id)
      where not :unread or read_at is null
      order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
-    { ...of, unread: of.unread ? 1 : 0 },
+    { ...filter, unread: filter.unread ? 1 : 0 },
   ).map((row) => toItem(db, row));
 }
 
 /** The same, at or below a ref that is given by its digits, leading zeros taken off. */
 export function renderedThrough(
   db: Reader,
-  of: { surface: string; unread: boolean; limit: number; digits: string },
+  filter: { surface: string; unread: boolean; limit: number; digits: string },
 ): InboxItem[] {
   return db.all(
     Row,
@@ -100,11 +100,11 @@ export function renderedThrough(
        join inbox_items using (item_id)
      where not :unread or read_at is null
      order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
-    { ...of, unread: of.unread ? 1 : 0, length: of.digits.length },
+    { ...filter, unread: filter.unread ? 1 : 0, length: filter.digits.length },
   ).map((row) => toItem(db, row));
 }
 
-export function askItem(db: Reader, correlation_id: string): InboxItem | undefined {
+export function itemOfAsk(db: Reader, correlation_id: string): InboxItem | undefined {
   const row = db.get(
     Row,
     `select ${COLUMNS} from inbox_items
@@ -128,7 +128,7 @@ export function threadOf(db: Reader, correlation_id: string): string | null {
 }
 
 /** A note has no thread until the human asks about it. */
-export function beginThread(tx: Tx, item_id: string, thread: string): void {
+export function setThread(tx: Tx, item_id: string, thread: string): void {
   tx.run(
     "update inbox_items set thread = :thread where item_id = :item_id and thread is null",
     { item_id, thread },
@@ -171,7 +171,7 @@ export function readBefore(
 }
 
 /** Forgets an item, with its pushes. */
-export function forget(tx: Tx, item_id: string): void {
+export function remove(tx: Tx, item_id: string): void {
   tx.run("delete from inbox_items where item_id = :item_id", { item_id });
 }
 
@@ -182,6 +182,6 @@ function toItem(db: Reader, row: z.output<typeof StoredItem>): InboxItem {
     from: from_name,
     read: item.read_at !== null,
     replied: item.replied_at !== null,
-    pushes: pushes.of(db, item.item_id),
+    pushes: pushes.ofItem(db, item.item_id),
   };
 }

@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import type { MeshEvent } from "kit/data/events.ts";
-import type { Ground } from "kit/data/context.ts";
-import type { Held } from "../messages/contract.ts";
+import type { Context } from "kit/data/context.ts";
+import type { StoredMessage } from "../messages/contract.ts";
 import type { Address } from "../peers/contract.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";
@@ -13,19 +13,19 @@ import * as rows from "./store.ts";
 /** How far back a surface that connects is given what it has missed (contract 4). */
 const CATCH_UP_MS = 24 * 3_600_000;
 /** How long a surface that is away counts as one that comes back, and is kept items for. */
-const KNOWN_MS = 7 * 24 * 3_600_000;
+const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
 const DASHBOARD = "dashboard";
 
 /** A connection that shows items: a surface, or a bridge, which is written to and says nothing. */
-export interface Screen {
+export interface ConnectedSurface {
   readonly name: string;
   readonly peer_id: string;
   readonly bridge: boolean;
 }
 
 /** What a surface says became of an item (specification 4). */
-export interface Receipt {
+export interface SurfaceReceipt {
   readonly status: "pushed" | "failed";
   readonly surface_ref?: string | null | undefined;
   readonly surface_refs?: readonly string[] | null | undefined;
@@ -33,72 +33,77 @@ export interface Receipt {
 }
 
 /** What of an item its delivery carries. */
-type Told = Pick<InboxItem, "item_id" | "from" | "from_peer_id" | "correlation_id" | "text">;
+type InboxItemSummary = Pick<
+  InboxItem,
+  "item_id" | "from" | "from_peer_id" | "correlation_id" | "text"
+>;
 
-export interface SurfacesNeeds {
+export interface SurfacesDeps {
   /** Those that are connected now over `/ws`. */
-  screens(): readonly Screen[];
+  connectedSurfaces(): readonly ConnectedSurface[];
   /** Writes a message to a bridge as a plain frame; whether it went out. */
-  write(peer_id: string, message: Held): boolean;
+  write(peer_id: string, message: StoredMessage): boolean;
   address(peer_id: string): Address | undefined;
-  readonly post: {
+  readonly delivery: {
     /** Sends an item to a surface's peer; the id of the delivery. */
-    send(to: Address, item: Told, ttl_ms: number): string;
+    send(to: Address, item: InboxItemSummary, ttl_ms: number): string;
     /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
-    again(delivery_id: string, peer_id: string): boolean;
+    offerAgain(delivery_id: string, peer_id: string): boolean;
   };
 }
 
 export class Surfaces {
-  readonly #ground: Ground;
-  readonly #needs: SurfacesNeeds;
+  readonly #ctx: Context;
+  readonly #deps: SurfacesDeps;
   #dashboards = 0;
 
-  constructor(ground: Ground, needs: SurfacesNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: SurfacesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Names of those that show the human its items now, the dashboard included. */
   names(): string[] {
-    const connected = this.#needs.screens().map(({ name }) => name);
+    const connected = this.#deps.connectedSurfaces().map(({ name }) => name);
     return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...connected])];
   }
 
   /** The peer that a surface or bridge of this name was, and may be again. */
   peerOf(name: string): string | undefined {
-    const found = pushes.surface(this.#ground.db, name);
-    const address = found && this.#needs.address(found.peer_id);
+    const found = pushes.getSurface(this.#ctx.db, name);
+    const address = found && this.#deps.address(found.peer_id);
     return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
   /** Offers a new item to every surface, those that are away for a while included. */
-  offer(item: Told, message: Held): string[] {
-    const { db } = this.#ground;
-    const screens = this.#needs.screens();
-    if (this.#dashboards > 0) this.#pend(DASHBOARD, item.item_id, null);
-    for (const [surface, peer_id] of this.#receivers(screens)) {
-      const to = this.#needs.address(peer_id);
+  offer(item: InboxItemSummary, message: StoredMessage): string[] {
+    const { db } = this.#ctx;
+    const connectedSurfaces = this.#deps.connectedSurfaces();
+    if (this.#dashboards > 0) this.#recordPending(DASHBOARD, item.item_id, null);
+    for (const [surface, peer_id] of this.#receivers(connectedSurfaces)) {
+      const to = this.#deps.address(peer_id);
       if (to && isReceiver(to)) this.#send(surface, to, item);
     }
-    for (const screen of screens) {
-      if (screen.bridge) db.afterCommit(() => this.#write(screen, item, message));
+    for (const connectedSurface of connectedSurfaces) {
+      if (connectedSurface.bridge) {
+        db.afterCommit(() => this.#write(connectedSurface, item, message));
+      }
     }
     return this.names();
   }
 
   /** A surface has connected: it is given again what it should show and has not (contract 4). */
-  welcome({ name, peer_id, bridge }: Screen): void {
-    const { db, clock } = this.#ground;
+  onConnected({ name, peer_id, bridge }: ConnectedSurface): void {
+    const { db, clock } = this.#ctx;
     db.transact((tx) => {
-      const to = this.#needs.address(peer_id);
+      const to = this.#deps.address(peer_id);
       if (!to || to.role !== "service") return; // A bridge of the human's own peer is no surface.
       const at = clock.now();
-      pushes.remember(tx, { surface: name, peer_id, bridge, at });
+      pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
-      for (const push of pushes.open(db, name, at - CATCH_UP_MS)) {
+      for (const push of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
         const { delivery_id, item_id } = push;
-        if (delivery_id && this.#needs.post.again(delivery_id, peer_id)) continue;
+        if (delivery_id && this.#deps.delivery.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
       }
@@ -106,14 +111,14 @@ export class Surfaces {
   }
 
   /** A surface's line is gone: it was here until now. */
-  left(name: string): void {
-    const { db, clock } = this.#ground;
-    db.transact((tx) => pushes.seen(tx, name, clock.now()));
+  onDisconnected(name: string): void {
+    const { db, clock } = this.#ctx;
+    db.transact((tx) => pushes.markSeen(tx, name, clock.now()));
   }
 
   /** An item as a surface is sent it, and what that rendered before of the same thread. */
   frame(item_id: string, surface: string) {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     const item = rows.get(db, item_id);
     if (!item) throw new Error(`Cannot show ${item_id}: it is gone`);
     return {
@@ -126,34 +131,34 @@ export class Surfaces {
    * A surface's word on an item. What was shown stays shown, whatever is said later; each message
    * that was rendered is kept, those of a push that failed half way included.
    */
-  receipt(surface: string, item_id: string, receipt: Receipt): void {
-    const { db, clock, events } = this.#ground;
+  receipt(surface: string, item_id: string, receipt: SurfaceReceipt): void {
+    const { db, clock, events } = this.#ctx;
     db.transact((tx) => {
       if (!rows.get(db, item_id)) return;
       const at = clock.now();
-      pushes.seen(tx, surface, at);
-      const before = pushes.get(db, item_id, surface) ?? unpushed(surface, item_id, at);
-      const given = refsOf(receipt);
-      for (const ref of given) pushes.learnRef(tx, surface, ref, item_id);
-      const surface_refs = [...new Set([...before.surface_refs, ...given])];
+      pushes.markSeen(tx, surface, at);
+      const before = pushes.get(db, item_id, surface) ?? newPush(surface, item_id, at);
+      const refs = refsOf(receipt);
+      for (const ref of refs) pushes.saveRef(tx, surface, ref, item_id);
+      const surface_refs = [...new Set([...before.surface_refs, ...refs])];
       if (before.status === "pushed" && before.verified) {
-        return pushes.put(tx, { ...before, surface_refs });
+        return pushes.upsert(tx, { ...before, surface_refs });
       }
       const pushed = receipt.status === "pushed";
-      const surface_ref = given[0] ?? (pushed ? null : before.surface_ref);
+      const surface_ref = refs[0] ?? (pushed ? null : before.surface_ref);
       const error_class = pushed ? null : receipt.error_class ?? null;
       const { status } = receipt;
-      const heard = { status, surface_ref, surface_refs, verified: pushed, error_class, at };
-      pushes.put(tx, { ...before, ...heard });
+      const update = { status, surface_ref, surface_refs, verified: pushed, error_class, at };
+      pushes.upsert(tx, { ...before, ...update });
       if (pushed) events.append("surface_pushed", { surface, item_id, surface_ref });
     });
   }
 
   /** A dashboard's stream, while it is open. What it has flushed, the dashboard has shown. */
-  dashboard(): Disposable & { taken(event: MeshEvent): void } {
+  dashboard(): Disposable & { markPushed(event: MeshEvent): void } {
     this.#dashboards++;
     return {
-      taken: ({ type, id, data }) => {
+      markPushed: ({ type, id, data }) => {
         if (type !== "inbox_item") return;
         this.receipt(DASHBOARD, data.item_id, { status: "pushed", surface_ref: String(id) });
       },
@@ -162,41 +167,45 @@ export class Surfaces {
   }
 
   /** Surfaces by name, with their peers: those that are connected, and those that come back. */
-  #receivers(screens: readonly Screen[]): Map<string, string> {
-    const { db, clock } = this.#ground;
-    const known = pushes.known(db, clock.now() - KNOWN_MS);
-    const here = screens.filter(({ bridge }) => !bridge);
+  #receivers(connectedSurfaces: readonly ConnectedSurface[]): Map<string, string> {
+    const { db, clock } = this.#ctx;
+    const known = pushes.recentSurfaces(db, clock.now() - RECENT_SURFACE_MS);
+    const here = connectedSurfaces.filter(({ bridge }) => !bridge);
     return new Map([
       ...known.map(({ surface, peer_id }) => [surface, peer_id] as const),
       ...here.map(({ name, peer_id }) => [name, peer_id] as const),
     ]);
   }
 
-  #send(surface: string, to: Address, item: Told): void {
-    const delivery_id = this.#needs.post.send(to, item, CATCH_UP_MS);
-    this.#pend(surface, item.item_id, delivery_id);
+  #send(surface: string, to: Address, item: InboxItemSummary): void {
+    const delivery_id = this.#deps.delivery.send(to, item, CATCH_UP_MS);
+    this.#recordPending(surface, item.item_id, delivery_id);
   }
 
   /** Notes that a surface is to show an item; its receipt says what became of it. */
-  #pend(surface: string, item_id: string, delivery_id: string | null): void {
-    const { db, clock } = this.#ground;
-    const before = pushes.get(db, item_id, surface) ?? unpushed(surface, item_id, clock.now());
-    db.transact((tx) => pushes.put(tx, { ...before, delivery_id }));
+  #recordPending(surface: string, item_id: string, delivery_id: string | null): void {
+    const { db, clock } = this.#ctx;
+    const before = pushes.get(db, item_id, surface) ?? newPush(surface, item_id, clock.now());
+    db.transact((tx) => pushes.upsert(tx, { ...before, delivery_id }));
   }
 
   /** A bridge gets the item as a plain frame; that proves the write, and nothing more (spec 4). */
-  #write({ name, peer_id }: Screen, item: Told, message: Held): void {
-    const { db, clock, events } = this.#ground;
+  #write(
+    { name, peer_id }: ConnectedSurface,
+    item: InboxItemSummary,
+    message: StoredMessage,
+  ): void {
+    const { db, clock, events } = this.#ctx;
     const { item_id, text } = item;
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
     const own = message.to_peer_id === peer_id; // The human's own line gets what any peer would.
-    const written = this.#needs.write(peer_id, own ? message : { ...message, kind, text });
+    const written = this.#deps.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
       const at = clock.now();
-      const before = pushes.get(db, item_id, name) ?? unpushed(name, item_id, at);
+      const before = pushes.get(db, item_id, name) ?? newPush(name, item_id, at);
       if (before.verified) return;
       const status = written ? "pushed" as const : "failed" as const;
-      pushes.put(tx, { ...before, status, at, error_class: written ? null : "socket_closed" });
+      pushes.upsert(tx, { ...before, status, at, error_class: written ? null : "socket_closed" });
       if (written) events.append("surface_pushed", { surface: name, item_id, surface_ref: null });
     });
   }
@@ -207,12 +216,12 @@ function isReceiver({ dropped_at, status, addressable }: Address): boolean {
 }
 
 /** Every message that a receipt names, the first one first. */
-function refsOf({ surface_ref, surface_refs }: Receipt): string[] {
+function refsOf({ surface_ref, surface_refs }: SurfaceReceipt): string[] {
   const refs = [...surface_ref ? [surface_ref] : [], ...surface_refs ?? []];
   return [...new Set(refs.filter((ref) => ref !== ""))];
 }
 
-function unpushed(surface: string, item_id: string, at: number): StoredPush {
+function newPush(surface: string, item_id: string, at: number): StoredPush {
   const nothing = { surface_ref: null, surface_refs: [], verified: false, error_class: null };
   return { item_id, surface, status: "pending", ...nothing, at, delivery_id: null };
 }

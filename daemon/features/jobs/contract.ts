@@ -2,13 +2,21 @@
 
 import * as z from "zod";
 import { contract, type Tunnel } from "kit/http/contract.ts";
-import { Instant, line, Name, QueryNumber, Sender, Text, TextOrNone } from "kit/core/schema.ts";
+import {
+  Instant,
+  Name,
+  QueryNumber,
+  Sender,
+  shortText,
+  Text,
+  TextOrEmpty,
+} from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { Backend } from "../agents/contract.ts";
 import { attemptMachine, jobMachine, templateMachine } from "./machine.ts";
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 const Data = z.record(z.string(), z.unknown());
 
 export const JobState = z.enum(jobMachine.states);
@@ -17,7 +25,7 @@ export const ProcessScope = z.enum(["per_fire", "persistent"]);
 export const Continuity = z.enum(["fresh", "resume"]);
 
 /** States in which a job rests; all of them but failed and unavailable for good. */
-export const TERMINAL: readonly z.output<typeof JobState>[] = [
+export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   ...["completed", "failed", "cancelled", "expired", "unavailable"] as const,
 ];
 
@@ -46,18 +54,18 @@ export type Checks = z.output<typeof Checks>;
 export const Execution = z.object({
   prompt: z.object({ body: z.string() }),
   target: z.object({
-    path: maybe,
+    path: nullableString,
     backend: Backend.nullable(),
-    profile: maybe,
-    assigned_peer_id: maybe,
+    profile: nullableString,
+    assigned_peer_id: nullableString,
   }),
   schedule: z.object({
     due_at: Instant.nullable(),
-    cron: maybe,
-    timezone: maybe,
-    calendar_id: maybe,
+    cron: nullableString,
+    timezone: nullableString,
+    calendar_id: nullableString,
   }),
-  delivery: z.object({ kind: z.literal("notify"), result_surface: maybe }),
+  delivery: z.object({ kind: z.literal("notify"), result_surface: nullableString }),
   process_scope: ProcessScope,
   continuity: Continuity,
   checks: z.array(z.string()),
@@ -70,31 +78,31 @@ export const Attempt = z.object({
   number: z.number().int(),
   state: z.enum(attemptMachine.states),
   executor: z.enum(["assigned", "reused", "resumed", "spawned"]),
-  executor_peer_id: maybe,
-  spawn_id: maybe,
-  delivery_id: maybe,
+  executor_peer_id: nullableString,
+  spawn_id: nullableString,
+  delivery_id: nullableString,
   started_at: Instant,
   delivered_at: Instant.nullable(),
   armed_at: Instant.nullable(),
   ended_at: Instant.nullable(),
-  reason: maybe,
+  reason: nullableString,
 });
 export type Attempt = z.output<typeof Attempt>;
 
 const Progress = z.object({
   at: Instant,
-  phase: maybe,
+  phase: nullableString,
   progress: z.number().nullable(),
-  note: maybe,
+  note: nullableString,
 });
 
 /** What templates and jobs have in common: whose they are, and what is to be done. */
 const Owned = z.object({
   title: z.string(),
   kind: z.string(),
-  owner_peer_id: maybe,
-  created_by_peer_id: maybe,
-  mesh_session_id: maybe,
+  owner_peer_id: nullableString,
+  created_by_peer_id: nullableString,
+  mesh_session_id: nullableString,
   circle: z.string(),
   scope: z.string(),
   visibility: z.string(),
@@ -109,30 +117,30 @@ export const Job = Owned.extend({
   job_id: z.string(),
   work_id: z.string(),
   state: JobState,
-  state_reason: maybe,
-  phase: maybe,
+  state_reason: nullableString,
+  phase: nullableString,
   progress: z.number().nullable(),
   progress_events: z.array(Progress),
-  assigned_peer_id: maybe,
-  correlation_id: maybe,
+  assigned_peer_id: nullableString,
+  correlation_id: nullableString,
   source_kind: z.enum(["request", "calendar"]),
-  source_id: maybe,
+  source_id: nullableString,
   runner: z.object({
     attempt_count: z.number().int(),
-    current_attempt_id: maybe,
+    current_attempt_id: nullableString,
     lease_until: Instant.nullable(),
     attempts: z.array(Attempt),
   }),
   due_at: Instant.nullable(),
   deadline_at: Instant.nullable(),
   expires_at: Instant.nullable(),
-  result_summary: maybe,
+  result_summary: nullableString,
   result_data: Data.nullable(),
-  error: maybe,
+  error: nullableString,
   artifacts: z.array(z.unknown()),
   cancel_requested: z.boolean(),
   cancel_requested_at: Instant.nullable(),
-  cancellation_reason: maybe,
+  cancellation_reason: nullableString,
 }).meta({ id: "Job" });
 export type Job = z.output<typeof Job>;
 
@@ -143,7 +151,7 @@ export const Template = Owned.extend({
   timezone: z.string(),
   next_due_at: Instant.nullable(),
   last_due_at: Instant.nullable(),
-  last_occurrence_work_id: maybe,
+  last_occurrence_work_id: nullableString,
   occurrences: z.number().int(),
 }).meta({ id: "Template" });
 export type Template = z.output<typeof Template>;
@@ -160,10 +168,10 @@ export type JobInList = z.output<typeof JobInList>;
 export const TemplateInList = Template.partial({ request: true, provenance: true }).extend(Brief);
 export type TemplateInList = z.output<typeof TemplateInList>;
 
-const path = line(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
+const path = shortText(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
 
-const Asked = z.object({
-  title: line(255, 1).optional(),
+const JobRequest = z.object({
+  title: shortText(255, 1).optional(),
   prompt: Text.optional(),
   kind: Name.optional(),
   assigned_peer: z.string().min(1).optional(),
@@ -180,13 +188,13 @@ const Asked = z.object({
   timezone: Timezone.optional(),
   deadline_at: Instant.optional(),
   expires_at: Instant.optional(),
-  result_surface: line(255, 1).optional(),
+  result_surface: shortText(255, 1).optional(),
   checks: z.array(z.string().min(1).max(64)).max(CHECKS_MAX).optional(),
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
 /** What of a request does not fit together, as pairs of a field and a sentence. */
-function* misfits(asked: z.output<typeof Asked>): Generator<[field: string, message: string]> {
+function* misfits(asked: z.output<typeof JobRequest>): Generator<[field: string, message: string]> {
   const { assigned_peer, cron } = asked;
   const own = [asked.path, asked.backend].filter((part) => part !== undefined).length;
   if (asked.prompt === undefined && asked.title === undefined) {
@@ -219,8 +227,8 @@ export const createJob = contract({
   summary: "Hand out durable work, once or recurring; answers a job, or with `cron` a template",
   access: "caller",
   tunnel: "admin",
-  once: true,
-  body: Asked.superRefine((asked, issues) => {
+  idempotent: true,
+  body: JobRequest.superRefine((asked, issues) => {
     for (const [field, message] of misfits(asked)) {
       issues.addIssue({ code: "custom", message, path: [field], input: asked });
     }
@@ -308,13 +316,13 @@ export const updateJob = contract({
   body: z.object({
     state: z.enum(REPORTED).optional(),
     attempt_id: z.string().optional(),
-    phase: line(64, 1).optional(),
-    state_reason: line(255, 1).optional(),
+    phase: shortText(64, 1).optional(),
+    state_reason: shortText(255, 1).optional(),
     progress: z.number().min(0).max(100).optional(),
-    progress_note: line(2000, 1).optional(),
-    result_summary: TextOrNone.optional(),
+    progress_note: shortText(2000, 1).optional(),
+    result_summary: TextOrEmpty.optional(),
     result_data: Data.refine(isSmall, SMALL).optional(),
-    error: TextOrNone.optional(),
+    error: TextOrEmpty.optional(),
     artifacts: z.array(z.unknown()).max(ARTIFACTS_MAX).refine(isSmall, SMALL).optional(),
   }),
   returns: Job,
@@ -353,5 +361,5 @@ export const resumeJob = jobVerb(
 
 export const cancelJob = contract({
   ...jobVerb("cancel", "open", "Call a job or a template off; an executor at work is told"),
-  body: z.object({ reason: line(2000, 1).optional() }),
+  body: z.object({ reason: shortText(2000, 1).optional() }),
 });

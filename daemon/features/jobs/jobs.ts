@@ -1,6 +1,6 @@
 /** The jobs desk: work is entered, listed, updated, tried again and called off here. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Role } from "../peers/contract.ts";
 import {
@@ -17,15 +17,15 @@ import {
 } from "./contract.ts";
 import { executionOf, titleOf, toBriefJob, toBriefTemplate } from "./forms.ts";
 import { Fires } from "./fires/fires.ts";
-import type { FireNeeds } from "./fires/deps.ts";
+import type { FireDeps } from "./fires/deps.ts";
 import * as attempts from "./fires/store.ts";
 import { TURN_STARTED } from "./fires/turns.ts";
 import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
-import { type NoticeNeeds, Notices } from "./notices.ts";
-import { JobSteps, lasting } from "./transitions.ts";
+import { type NoticeDeps, Notices } from "./notices.ts";
+import { JobSteps, lastingReason } from "./transitions.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
-import { type Made, Templates } from "./templates/templates.ts";
+import { type JobFields, Templates } from "./templates/templates.ts";
 
 /** Whoever asks for work when nobody is named. */
 export const NOBODY = "cli";
@@ -33,7 +33,7 @@ const FORGET_ROWS_MAX = 100;
 /** How many that are over a list shows where nobody says how many it is to show. */
 export const SETTLED_SHOWN_MAX = 200;
 
-interface Speaker {
+interface Sender {
   readonly peer_id: string | null;
   readonly name: string;
   readonly circle: string | null;
@@ -41,39 +41,42 @@ interface Speaker {
   readonly mesh_session_id: string | null;
 }
 
-export interface JobsNeeds extends FireNeeds {
+export interface JobsDeps extends FireDeps {
   readonly directory: {
-    sender(argument: string): Speaker;
+    sender(argument: string): Sender;
     /** A peer by name or id that is not retired. */
-    find(argument: string, scope: { circle?: string | undefined; caller: Speaker }): {
+    find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
       readonly peer_id: string;
       readonly circle: string;
     };
   };
-  readonly notices: NoticeNeeds;
+  readonly notices: NoticeDeps;
   /** Whether `spawn.allowed_paths` names any folder. */
   readonly allows_paths: boolean;
   readonly history_ms: number;
 }
 
 export class Jobs {
-  readonly #ground: Ground;
-  readonly #needs: JobsNeeds;
+  readonly #ctx: Context;
+  readonly #deps: JobsDeps;
   readonly #steps: JobSteps;
   readonly #fires: Fires;
   readonly #templates: Templates;
 
-  constructor(ground: Ground, needs: JobsNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
-    const notices = new Notices(ground, needs.notices);
-    this.#steps = new JobSteps(ground, notices);
-    this.#fires = new Fires(ground, needs, { steps: this.#steps, notices });
-    this.#templates = new Templates(ground, {
-      enter: (made, { calendar_id, due_at }) => {
-        const execution = { ...made.execution, schedule: { ...made.execution.schedule, due_at } };
+  constructor(ctx: Context, deps: JobsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    const notices = new Notices(ctx, deps.notices);
+    this.#steps = new JobSteps(ctx, notices);
+    this.#fires = new Fires(ctx, deps, { steps: this.#steps, notices });
+    this.#templates = new Templates(ctx, {
+      createJob: (fields, { calendar_id, due_at }) => {
+        const execution = {
+          ...fields.execution,
+          schedule: { ...fields.execution.schedule, due_at },
+        };
         const source = { source_kind: "calendar" as const, source_id: calendar_id };
-        return this.#enter({ ...made, execution }, { ...source, due_at });
+        return this.#createJob({ ...fields, execution }, { ...source, due_at });
       },
     });
   }
@@ -83,19 +86,21 @@ export class Jobs {
    * is not set up the job is kept: it becomes `unavailable`, and can be run once it is set up.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
-    if (path === undefined || !this.#needs.allows_paths) return;
-    const found = await this.#needs.folder(path);
+    if (path === undefined || !this.#deps.allows_paths) return;
+    const found = await this.#deps.folder(path);
     if (!found.ok) throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
   /** A job; with `cron` the template that jobs come of. */
   create(asked: JobAsked, { proven_human }: { proven_human: boolean }): Job | Template {
-    const made = this.#make(asked, proven_human);
+    const fields = this.#toJobFields(asked, proven_human);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = asked;
-    return this.#ground.db.transact(() => {
-      if (cron !== undefined) return this.#templates.create(made, { cron, timezone });
+    return this.#ctx.db.transact(() => {
+      if (cron !== undefined) return this.#templates.create(fields, { cron, timezone });
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
-      return this.toJob(this.#enter(made, { source_kind: "request", source_id: null, ...times }));
+      return this.toJob(
+        this.#createJob(fields, { source_kind: "request", source_id: null, ...times }),
+      );
     });
   }
 
@@ -104,7 +109,7 @@ export class Jobs {
   }
 
   list({ view, ...asked }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     const { state = null, circle = null, owner_peer_id = null, limit = null } = asked;
     const filter = { state, circle, owner_peer_id, limit, settled_max: SETTLED_SHOWN_MAX };
     const work = rows.list(db, filter), recurring = this.#templates.list(filter);
@@ -120,43 +125,43 @@ export class Jobs {
   }
 
   /** How a job goes, in the word of whoever works on it. What has come to rest stays as it is. */
-  update(id: string, said: JobUpdate): Job {
-    const { db } = this.#ground;
+  update(id: string, update: JobUpdate): Job {
+    const { db } = this.#ctx;
     return db.transact(() => {
-      if (isTemplate(id)) throw this.#refused(this.#templates.mustGet(id), "update");
+      if (isTemplate(id)) throw this.#illegalState(this.#templates.mustGet(id), "update");
       const job = this.#mustGet(id);
-      if (this.#steps.isSettled(job)) throw this.#refused(job, "update");
-      this.#checkAttempt(job, said);
-      return this.toJob(this.#report(this.#enrich(job, said), said));
+      if (this.#steps.isSettled(job)) throw this.#illegalState(job, "update");
+      this.#checkAttempt(job, update);
+      return this.toJob(this.#applyState(this.#applyFields(job, update), update));
     });
   }
 
   /** Begins now what waits, or tries anew what failed; a template fires by hand. */
   run(id: string): Job | Template {
     if (isTemplate(id)) {
-      return this.#soon(() => this.toJob(this.#templates.run(id)));
+      return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
     }
-    return this.#soon(() => {
+    return this.#thenStartDue(() => {
       const job = this.#mustGet(id);
-      const now = this.#ground.clock.now();
+      const now = this.#ctx.clock.now();
       if (job.state === "queued") return this.toJob(this.#steps.change(job, { look_at: now }));
-      if (job.state === "delivered") throw this.#refused(job, "run");
-      return this.toJob(this.#anew(job, "run"));
+      if (job.state === "delivered") throw this.#illegalState(job, "run");
+      return this.toJob(this.#restart(job, "run"));
     });
   }
 
   retry(id: string): Job | Template {
-    if (isTemplate(id)) throw this.#refused(this.#templates.mustGet(id), "retry");
-    return this.#soon(() => this.toJob(this.#anew(this.#mustGet(id), "retry")));
+    if (isTemplate(id)) throw this.#illegalState(this.#templates.mustGet(id), "retry");
+    return this.#thenStartDue(() => this.toJob(this.#restart(this.#mustGet(id), "retry")));
   }
 
   cancel(id: string, reason: string | undefined): Job | Template {
     if (isTemplate(id)) return this.#templates.cancel(id);
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     return db.transact(() => {
       const job = this.#mustGet(id);
-      if (!jobMachine.takes(job.state, "cancelled")) throw this.#refused(job, "cancel");
-      this.#fires.recall(job, "job_cancelled");
+      if (!jobMachine.accepts(job.state, "cancelled")) throw this.#illegalState(job, "cancel");
+      this.#fires.withdraw(job, "job_cancelled");
       const cancelled = this.#steps.settle(job, "cancelled", {
         cancel_requested: true,
         cancel_requested_at: clock.now(),
@@ -167,12 +172,12 @@ export class Jobs {
   }
 
   pause(id: string): Template {
-    if (!isTemplate(id)) throw this.#refused(this.#mustGet(id), "pause");
+    if (!isTemplate(id)) throw this.#illegalState(this.#mustGet(id), "pause");
     return this.#templates.pause(id);
   }
 
   resume(id: string): Template {
-    if (!isTemplate(id)) throw this.#refused(this.#mustGet(id), "resume");
+    if (!isTemplate(id)) throw this.#illegalState(this.#mustGet(id), "resume");
     return this.#templates.resume(id);
   }
 
@@ -182,45 +187,47 @@ export class Jobs {
   }
 
   /** A prompt of a peer names these messages or attempts. */
-  prompted(peer_id: string, ids: readonly string[]): void {
-    this.#fires.turns.prompted(peer_id, ids);
+  promptSeen(peer_id: string, ids: readonly string[]): void {
+    this.#fires.turns.promptSeen(peer_id, ids);
   }
 
   /** A turn of a peer has ended with this message. */
-  answered(peer_id: string, last_message: string): void {
-    this.#fires.turns.answered(peer_id, last_message);
+  finalMessageSeen(peer_id: string, last_message: string): void {
+    this.#fires.turns.finalMessageSeen(peer_id, last_message);
   }
 
   /** The peer whose session a spawned agent takes up; undefined where it begins a new one. */
-  resumedIn(spawn_id: string): string | undefined {
-    const { db } = this.#ground;
+  resumedPeerOf(spawn_id: string): string | undefined {
+    const { db } = this.#ctx;
     const attempt = attempts.bySpawn(db, spawn_id);
     const job = attempt?.executor === "resumed" ? rows.get(db, attempt.job_id) : undefined;
     return job && (attempts.lastWorked(db, job)?.executor_peer_id ?? undefined);
   }
 
   unreachable(peer_id: string, why: "peer_retired" | "peer_not_addressable"): void {
-    const { db, clock } = this.#ground;
-    if (why === "peer_retired") this.#fires.turns.died(peer_id);
+    const { db, clock } = this.#ctx;
+    if (why === "peer_retired") this.#fires.turns.executorDied(peer_id);
     else this.#fires.turns.unreachable(peer_id);
     db.transact((tx) => rows.wake(tx, peer_id, clock.now()));
   }
 
-  wakeUp(): void {
-    this.#fires.wakeUp();
+  start(): void {
+    this.#fires.start();
   }
 
-  beat(now: number): void {
-    const { db } = this.#ground;
-    this.#templates.beat(now);
-    this.#fires.beat(now);
-    const before = now - this.#needs.history_ms;
-    if (rows.isOld(db, before)) db.transact((tx) => rows.forget(tx, before, FORGET_ROWS_MAX));
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    this.#templates.tick(now);
+    this.#fires.tick(now);
+    const before = now - this.#deps.history_ms;
+    if (rows.hasSettledBefore(db, before)) {
+      db.transact((tx) => rows.removeSettled(tx, before, FORGET_ROWS_MAX));
+    }
   }
 
   counts(): { [state: string]: number } {
     return Object.fromEntries(
-      rows.counts(this.#ground.db).map(({ state, count }) => [state, count]),
+      rows.counts(this.#ctx.db).map(({ state, count }) => [state, count]),
     );
   }
 
@@ -231,15 +238,15 @@ export class Jobs {
   /** The record that the world sees. */
   toJob(stored: StoredJob): Job {
     const { attempt_count, current_attempt_id, lease_until, ...job } = stored;
-    const shown = attempts.ofJob(this.#ground.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
+    const shown = attempts.ofJob(this.#ctx.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
     const runner = { attempt_count, current_attempt_id, lease_until, attempts: shown };
     return { ...job, work_id: job.job_id, runner };
   }
 
-  #make(asked: JobAsked, through_human_door: boolean): Made {
-    const { directory } = this.#needs;
+  #toJobFields(asked: JobAsked, calledByHuman: boolean): JobFields {
+    const { directory } = this.#deps;
     const caller = directory.sender(asked.created_by ?? NOBODY);
-    const proven_human = through_human_door && caller.role === "human";
+    const proven_human = calledByHuman && caller.role === "human";
     const scope = { circle: asked.circle, caller };
     const assigned = asked.assigned_peer && directory.find(asked.assigned_peer, scope);
     const owner = asked.owner_peer && directory.find(asked.owner_peer, scope);
@@ -261,30 +268,30 @@ export class Jobs {
   }
 
   #refuseUnknownChecks(names: readonly string[]): void {
-    const known = Object.keys(this.#needs.checks);
+    const known = Object.keys(this.#deps.checks);
     const check = names.find((name) => !known.includes(name));
     if (check === undefined) return;
     throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
   }
 
-  #enter(
-    made: Made,
-    when:
+  #createJob(
+    fields: JobFields,
+    source:
       & Pick<StoredJob, "source_kind" | "source_id" | "due_at">
       & Partial<Pick<StoredJob, "deadline_at" | "expires_at">>,
   ): StoredJob {
-    const { ids, clock } = this.#ground;
+    const { ids, clock } = this.#ctx;
     const now = clock.now();
     const job: StoredJob = {
-      ...made,
+      ...fields,
       job_id: ids.next("work"),
       state: "queued",
       state_reason: null,
       phase: null,
       deadline_at: null,
       expires_at: null,
-      ...when,
-      assigned_peer_id: made.execution.target.assigned_peer_id,
+      ...source,
+      assigned_peer_id: fields.execution.target.assigned_peer_id,
       progress: null,
       progress_events: [],
       correlation_id: null,
@@ -298,34 +305,34 @@ export class Jobs {
       cancel_requested: false,
       cancel_requested_at: null,
       cancellation_reason: null,
-      look_at: Math.max(now, when.due_at ?? now),
+      look_at: Math.max(now, source.due_at ?? now),
       deadline_told: false,
       created_at: now,
       updated_at: now,
     };
-    return this.#soon(() => {
-      this.#steps.born(job);
+    return this.#thenStartDue(() => {
+      this.#steps.create(job);
       return job;
     });
   }
 
   /** Does it, and looks at what is due once it is on the disk. */
-  #soon<T extends Job | Template | StoredJob>(work: () => T): T {
-    const { db } = this.#ground;
+  #thenStartDue<T extends Job | Template | StoredJob>(work: () => T): T {
+    const { db } = this.#ctx;
     return db.transact((): { done: T } => {
       const done = work();
-      db.afterCommit(() => this.#fires.look());
+      db.afterCommit(() => this.#fires.startDue());
       return { done };
     }).done;
   }
 
   /** Another try: what the last one came to is no more the job's, but stays with its attempt. */
-  #anew(job: StoredJob, action: "run" | "retry"): StoredJob {
-    const { clock } = this.#ground;
-    if (!jobMachine.takes(job.state, "retried")) throw this.#refused(job, action);
-    const attempt = this.#steps.underWay(job);
-    this.#fires.recall(job, "job_retried");
-    if (attempt) this.#steps.over(attempt, job, { on: "retried", reason: "retried" });
+  #restart(job: StoredJob, action: "run" | "retry"): StoredJob {
+    const { clock } = this.#ctx;
+    if (!jobMachine.accepts(job.state, "retried")) throw this.#illegalState(job, action);
+    const attempt = this.#steps.currentAttempt(job);
+    this.#fires.withdraw(job, "job_retried");
+    if (attempt) this.#steps.endAttempt(attempt, job, { event: "retried", reason: "retried" });
     return this.#steps.step(job, "retried", {
       phase: null,
       state_reason: null,
@@ -341,31 +348,31 @@ export class Jobs {
 
   #checkAttempt(job: StoredJob, { attempt_id, state }: JobUpdate): void {
     const { job_id } = job;
-    const attempt = this.#steps.underWay(job);
+    const attempt = this.#steps.currentAttempt(job);
     if (attempt_id !== undefined && attempt_id !== attempt?.attempt_id) {
       throw new Problem("stale_attempt", { job_id, attempt_id });
     }
-    const ends = state === "completed" || state === "failed" || state === "cancelled";
-    if (ends && attempt && attempt_id === undefined) {
+    const isEnding = state === "completed" || state === "failed" || state === "cancelled";
+    if (isEnding && attempt && attempt_id === undefined) {
       throw new Problem("attempt_id_required", { job_id });
     }
   }
 
-  #enrich(job: StoredJob, said: JobUpdate): StoredJob {
-    const { phase, progress, progress_note: note } = said;
-    const other = said.state !== undefined && said.state !== job.state;
+  #applyFields(job: StoredJob, update: JobUpdate): StoredJob {
+    const { phase, progress, progress_note: note } = update;
+    const changesState = update.state !== undefined && update.state !== job.state;
     const change: Partial<StoredJob> = {
-      ...(other && { state_reason: lasting(job) }), // It was the reason of the state before.
+      ...(changesState && { state_reason: lastingReason(job) }), // It was the reason of the state before.
       ...(phase !== undefined && { phase }),
-      ...(said.state_reason !== undefined && { state_reason: said.state_reason }),
+      ...(update.state_reason !== undefined && { state_reason: update.state_reason }),
       ...(progress !== undefined && { progress }),
-      ...(said.result_summary !== undefined && { result_summary: said.result_summary }),
-      ...(said.result_data !== undefined && { result_data: said.result_data }),
-      ...(said.error !== undefined && { error: said.error }),
-      ...(said.artifacts !== undefined && { artifacts: said.artifacts }),
+      ...(update.result_summary !== undefined && { result_summary: update.result_summary }),
+      ...(update.result_data !== undefined && { result_data: update.result_data }),
+      ...(update.error !== undefined && { error: update.error }),
+      ...(update.artifacts !== undefined && { artifacts: update.artifacts }),
     };
     if (phase !== undefined || progress !== undefined || note !== undefined) {
-      const at = this.#ground.clock.now();
+      const at = this.#ctx.clock.now();
       const event = { at, phase: phase ?? null, progress: progress ?? null, note: note ?? null };
       change.progress_events = [...job.progress_events, event].slice(-PROGRESS_EVENTS_MAX);
     }
@@ -373,12 +380,12 @@ export class Jobs {
   }
 
   /** Writes what was said, and steps where a state, or the phase of a turn, was reported. */
-  #report(job: StoredJob, { state, phase, ...said }: JobUpdate): StoredJob {
-    const state_reason = said.state_reason ?? null;
+  #applyState(job: StoredJob, { state, phase, ...update }: JobUpdate): StoredJob {
+    const state_reason = update.state_reason ?? null;
     const written = this.#steps.change(this.#mustGet(job.job_id), job);
     if (state === "completed" || state === "failed" || state === "cancelled") {
-      if (!jobMachine.takes(job.state, state)) throw this.#refused(job, "update");
-      this.#fires.recall(job, "job_updated");
+      if (!jobMachine.accepts(job.state, state)) throw this.#illegalState(job, "update");
+      this.#fires.withdraw(job, "job_updated");
       if (state === "completed") return this.#fires.turns.complete(written, { state_reason });
       return this.#steps.settle(written, state, { state_reason });
     }
@@ -386,14 +393,14 @@ export class Jobs {
       ? phase === TURN_STARTED ? "turn_started" : undefined
       : EVENTS[state];
     if (on === undefined) return written;
-    if (!jobMachine.takes(job.state, on)) throw this.#refused(job, "update");
-    const attempt = this.#steps.underWay(written);
+    if (!jobMachine.accepts(job.state, on)) throw this.#illegalState(job, "update");
+    const attempt = this.#steps.currentAttempt(written);
     if (on !== "turn_started") return this.#steps.step(written, on);
-    const armed = attempt ? this.#fires.turns.arm(written, attempt) : written;
-    return armed.state === "running" ? armed : this.#steps.step(armed, on);
+    const started = attempt ? this.#fires.turns.startTurn(written, attempt) : written;
+    return started.state === "running" ? started : this.#steps.step(started, on);
   }
 
-  #refused(
+  #illegalState(
     record: StoredJob | { calendar_id: string; state: string },
     action: string,
   ): Problem {
@@ -402,7 +409,7 @@ export class Jobs {
   }
 
   #mustGet(job_id: string): StoredJob {
-    const job = rows.get(this.#ground.db, job_id);
+    const job = rows.get(this.#ctx.db, job_id);
     if (!job) throw new Problem("unknown_job", { job_id });
     return job;
   }

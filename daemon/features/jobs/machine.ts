@@ -1,10 +1,10 @@
 /** The lives of a job, of its attempts, and of a template. Specification, sections 2 and 3. */
 
-import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
 
 /** What ended well, was called off or was never begun is final; a failure may be tried again. */
 // deno-fmt-ignore
-export const jobMachine = machine("job", [
+export const jobMachine = stateMachine("job", [
   // from            on              to
   ["queued",         "acquired",     "dispatching"   ], // A lease begins.
   ["dispatching",    "lease_expired", "queued"       ], // Nothing went out: another attempt.
@@ -54,7 +54,7 @@ export type JobEvent = EventOf<typeof jobMachine>;
 
 /** One try of a job: at most one of a job is not over. */
 // deno-fmt-ignore
-export const attemptMachine = machine("attempt", [
+export const attemptMachine = stateMachine("attempt", [
   // from       on              to
   ["acquired",  "delivered",    "delivered" ],
   ["acquired",  "turn_started", "running"   ],
@@ -75,7 +75,7 @@ export const attemptMachine = machine("attempt", [
 export type AttemptEvent = EventOf<typeof attemptMachine>;
 
 // deno-fmt-ignore
-export const templateMachine = machine("template", [
+export const templateMachine = stateMachine("template", [
   // from     on           to
   ["active",  "fired",     "active"   ],
   ["active",  "paused",    "paused"   ],

@@ -4,28 +4,28 @@ import { type Caller, type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";
 import { type Jobs, NOBODY } from "./jobs.ts";
 
-export interface JobDoors {
+export interface JobRoutesDeps {
   /** Whether the request came through a proven human door (contract 2). */
-  provenHuman(caller: Caller, headers: Headers): boolean;
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
   senderOf(body: { from_peer: string }): string;
   /** The exact id that a peer argument names. */
-  findId(argument: string): string;
+  findPeerId(argument: string): string;
 }
 
-export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
+export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
   return [
     route(contracts.createJob, async ({ body, caller, headers, commit }) => {
       await jobs.refuseFolder(body.path);
-      const manner = { proven_human: doors.provenHuman(caller, headers) };
-      return commit(() => jobs.create(body, manner));
+      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      return commit(() => jobs.create(body, requestContext));
     }, {
-      sender: ({ body }) => doors.senderOf({ from_peer: body.created_by ?? NOBODY }),
+      sender: ({ body }) => deps.senderOf({ from_peer: body.created_by ?? NOBODY }),
       again: (before) => jobs.get("job_id" in before ? before.job_id : before.calendar_id),
     }),
     route(contracts.listJobs, ({ query }) => {
       const { owner_peer_id: owner } = query;
-      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, doors) });
+      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, deps) });
     }),
     route(contracts.getJob, ({ params }) => jobs.get(params.id)),
     route(contracts.jobStatus, ({ params }) => jobs.get(params.id)),
@@ -42,6 +42,6 @@ export function jobRoutes(jobs: Jobs, doors: JobDoors): Route[] {
 const PEER_ID = /^peer-[0-9a-f]{12}$/;
 
 /** Jobs outlive their owners: an exact id may be asked for when its peer is long removed. */
-function ownerOf(argument: string, { findId }: JobDoors): string {
-  return PEER_ID.test(argument) ? argument : findId(argument);
+function ownerOf(argument: string, { findPeerId }: JobRoutesDeps): string {
+  return PEER_ID.test(argument) ? argument : findPeerId(argument);
 }

@@ -21,7 +21,7 @@ export type StoredJob = z.output<typeof StoredJob>;
 const Row = rowOf(StoredJob);
 const columns = Object.keys(StoredJob.shape);
 /** What is said once, when the job comes. */
-const FIXED: readonly string[] = [
+const IMMUTABLE_COLUMNS: readonly string[] = [
   ...["job_id", "title", "kind", "owner_peer_id", "assigned_peer_id", "created_by_peer_id"],
   ...["mesh_session_id", "circle", "source_kind", "source_id", "scope", "visibility", "request"],
   ...["provenance", "execution", "created_at", "due_at", "deadline_at", "expires_at"],
@@ -30,7 +30,9 @@ const FIXED: readonly string[] = [
 const INSERT = `insert into jobs (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
 const UPDATE = `update jobs set ${
-  columns.filter((column) => !FIXED.includes(column)).map((column) => `${column} = :${column}`)
+  columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column)).map((column) =>
+    `${column} = :${column}`
+  )
     .join(", ")
 } where job_id = :job_id`;
 
@@ -56,9 +58,9 @@ export interface Filter {
 }
 
 /** The newest that a filter asks for; without a limit, all that are not `over` as well. */
-export function newestIn(table: "jobs" | "job_templates", over: string): string {
+export function newestSql(table: "jobs" | "job_templates", settledCondition: string): string {
   return `with asked as (
-      select seq, (${over}) as is_over from ${table}
+      select seq, (${settledCondition}) as is_over from ${table}
       where (:state is null or state = :state) and (:circle is null or circle = :circle)
         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
     select * from ${table} where seq in (
@@ -69,7 +71,7 @@ export function newestIn(table: "jobs" | "job_templates", over: string): string 
     order by seq desc`;
 }
 
-const LIST = newestIn("jobs", "settled_at is not null");
+const LIST = newestSql("jobs", "settled_at is not null");
 
 /** Newest first. */
 export function list(db: Reader, filter: Filter): StoredJob[] {
@@ -110,7 +112,7 @@ export function expired(db: Reader, now: number, limit: number): StoredJob[] {
   );
 }
 
-export function lapsed(db: Reader, now: number, limit: number): StoredJob[] {
+export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where state = 'dispatching' and lease_until <= :now
@@ -120,7 +122,7 @@ export function lapsed(db: Reader, now: number, limit: number): StoredJob[] {
 }
 
 /** Whose deadline has passed, and nobody was told yet. */
-export function late(db: Reader, now: number, limit: number): StoredJob[] {
+export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs
@@ -132,7 +134,7 @@ export function late(db: Reader, now: number, limit: number): StoredJob[] {
 }
 
 /** Jobs whose turn is over, and whose checks are not. */
-export function checking(db: Reader): StoredJob[] {
+export function inChecks(db: Reader): StoredJob[] {
   return db.all(
     Row,
     `select * from jobs where phase = 'checking'
@@ -141,7 +143,7 @@ export function checking(db: Reader): StoredJob[] {
 }
 
 /** Forgets what came to rest before `before`, with its attempts. */
-export function forget(tx: Tx, before: number, limit: number): number {
+export function removeSettled(tx: Tx, before: number, limit: number): number {
   return tx.run(
     `delete from jobs where seq in (
        select seq from jobs where settled_at < :before order by settled_at limit :limit)`,
@@ -155,21 +157,21 @@ export function counts(db: Reader) {
   return db.all(Count, "select state, count(*) as count from jobs group by state");
 }
 
-const One = z.object({ one: z.number() });
+const AnyRow = z.object({ one: z.number() });
 
 /** Whether a job is queued for a peer that was not here. */
-export function isAwaited(db: Reader, assigned_peer_id: string): boolean {
+export function hasWaitingJob(db: Reader, assigned_peer_id: string): boolean {
   return db.get(
-    One,
+    AnyRow,
     `select 1 as one from jobs
      where state = 'queued' and look_at is null and assigned_peer_id = :assigned_peer_id limit 1`,
     { assigned_peer_id },
   ) !== undefined;
 }
 
-export function isOld(db: Reader, before: number): boolean {
+export function hasSettledBefore(db: Reader, before: number): boolean {
   return db.get(
-    One,
+    AnyRow,
     "select 1 as one from jobs where settled_at < :before limit 1",
     { before },
   ) !== undefined;

@@ -1,53 +1,53 @@
 /** Brings panes and peers together: who is not bound, binding it, and finding a lost way again. */
 
 import { basename } from "node:path";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Addressee, Probe } from "../agents/adapter.ts";
+import type { AgentPeer, Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
-import type { Front, PaneFacts, PaneSights } from "../../host/tmux/observations.ts";
-import type { Processes } from "../peers/registration.ts";
+import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux/observations.ts";
+import type { ProcessLookup } from "../peers/registration.ts";
 import { type Registration } from "../peers/contract.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
-import { type Directory, isLive, placeOf } from "../peers/directory.ts";
+import { type Directory, isLive, toAgentPeer } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Linked, Orphan, PaneLink, Rehooked } from "./contract.ts";
 
-export interface LinkingNeeds {
+export interface LinkingDeps {
   readonly directory: Directory;
   readonly peers: Peers;
-  readonly processes: Processes;
-  readonly sights: PaneSights;
+  readonly processes: ProcessLookup;
+  readonly paneObserver: PaneObserver;
   /** The name of this machine. */
   readonly machine: string;
   /** What each way to this agent says now, the best one first. */
-  probe(peer: Addressee): Promise<readonly Probe[]>;
+  probe(peer: AgentPeer): Promise<readonly Probe[]>;
   /** What waits for it may go. */
   wake(peer_id: string): void;
 }
 
 /** A registration that would be made, and the process that it rests on. */
-interface Plan {
+interface LinkPlan {
   readonly registration: Registration;
   readonly pane: PaneFacts;
-  readonly front: Front;
+  readonly foreground: ForegroundProcess;
   readonly proven_peer_id?: string;
 }
 
 export class Linking {
-  readonly #ground: Ground;
-  readonly #needs: LinkingNeeds;
+  readonly #ctx: Context;
+  readonly #deps: LinkingDeps;
 
-  constructor(ground: Ground, needs: LinkingNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: LinkingDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** PaneSights of every server that is known here, with no live peer on them. */
   async orphans(): Promise<Orphan[]> {
-    const panes = await this.#all();
+    const panes = await this.#allPanes();
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);
   }
 
@@ -60,45 +60,50 @@ export class Linking {
     { backend, tmux_socket, name, circle }: PaneLink,
     peer_id?: string,
   ): Promise<Linked> {
-    const pane = await this.#find(pane_id, tmux_socket);
-    this.#refuseOwned(pane);
-    if (!pane.front) return unlinked("no_process");
+    const pane = await this.#mustFindPane(pane_id, tmux_socket);
+    this.#mustBeUnowned(pane);
+    if (!pane.foreground) return notLinked("no_process");
     const registration: Registration = {
-      ...spotOf(pane),
+      ...paneFieldsOf(pane),
       path: pane.cwd || "/",
       backend,
-      agent_pid: pane.front.pid,
+      agent_pid: pane.foreground.pid,
       ...(name && { name }),
       ...(circle && { circle }),
       ...(peer_id && { peer_id }),
     };
-    const known = peer_id === undefined ? {} : { proven_peer_id: peer_id };
-    return await this.#link({ registration, pane, front: pane.front, ...known });
+    const proof = peer_id === undefined ? {} : { proven_peer_id: peer_id };
+    return await this.#link({ registration, pane, foreground: pane.foreground, ...proof });
   }
 
   /** The same for the pane on a peer's record: its agent may have been started anew there. */
   async linkPeer(peer_id: string): Promise<Linked> {
-    const { peer, pane } = await this.#paneOf(peer_id);
+    const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
-    this.#refuseOwned(pane, peer_id);
-    if (await this.#reachable(peer)) {
+    this.#mustBeUnowned(pane, peer_id);
+    if (await this.#isReachable(peer)) {
       throw new Problem("already_linked", { pane_id: pane.pane_id, peer_id });
     }
-    if (!pane.front) return unlinked("no_process");
+    if (!pane.foreground) return notLinked("no_process");
     const registration: Registration = {
-      ...spotOf(pane),
+      ...paneFieldsOf(pane),
       peer_id,
       path: peer.path ?? pane.cwd,
       backend: peer.backend ?? ANY_PROGRAM,
-      agent_pid: pane.front.pid,
+      agent_pid: pane.foreground.pid,
     };
-    return await this.#link({ registration, pane, front: pane.front, proven_peer_id: peer_id });
+    return await this.#link({
+      registration,
+      pane,
+      foreground: pane.foreground,
+      proven_peer_id: peer_id,
+    });
   }
 
   /** Whether messages reach a peer, and, with `apply`, what can be done about it without harm. */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
-    const { directory, peers, wake } = this.#needs;
-    const answer = (said: Partial<Rehooked>): Rehooked => ({
+    const { directory, peers, wake } = this.#deps;
+    const result = (fields: Partial<Rehooked>): Rehooked => ({
       ok: true,
       acted: false,
       peer_id,
@@ -106,83 +111,88 @@ export class Linking {
       healthy: false,
       would_do: null,
       reason: null,
-      ...said,
+      ...fields,
     });
-    const back = async ({ offline_reason: reason }: StoredPeer, why: string) => {
+    const bringBack = async ({ offline_reason: reason }: StoredPeer, why: string) => {
       const would_do = `take it back online: ${why}`;
-      if (!apply) return answer({ would_do, reason });
-      peers.sighted(peer_id, "rehook");
+      if (!apply) return result({ would_do, reason });
+      peers.markSeen(peer_id, "rehook");
       wake(peer_id);
-      await this.#ground.db.durable(); // From then on its socket carries again.
+      await this.#ctx.db.whenDurable(); // From then on its socket carries again.
       const transport = directory.transport(peer_id);
-      return answer({ acted: true, healthy: transport !== "none", transport, would_do, reason });
+      return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
-    if (directory.connected(peer_id)) {
+    if (directory.isConnected(peer_id)) {
       const peer = this.#mustGet(peer_id);
-      return isLive(peer) ? answer({ healthy: true }) : await back(peer, "its socket is open");
+      return isLive(peer) ? result({ healthy: true }) : await bringBack(peer, "its socket is open");
     }
-    const { peer, pane } = await this.#paneOf(peer_id);
+    const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("missing_pane", { peer_id });
-    this.#refuseUnverified(peer, pane);
-    const probes = await this.#needs.probe(placeOf(peer));
+    this.#mustBeVerified(peer, pane);
+    const probes = await this.#deps.probe(toAgentPeer(peer));
     const ready = probes.some(isReady);
-    if (!ready) return answer({ ok: false, reason: reasonOf(probes) });
-    if (isLive(peer)) return answer({ healthy: true });
-    return await back(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
+    if (!ready) return result({ ok: false, reason: reasonOf(probes) });
+    if (isLive(peer)) return result({ healthy: true });
+    return await bringBack(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
   }
 
   /**
    * Looks before it registers: a peer that nothing reaches was never there, and so the rollback
    * leaves nothing. What was seen is looked at again in the transaction.
    */
-  async #link({ registration, pane, front, proven_peer_id }: Plan): Promise<Linked> {
-    const probes = await this.#needs.probe(addresseeOf(registration, front));
-    if (!probes.some(isReady)) return unlinked(reasonOf(probes));
-    return this.#ground.db.transact(() => {
-      this.#refuseOwned(pane, proven_peer_id);
-      if (!this.#needs.processes.isAlive(front.pid, front.started)) return unlinked("agent_gone");
+  async #link({ registration, pane, foreground, proven_peer_id }: LinkPlan): Promise<Linked> {
+    const probes = await this.#deps.probe(agentPeerInPane(registration, foreground));
+    if (!probes.some(isReady)) return notLinked(reasonOf(probes));
+    return this.#ctx.db.transact(() => {
+      this.#mustBeUnowned(pane, proven_peer_id);
+      if (!this.#deps.processes.isAlive(foreground.pid, foreground.started)) {
+        return notLinked("agent_gone");
+      }
       const entrance = { isProcess: () => true, ...(proven_peer_id && { proven_peer_id }) };
-      const { peer_id, name } = this.#needs.peers.register(registration, entrance);
+      const { peer_id, name } = this.#deps.peers.register(registration, entrance);
       return { linked: true, peer_id, display_name: name };
     });
   }
 
-  async #reachable(peer: StoredPeer): Promise<boolean> {
+  async #isReachable(peer: StoredPeer): Promise<boolean> {
     if (!isLive(peer)) return false;
-    if (this.#needs.directory.connected(peer.peer_id)) return true;
-    return (await this.#needs.probe(placeOf(peer))).some(isReady);
+    if (this.#deps.directory.isConnected(peer.peer_id)) return true;
+    return (await this.#deps.probe(toAgentPeer(peer))).some(isReady);
   }
 
   /** A peer of this machine, with the pane on its record; undefined where tmux has none such. */
-  async #paneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
+  async #findPaneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
     const peer = this.#mustGet(peer_id);
     const { machine, pane_id, tmux_socket } = peer;
-    if (machine !== null && machine !== this.#needs.machine) {
+    if (machine !== null && machine !== this.#deps.machine) {
       throw new Problem("other_host", { peer_id, machine });
     }
     if (pane_id === null) throw new Problem("missing_pane", { peer_id });
-    const sight = await this.#needs.sights.at(tmux_socket, pane_id);
-    return { peer, pane: sight.state === "found" && !sight.pane.dead ? sight.pane : undefined };
+    const observation = await this.#deps.paneObserver.at(tmux_socket, pane_id);
+    return {
+      peer,
+      pane: observation.state === "found" && !observation.pane.dead ? observation.pane : undefined,
+    };
   }
 
   #mustGet(peer_id: string): StoredPeer {
-    const peer = rows.get(this.#ground.db, peer_id);
+    const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
     if (peer.status === "retired") throw new Problem("peer_retired", { peer_id });
     return peer;
   }
 
-  async #all(): Promise<PaneFacts[]> {
-    const { sights, machine } = this.#needs;
-    return await sights.all(rows.tmuxSockets(this.#ground.db, machine));
+  async #allPanes(): Promise<PaneFacts[]> {
+    const { paneObserver, machine } = this.#deps;
+    return await paneObserver.all(rows.tmuxSockets(this.#ctx.db, machine));
   }
 
-  async #find(pane_id: string, tmux_socket: string | undefined): Promise<PaneFacts> {
+  async #mustFindPane(pane_id: string, tmux_socket: string | undefined): Promise<PaneFacts> {
     const panes =
       await (tmux_socket === undefined
-        ? this.#all()
-        : this.#needs.sights.at(tmux_socket, pane_id).then((sight) =>
-          sight.state === "found" ? [sight.pane] : []
+        ? this.#allPanes()
+        : this.#deps.paneObserver.at(tmux_socket, pane_id).then((observation) =>
+          observation.state === "found" ? [observation.pane] : []
         ));
     const [found, ...more] = panes.filter((pane) => pane.pane_id === pane_id && !pane.dead);
     if (!found || more.length > 0) throw new Problem("unknown_pane", { pane_id });
@@ -190,38 +200,38 @@ export class Linking {
   }
 
   /** The live peer that is registered on a pane, or that its process is. */
-  #ownerOf({ pane_id, tmux_socket, front }: PaneFacts): string | undefined {
-    const { db } = this.#ground;
-    const here = rows.byPane(db, pane_id, null).filter((peer) =>
-      peer.machine === this.#needs.machine &&
+  #ownerOf({ pane_id, tmux_socket, foreground }: PaneFacts): string | undefined {
+    const { db } = this.#ctx;
+    const peersOnPane = rows.byPane(db, pane_id, null).filter((peer) =>
+      peer.machine === this.#deps.machine &&
       (peer.tmux_socket === null || peer.tmux_socket === tmux_socket)
     );
-    const running = front ? rows.byProcess(db, front.pid, front.started) : [];
-    return [...here, ...running].find(isLive)?.peer_id;
+    const peersOfProcess = foreground ? rows.byProcess(db, foreground.pid, foreground.started) : [];
+    return [...peersOnPane, ...peersOfProcess].find(isLive)?.peer_id;
   }
 
-  #refuseOwned(pane: PaneFacts, but?: string): void {
+  #mustBeUnowned(pane: PaneFacts, except_peer_id?: string): void {
     const owner = this.#ownerOf(pane);
-    if (owner === undefined || owner === but) return;
+    if (owner === undefined || owner === except_peer_id) return;
     throw new Problem("already_linked", { pane_id: pane.pane_id, peer_id: owner });
   }
 
   /** Only a process that is proved to be the agent's, in that very pane, is believed. */
-  #refuseUnverified({ peer_id, agent_pid, agent_started }: StoredPeer, pane: PaneFacts): void {
+  #mustBeVerified({ peer_id, agent_pid, agent_started }: StoredPeer, pane: PaneFacts): void {
     const refuse = (reason: string) => {
       throw new Problem("pane_unverified", { peer_id, pane_id: pane.pane_id, reason });
     };
     if (agent_pid === null || agent_started === null) return refuse("no_process");
-    if (!this.#needs.processes.isAlive(agent_pid, agent_started)) return refuse("agent_gone");
-    if (!this.#needs.sights.holds(pane, agent_pid)) return refuse("agent_elsewhere");
+    if (!this.#deps.processes.isAlive(agent_pid, agent_started)) return refuse("agent_gone");
+    if (!this.#deps.paneObserver.holds(pane, agent_pid)) return refuse("agent_elsewhere");
     const owner = this.#ownerOf(pane);
     if (owner !== undefined && owner !== peer_id) return refuse(`it is ${owner}'s`);
   }
 }
 
 function toOrphan(pane: PaneFacts): Orphan {
-  const { pane_id, tmux_socket, pane_pid: pid, command, cwd, session, window, front } = pane;
-  const [program = "", script = ""] = front?.args ?? [];
+  const { pane_id, tmux_socket, pane_pid: pid, command, cwd, session, window, foreground } = pane;
+  const [program = "", script = ""] = foreground?.args ?? [];
   const names = [command, program, script].flatMap((
     text,
   ) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")]);
@@ -231,18 +241,21 @@ function toOrphan(pane: PaneFacts): Orphan {
   return { ...place, backend_hint, confidence };
 }
 
-function spotOf({ pane_id, tmux_socket, session }: PaneFacts) {
+function paneFieldsOf({ pane_id, tmux_socket, session }: PaneFacts) {
   return { pane_id, tmux_socket, tmux_session: session };
 }
 
-function addresseeOf({ peer_id, backend, ...registration }: Registration, front: Front): Addressee {
+function agentPeerInPane(
+  { peer_id, backend, ...registration }: Registration,
+  foreground: ForegroundProcess,
+): AgentPeer {
   return {
     peer_id: peer_id ?? "",
     backend,
     tmux_socket: registration.tmux_socket ?? null,
     pane_id: registration.pane_id ?? null,
-    agent_pid: front.pid,
-    agent_started: front.started,
+    agent_pid: foreground.pid,
+    agent_started: foreground.started,
     runtime_session_id: null,
     turn_state: null,
     metadata: {},
@@ -268,7 +281,7 @@ const HINTS: Readonly<Record<string, string>> = {
   screen_unknown: "the screen does not look like this backend's; is it another?",
 };
 
-function unlinked(reason: string): Linked {
+function notLinked(reason: string): Linked {
   const hint = HINTS[reason] ?? "nothing was registered; see to it, and link again";
   return { linked: false, reason, hint };
 }

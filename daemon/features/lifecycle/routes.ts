@@ -7,22 +7,22 @@ import type { Directory } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as contracts from "./contract.ts";
 import type { Doctor } from "./doctor.ts";
-import type { Ending } from "./termination.ts";
+import type { Termination } from "./termination.ts";
 import type { Identities } from "./identity.ts";
 import type { Linking } from "./linking.ts";
 
 /** The desks behind these routes. */
-export interface Lives {
+export interface Lifecycle {
   readonly peers: Peers;
   readonly directory: Directory;
   readonly identities: Identities;
   readonly linking: Linking;
-  readonly ending: Ending;
+  readonly termination: Termination;
   readonly doctor: Doctor;
 }
 
-export function lifeRoutes(lives: Lives): Route[] {
-  const { peers, directory, identities, linking, ending, doctor } = lives;
+export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
+  const { peers, directory, identities, linking, termination, doctor } = lifecycle;
   const idOf = (params: { id: string }, query: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query.circle }).peer_id;
   return [
@@ -42,10 +42,10 @@ export function lifeRoutes(lives: Lives): Route[] {
     route(contracts.rehookPeer, ({ params, query, body }) => {
       return linking.rehook(idOf(params, query), body);
     }),
-    route(contracts.killPeer, ({ params, query }) => ending.kill(idOf(params, query))),
+    route(contracts.killPeer, ({ params, query }) => termination.kill(idOf(params, query))),
     route(contracts.assumeRole, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
-      peers.assume(peer_id, body);
+      peers.changeRole(peer_id, body);
       return directory.record(peer_id);
     }),
     route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),

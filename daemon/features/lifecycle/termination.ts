@@ -1,74 +1,74 @@
 /** The end of a peer by the operator's hand: of its own process, proved, or of nothing. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { PaneSights } from "../../host/tmux/observations.ts";
+import type { PaneObserver } from "../../host/tmux/observations.ts";
 import { type ProcessControl, type Signal, terminate } from "../../host/processes.ts";
-import type { Processes } from "../peers/registration.ts";
+import type { ProcessLookup } from "../peers/registration.ts";
 import { isLive } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { Killed } from "./contract.ts";
 
 /** How long a process may take to put its things in order, and then to be taken down. */
-export const GRACE_MS = 5_000;
-const DEATH_MS_MAX = 2_000;
+export const TERM_GRACE_MS = 5_000;
+const KILL_WAIT_MS_MAX = 2_000;
 
 /** Processes that may be looked at, and told to end. */
-export interface Mortals extends Processes, ProcessControl {
+export interface ProcessTable extends ProcessLookup, ProcessControl {
   parentOf(pid: number): number | undefined;
 }
 
-export interface EndingNeeds {
+export interface EndingDeps {
   readonly peers: Pick<Peers, "offline">;
-  readonly processes: Mortals;
-  readonly sights: PaneSights;
+  readonly processes: ProcessTable;
+  readonly paneObserver: PaneObserver;
   /** The name of this machine. */
   readonly machine: string;
   /** The daemon's own pid. */
   readonly pid: number;
 }
 
-interface Process {
+interface AgentProcess {
   readonly agent_pid: number;
   readonly agent_started: string;
 }
 
-export class Ending {
-  readonly #ground: Ground;
-  readonly #needs: EndingNeeds;
+export class Termination {
+  readonly #ctx: Context;
+  readonly #deps: EndingDeps;
 
-  constructor(ground: Ground, needs: EndingNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: EndingDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Ends the peer's process, first by asking, and retires the peer. Refuses what is unproved. */
   async kill(peer_id: string): Promise<Killed> {
-    await this.#refuseElsewhere(peer_id, this.#proved(peer_id));
-    const process = this.#proved(peer_id);
-    const signal = await this.#end(peer_id, process);
-    this.#ground.db.transact(() => {
-      const now = rows.get(this.#ground.db, peer_id);
+    await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
+    const process = this.#mustGetProcess(peer_id);
+    const signal = await this.#terminate(peer_id, process);
+    this.#ctx.db.transact(() => {
+      const now = rows.get(this.#ctx.db, peer_id);
       if (!now || now.closed) return; // The operator has closed it in the meantime.
       if (now.agent_started !== null && now.agent_started !== process.agent_started) {
-        throw refused(peer_id, "replaced"); // Its old process is gone, and a new one has come.
+        throw killRefused(peer_id, "replaced"); // Its old process is gone, and a new one has come.
       }
       const cause = { reason: "killed", source: "operator", detail: signal };
-      this.#needs.peers.offline(peer_id, { ...cause, terminal: true });
+      this.#deps.peers.offline(peer_id, { ...cause, terminal: true });
     });
     return { ok: true, peer_id, agent_pid: process.agent_pid, signal };
   }
 
-  async #end(peer_id: string, { agent_pid, agent_started }: Process): Promise<Signal> {
+  async #terminate(peer_id: string, { agent_pid, agent_started }: AgentProcess): Promise<Signal> {
     const ended = await terminate({ pid: agent_pid, started: agent_started }, {
-      term_ms: GRACE_MS,
-      kill_ms: DEATH_MS_MAX,
-      clock: this.#ground.clock,
-      processes: this.#needs.processes,
+      term_ms: TERM_GRACE_MS,
+      kill_ms: KILL_WAIT_MS_MAX,
+      clock: this.#ctx.clock,
+      processes: this.#deps.processes,
     });
-    if (ended === "forbidden") throw refused(peer_id, "not_permitted");
-    if (ended === "alive") throw refused(peer_id, "does_not_end");
+    if (ended === "forbidden") throw killRefused(peer_id, "not_permitted");
+    if (ended === "alive") throw killRefused(peer_id, "does_not_end");
     return ended === "gone" ? "SIGTERM" : ended;
   }
 
@@ -76,50 +76,52 @@ export class Ending {
    * A process outside of the pane that its peer is in may be anybody's: the record is wrong. And a
    * tmux server is no agent, whoever registers it: all panes would end with it.
    */
-  async #refuseElsewhere(peer_id: string, { agent_pid }: Process): Promise<void> {
-    const { sights, machine, processes } = this.#needs;
-    const { db } = this.#ground;
-    const panes = await sights.all(rows.tmuxSockets(db, machine));
+  async #mustRunInOwnPane(peer_id: string, { agent_pid }: AgentProcess): Promise<void> {
+    const { paneObserver, machine, processes } = this.#deps;
+    const { db } = this.#ctx;
+    const panes = await paneObserver.all(rows.tmuxSockets(db, machine));
     if (panes.some(({ pane_pid }) => processes.parentOf(pane_pid) === agent_pid)) {
-      throw refused(peer_id, "process_protected");
+      throw killRefused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};
-    const own = panes.find((pane) =>
+    const ownPane = panes.find((pane) =>
       pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
     ); // Where its pane is no more, the process has outlived it.
-    if (own && !sights.holds(own, agent_pid)) throw refused(peer_id, "agent_elsewhere");
+    if (ownPane && !paneObserver.holds(ownPane, agent_pid)) {
+      throw killRefused(peer_id, "agent_elsewhere");
+    }
     // Anybody may have named the pid, and the pane that it is in: its own socket proves it, or we.
-    if (!agent_proved) throw refused(peer_id, "process_unproved");
+    if (!agent_proved) throw killRefused(peer_id, "process_unproved");
   }
 
   /** The peer's process, where pid and start time prove that it is the registered one. */
-  #proved(peer_id: string): Process {
-    const peer = rows.get(this.#ground.db, peer_id);
+  #mustGetProcess(peer_id: string): AgentProcess {
+    const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
     const { machine, agent_pid, agent_started } = peer;
-    if (machine !== this.#needs.machine) throw refused(peer_id, "other_host");
-    if (agent_pid === null) throw refused(peer_id, "no_process");
-    if (agent_started === null) throw refused(peer_id, "process_unproved");
-    if (this.#isOurs(agent_pid)) throw refused(peer_id, "process_protected");
-    if (!this.#needs.processes.isAlive(agent_pid, agent_started)) {
-      throw refused(
+    if (machine !== this.#deps.machine) throw killRefused(peer_id, "other_host");
+    if (agent_pid === null) throw killRefused(peer_id, "no_process");
+    if (agent_started === null) throw killRefused(peer_id, "process_unproved");
+    if (this.#isDaemonOrAncestor(agent_pid)) throw killRefused(peer_id, "process_protected");
+    if (!this.#deps.processes.isAlive(agent_pid, agent_started)) {
+      throw killRefused(
         peer_id,
-        this.#needs.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
+        this.#deps.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
       );
     }
-    const others = rows.byProcess(this.#ground.db, agent_pid, agent_started);
+    const others = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
     if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
-      throw refused(peer_id, "process_shared"); // With it another peer would end.
+      throw killRefused(peer_id, "process_shared"); // With it another peer would end.
     }
     return { agent_pid, agent_started };
   }
 
   /** The daemon, what started it, and the first process of the machine: whoever claims them. */
-  #isOurs(pid: number): boolean {
+  #isDaemonOrAncestor(pid: number): boolean {
     for (
-      let at: number | undefined = this.#needs.pid;
+      let at: number | undefined = this.#deps.pid;
       at;
-      at = this.#needs.processes.parentOf(at)
+      at = this.#deps.processes.parentOf(at)
     ) {
       if (at === pid) return true;
     }
@@ -127,6 +129,6 @@ export class Ending {
   }
 }
 
-function refused(peer_id: string, reason: string): Problem {
+function killRefused(peer_id: string, reason: string): Problem {
   return new Problem("kill_refused", { peer_id, reason });
 }

@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
-import { RungName } from "../agents/contract.ts";
-import { Voice } from "../peers/contract.ts";
+import { TransportName } from "../agents/contract.ts";
+import { AuthorKind } from "../peers/contract.ts";
 import { Attachments } from "./attachments/contract.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
@@ -16,21 +16,21 @@ export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
 export type Kind = z.infer<typeof Kind>;
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** One message to one recipient (contract 2). */
 export const Delivery = z.object({
   delivery_id: z.string(),
   kind: Kind,
-  correlation_id: maybe,
-  from_peer_id: maybe,
+  correlation_id: nullableString,
+  from_peer_id: nullableString,
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
   text: z.string(),
   attachments: Attachments,
   state: DeliveryState,
-  rung: RungName.nullable(),
+  rung: TransportName.nullable(),
   attempts: z.number().int(),
   created_at: Instant,
   attempted_at: Instant.nullable(),
@@ -38,26 +38,26 @@ export const Delivery = z.object({
   accepted_at: Instant.nullable(),
   seen_at: Instant.nullable(),
   expires_at: Instant.nullable(),
-  reason: maybe,
+  reason: nullableString,
 }).meta({ id: "Delivery" });
 export type Delivery = z.output<typeof Delivery>;
 
 /** A delivery as the house holds it: the record, and what only we need of it. */
-export const Held = Delivery.extend({
+export const StoredMessage = Delivery.extend({
   seq: z.number().int(),
-  circle: maybe,
-  item_id: maybe,
-  voice: Voice,
-  reply_to: maybe,
+  circle: nullableString,
+  item_id: nullableString,
+  voice: AuthorKind,
+  reply_to: nullableString,
   question: z.record(z.string(), z.unknown()).nullable(),
-  close_reason: maybe,
-  outcome: maybe,
+  close_reason: nullableString,
+  outcome: nullableString,
   closed_at: Instant.nullable(),
   settled_at: Instant.nullable(),
   traceparent: z.string(),
   repeatable: z.boolean(),
 });
-export type Held = z.output<typeof Held>;
+export type StoredMessage = z.output<typeof StoredMessage>;
 
 /** How long bytes may be out before the lack of a proof is said (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
@@ -67,7 +67,7 @@ export const Traceparent = z.string().nullish().catch(undefined)
   .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
 
 /** What an ask has from the start, beyond its delivery. */
-export interface Opening {
+export interface AskFields {
   readonly reply_delivery: "push" | "pull";
   readonly origin: Readonly<Record<string, unknown>> | null;
   readonly parent_id: string | null;
@@ -78,10 +78,10 @@ export const Stage = z.object({
   seq: z.number().int(),
   stage: z.string(),
   status: z.enum(["ok", "fail"]),
-  peer_id: maybe,
-  from_peer_id: maybe,
+  peer_id: nullableString,
+  from_peer_id: nullableString,
   ts: Instant,
-  detail: maybe,
+  detail: nullableString,
 });
 export type Stage = z.output<typeof Stage>;
 
@@ -118,7 +118,7 @@ export const drainDeliveries = contract({
   query: DrainQuery,
   returns: z.object({
     deliveries: z.array(Delivery.extend({ redelivered: z.boolean() })),
-    drain_id: maybe,
+    drain_id: nullableString,
     dropped_not_addressable: z.number().int().optional(),
   }),
   fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
@@ -186,5 +186,5 @@ export const webSocket = contract({
   tunnel: "never",
   fails: ["upgrade_required"],
   returns: z.void(),
-  media: "websocket",
+  responseType: "websocket",
 });

@@ -1,21 +1,21 @@
 /** The delivery desk: takes messages in, sends them on, believes receipts and proofs. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Reason } from "kit/core/reasons.ts";
-import type { Numbers } from "./id_codec.ts";
+import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
-import { type Address, type Voice } from "../peers/contract.ts";
+import { type Address, type AuthorKind } from "../peers/contract.ts";
 import {
-  type Delivery as Record,
-  type Held,
+  type AskFields,
+  type Delivery as DeliveryRecord,
   type Kind,
-  type Opening,
   PROOF_MS_MAX,
+  type StoredMessage,
 } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
-import type { Courier } from "./dispatch/dispatcher.ts";
-import { lengthOf } from "./dispatch/framing.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import { framedLength } from "./dispatch/framing.ts";
 import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
@@ -26,15 +26,15 @@ import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
 /** How long a drain may stay unsettled before its messages wait again (contract 3). */
-const DRAIN_MS_MAX = 60_000;
-const BEAT_ROWS_MAX = 500;
+const LEASE_MS_MAX = 60_000;
+const TICK_ROWS_MAX = 500;
 
 /** What is to be said, by whom, to whom. */
-export interface Draft {
+export interface MessageDraft {
   readonly kind: Kind;
   readonly from: { readonly peer_id: string | null; readonly name: string };
   readonly to: Address;
-  readonly voice: Voice;
+  readonly voice: AuthorKind;
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: Attachments;
@@ -42,77 +42,82 @@ export interface Draft {
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
   readonly reply_to?: string | null;
-  readonly question?: Held["question"];
+  readonly question?: StoredMessage["question"];
   readonly traceparent?: string | undefined;
-  readonly closing?: Pick<Held, "close_reason" | "outcome">;
-  readonly opening?: Opening;
+  readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
+  readonly opening?: AskFields;
   /** How long it may wait; the queue's own time otherwise. */
   readonly ttl_ms?: number;
   /** The daemon's own word: outside of the limits. */
   readonly notice?: boolean;
 }
 
-export interface DeliveryNeeds {
-  readonly numbers: Numbers;
+export interface DeliveryDeps {
+  readonly idCodec: IdCodec;
   readonly queue: { readonly ttl_ms: number };
   /** A message of an ask could not be carried at all: its asker is told. */
-  undeliverable(message: Held): void;
-  readonly neighbours: audit.Neighbours;
+  onUndeliverable(message: StoredMessage): void;
+  readonly auditLookups: audit.AuditLookups;
   /** A surface's word on an inbox item. */
-  rendered(surface: string, item_id: string, receipt: Rendered): void;
+  onItemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
 /** What a surface may say of an item that it was sent (contract 4). */
-interface Rendered extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
+interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
 }
 
 /** Ends of an ask that its recipient brought about. */
-const ANSWERS: ReadonlySet<string> = new Set(["ack", "ack_with_msg", "answered", "declined"]);
+const ANSWER_REASONS: ReadonlySet<string> = new Set([
+  "ack",
+  "ack_with_msg",
+  "answered",
+  "declined",
+]);
 
 export class Delivery {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   readonly #steps: Steps;
   readonly #sockets: Sockets;
-  readonly #courier: Courier;
+  readonly #dispatcher: Dispatcher;
   readonly #limits: Limits;
-  readonly #needs: DeliveryNeeds;
+  readonly #deps: DeliveryDeps;
   #last_seq: number;
 
   constructor(
-    ground: Ground,
-    parts: { steps: Steps; sockets: Sockets; courier: Courier; limits: Limits },
-    needs: DeliveryNeeds,
+    ctx: Context,
+    parts: { steps: Steps; sockets: Sockets; dispatcher: Dispatcher; limits: Limits },
+    deps: DeliveryDeps,
   ) {
-    this.#ground = ground;
+    this.#ctx = ctx;
     this.#steps = parts.steps;
     this.#sockets = parts.sockets;
-    this.#courier = parts.courier;
+    this.#dispatcher = parts.dispatcher;
     this.#limits = parts.limits;
-    this.#needs = needs;
-    this.#last_seq = ledger.lastSeq(ground.db);
+    this.#deps = deps;
+    this.#last_seq = ledger.lastSeq(ctx.db);
   }
 
   /** Accepts a message: on the disk with the turn's commit, and on its way after it. */
-  send(draft: Draft): Ticket {
-    const { db } = this.#ground;
+  send(draft: MessageDraft): Ticket {
+    const { db } = this.#ctx;
     const { peer_id, role } = draft.to;
     // The inbox takes what is for the human, and gives it to the surfaces.
-    const session = role === "human" ? undefined : this.#sockets.flowing(peer_id);
+    const session = role === "human" ? undefined : this.#sockets.caughtUpSession(peer_id);
     return db.transact(() => {
-      this.#limits.admit(draft, !session && role !== "human");
+      this.#limits.checkAndCount(draft, !session && role !== "human");
       const message = this.#write(draft, session);
       const ticket: Ticket = { message, state: message.state };
-      this.#steps.say(message);
+      this.#steps.publish(message);
       if (session) db.afterCommit(() => this.#sockets.push(session, ticket));
-      else if (message.state === "queued") db.afterCommit(() => this.#courier.wake(peer_id));
+      else if (message.state === "queued") db.afterCommit(() => this.#dispatcher.wake(peer_id));
       return ticket;
     });
   }
 
   /** Drops what is queued for a peer, with the reason; how much it was. */
   dropQueue(peer_id: string, reason: Reason): number {
-    const { db, events, clock } = this.#ground;
+    const { db, events, clock } = this.#ctx;
     return db.transact((tx) => {
       const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
       for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(tx, seq);
@@ -127,28 +132,28 @@ export class Delivery {
    * recipient; that one's own word on the ask is its word on the delivery, too.
    */
   release(correlation_id: string, reason: string): boolean {
-    const { db } = this.#ground;
-    const message = ledger.held(db, correlation_id);
+    const { db } = this.#ctx;
+    const message = ledger.findMessage(db, correlation_id);
     if (!message) return false;
     if (message.state === "queued") this.#steps.dropped(message, reason);
-    else if (ANSWERS.has(reason)) this.#steps.accepted(message);
+    else if (ANSWER_REASONS.has(reason)) this.#steps.accepted(message);
     else if (message.repeatable) db.transact((tx) => ledger.stopRepeating(tx, message.seq));
     return message.state !== "queued";
   }
 
   /** A client's word on what it was sent. */
   receipt(session: Session, ack: DeliveryAck): void {
-    const { db } = this.#ground;
-    const good = ack.status === "accepted" || ack.status === "seen";
-    if (good) db.transactAtLeisure(() => this.#receipted(session, ack));
-    else db.transact(() => this.#receipted(session, ack));
+    const { db } = this.#ctx;
+    const isPositive = ack.status === "accepted" || ack.status === "seen";
+    if (isPositive) db.transactLazily(() => this.#applyReceipt(session, ack));
+    else db.transact(() => this.#applyReceipt(session, ack));
   }
 
   /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
-  again(delivery_id: string, peer_id: string): boolean {
-    const { db } = this.#ground;
+  offerAgain(delivery_id: string, peer_id: string): boolean {
+    const { db } = this.#ctx;
     return db.transact(() => {
-      const message = ledger.held(db, delivery_id);
+      const message = ledger.findMessage(db, delivery_id);
       if (message?.to_peer_id !== peer_id) return false;
       if (message.state === "failed") this.#steps.offered(message);
       return message.state === "failed" || message.state === "queued";
@@ -157,10 +162,10 @@ export class Delivery {
 
   /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
   prove(peer_id: string, ids: readonly string[]): number {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     return db.transact(() => {
       const proved = ids.filter((id) => {
-        const message = ledger.held(db, id);
+        const message = ledger.findMessage(db, id);
         if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
         return this.#steps.seen(message);
       });
@@ -169,22 +174,24 @@ export class Delivery {
   }
 
   /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
-  drain(peer_id: string, limit: number): Held[] {
-    const { db } = this.#ground;
-    return db.transact(() => this.#free(peer_id, limit).map((message) => this.#taken(message)));
+  drain(peer_id: string, limit: number): StoredMessage[] {
+    const { db } = this.#ctx;
+    return db.transact(() =>
+      this.#deliverable(peer_id, limit).map((message) => this.#lease(message))
+    );
   }
 
   /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
-  handOver(peer_id: string, limits: { messages: number; bytes: number }): Held[] {
-    const { db } = this.#ground;
+  handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
+    const { db } = this.#ctx;
     return db.transact(() => {
       let bytes = 0;
-      const waiting = this.#free(peer_id, limits.messages);
+      const waiting = this.#deliverable(peer_id, limits.messages);
       // The first goes in any case: cut, it says where the whole is to be had.
-      const fitting = waiting.filter((message, at) =>
-        (bytes += lengthOf(message)) <= limits.bytes || at === 0
+      const fittingBatch = waiting.filter((message, at) =>
+        (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
-      return fitting.map((message) =>
+      return fittingBatch.map((message) =>
         this.#steps.written(this.#steps.attempted(message, "hook", false))
       );
     });
@@ -192,10 +199,10 @@ export class Delivery {
 
   /** A reader's word on what it drained. */
   settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact(() => {
       for (const delivery_id of delivery_ids) {
-        const message = ledger.held(db, delivery_id);
+        const message = ledger.findMessage(db, delivery_id);
         if (!message) throw new Problem("unknown_message", { id: delivery_id });
         if (status === "seen") this.#steps.seen(message);
         else if (status === "accepted") this.#steps.accepted(message);
@@ -205,45 +212,45 @@ export class Delivery {
   }
 
   /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
-  nameUnproved(peer_id: string, limit: number): Held[] {
-    const { db, clock } = this.#ground;
+  nameUnproved(peer_id: string, limit: number): StoredMessage[] {
+    const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const now = clock.now();
       const before = now - PROOF_MS_MAX;
       const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
-      for (const { seq } of messages) ledger.named(tx, seq, now);
+      for (const { seq } of messages) ledger.markNamed(tx, seq, now);
       return messages;
     });
   }
 
-  waiting(peer_id: string, limit: number): Held[] {
-    return ledger.queue(this.#ground.db, peer_id, limit);
+  waiting(peer_id: string, limit: number): StoredMessage[] {
+    return ledger.queue(this.#ctx.db, peer_id, limit);
   }
 
-  held(delivery_id: string): Held | undefined {
-    return ledger.held(this.#ground.db, delivery_id);
+  findMessage(delivery_id: string): StoredMessage | undefined {
+    return ledger.findMessage(this.#ctx.db, delivery_id);
   }
 
-  list(filter: { peer_id: string | null; state: string | null; limit: number }): Record[] {
-    return audit.deliveries(this.#ground.db, filter);
+  list(filter: { peer_id: string | null; state: string | null; limit: number }): DeliveryRecord[] {
+    return audit.deliveries(this.#ctx.db, filter);
   }
 
   counts(): { [state: string]: number } {
-    const counted = audit.counts(this.#ground.db).map(({ state, count }) => [state, count]);
-    return Object.fromEntries(counted);
+    const entries = audit.counts(this.#ctx.db).map(({ state, count }) => [state, count]);
+    return Object.fromEntries(entries);
   }
 
   /** The conservation count, and what breaks it. */
   audit() {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const now = clock.now();
     const unproved = audit.unprovedCount(db, now - PROOF_MS_MAX);
-    return { ...audit.audit(db, now, this.#needs.neighbours), unproved };
+    return { ...audit.audit(db, now, this.#deps.auditLookups), unproved };
   }
 
   /** After a start: what was under way is queued again where that is safe, else it is unclear. */
   reconcile(): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinished(db)) {
         if (message.repeatable) this.#steps.repeated(message, "daemon_restart");
@@ -253,34 +260,34 @@ export class Delivery {
   }
 
   /** Once a second: what is past its time, or drained and never settled. */
-  beat(now: number): void {
-    const { db } = this.#ground;
-    const overdue = ledger.overdue(db, now, BEAT_ROWS_MAX);
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
     if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
-    const unsettled = ledger.unsettled(db, now - DRAIN_MS_MAX, BEAT_ROWS_MAX);
+    const unsettled = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX);
     if (unsettled.length > 0) {
       db.transact(() =>
         unsettled.forEach((message) => this.#steps.repeated(message, "not_settled"))
       );
     }
-    this.#limits.beat(now);
+    this.#limits.tick(now);
     const waiting = ledger.peersWaiting(db);
-    this.#sockets.beat(now, waiting);
-    for (const peer_id of waiting) this.#courier.wake(peer_id);
+    this.#sockets.tick(now, waiting);
+    for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
   }
 
   /** What waits for a peer, save what a sender said after something that a rung is trying now. */
-  #free(peer_id: string, limit: number): Held[] {
-    const { db } = this.#ground;
-    const tried = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
-    const senders = new Set(tried.map(({ from_peer_name }) => from_peer_name));
+  #deliverable(peer_id: string, limit: number): StoredMessage[] {
+    const { db } = this.#ctx;
+    const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
+    const senders = new Set(inFlight.map(({ from_peer_name }) => from_peer_name));
     return ledger.queue(db, peer_id, limit)
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
   /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */
-  #taken(message: Held): Held {
-    const now = this.#ground.clock.now();
+  #lease(message: StoredMessage): StoredMessage {
+    const now = this.#ctx.clock.now();
     const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));
     return {
       ...sent,
@@ -291,10 +298,10 @@ export class Delivery {
     };
   }
 
-  #receipted(session: Session, ack: DeliveryAck): void {
+  #applyReceipt(session: Session, ack: DeliveryAck): void {
     const message = this.#sockets.receipt(session, ack);
     if (!message) return;
-    if (message.item_id !== null) return this.#rendered(session, message, ack);
+    if (message.item_id !== null) return this.#applyItemReceipt(session, message, ack);
     if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
     }
@@ -304,61 +311,61 @@ export class Delivery {
    * A surface has shown an item, or could not. Its word counts however late it comes: on a push
    * that failed before, or one that waits again since the line was lost.
    */
-  #rendered({ identity }: Session, message: Held, ack: DeliveryAck): void {
+  #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
     const { item_id, state } = message;
     if (!identity.surface || item_id === null) return;
     const { name } = identity.surface;
     if (ack.status === "pushed") {
       this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
-      this.#needs.rendered(name, item_id, { ...ack, status: "pushed" });
+      this.#deps.onItemReceipt(name, item_id, { ...ack, status: "pushed" });
     } else if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
-      this.#needs.rendered(name, item_id, { ...ack, status: "failed" });
+      this.#deps.onItemReceipt(name, item_id, { ...ack, status: "failed" });
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
   /** A definite no of the receiver: another rung, or the end of it. */
-  #fail(message: Held, reason: string): void {
+  #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
-    const went_out = state === "attempting" || state === "sent" ||
+    const wasSent = state === "attempting" || state === "sent" ||
       (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
-    if (!went_out) return;
+    if (!wasSent) return;
     this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#needs.undeliverable({ ...message, reason });
+    if (message.kind === "ask") this.#deps.onUndeliverable({ ...message, reason });
   }
 
   /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */
-  #expire(message: Held): void {
+  #expire(message: StoredMessage): void {
     if (message.state === "queued") this.#steps.expired(message, "ttl");
-    else this.#ground.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
+    else this.#ctx.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
   }
 
-  #write(draft: Draft, session: Session | undefined): Held {
-    const message = this.#compose(draft, session);
+  #write(draft: MessageDraft, session: Session | undefined): StoredMessage {
+    const message = this.#toMessage(draft, session);
     const { kind, correlation_id, opening } = draft;
-    this.#ground.db.transact((tx) => {
+    this.#ctx.db.transact((tx) => {
       ledger.insert(tx, message, opening);
-      if (kind === "ask" && correlation_id) ledger.choose(tx, correlation_id, message.seq);
+      if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
     });
     return message;
   }
 
   /** What answers or follows up on an ask stays in its trace; all else begins one. */
-  #trace({ reply_to, correlation_id }: Draft): string {
-    const { db, ids } = this.#ground;
-    const about = reply_to ?? correlation_id;
-    const before = about ? chains.link(db, about) : undefined;
+  #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
+    const { db, ids } = this.#ctx;
+    const related_id = reply_to ?? correlation_id;
+    const before = related_id ? chains.findLink(db, related_id) : undefined;
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
   /** A number that a refused verb has drawn is not given again. */
-  #compose(draft: Draft, session: Session | undefined): Held {
-    const now = this.#ground.clock.now();
+  #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
+    const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
-    const ident = this.#needs.numbers.ident(seq);
-    const taken = to.role === "human"; // The inbox is the receiver, and it has it.
-    const ttl_ms = draft.ttl_ms ?? this.#needs.queue.ttl_ms;
+    const ident = this.#deps.idCodec.ident(seq);
+    const isForInbox = to.role === "human"; // The inbox is the receiver, and it has it.
+    const ttl_ms = draft.ttl_ms ?? this.#deps.queue.ttl_ms;
     return {
       seq,
       delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
@@ -375,15 +382,15 @@ export class Delivery {
       voice: draft.voice,
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,
-      traceparent: draft.traceparent ?? this.#trace(draft),
-      state: session ? "attempting" : taken ? "accepted" : "queued",
+      traceparent: draft.traceparent ?? this.#traceparentOf(draft),
+      state: session ? "attempting" : isForInbox ? "accepted" : "queued",
       rung: session ? "websocket" : null,
       repeatable: session?.receipts(kind) ?? false,
       attempts: session ? 1 : 0,
       created_at: now,
       attempted_at: session ? now : null,
       sent_at: null,
-      accepted_at: taken ? now : null,
+      accepted_at: isForInbox ? now : null,
       seen_at: null,
       settled_at: null,
       expires_at: opening ? null : now + ttl_ms,

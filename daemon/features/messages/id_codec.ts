@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 
 /** Turns the ledger's rising numbers into 12 hex digits, and back. */
-export interface Numbers {
+export interface IdCodec {
   /** The digits of a number from 1 to 2^48 - 1. */
   ident(seq: number): string;
   /** The number of these digits; null for what is no ident. */
@@ -18,7 +18,7 @@ const IDENT = /^[0-9a-f]{12}$/;
  * A Feistel network over 48 bits (Luby and Rackoff, 1988): a bijection, whatever its rounds do.
  * The ids are names, not secrets: they have to be unlike each other, not hard to forge.
  */
-export function keyedNumbers(secret: string): Numbers {
+export function keyedIdCodec(secret: string): IdCodec {
   const digest = createHmac("sha256", secret).update("mesh message numbers").digest();
   const keys = Array.from({ length: ROUNDS }, (_, round) => digest.readUInt32LE(round * 4));
   return {

@@ -1,9 +1,9 @@
 /** The life of a delivery: one message, one recipient. Contract 2, architecture 3. */
 
-import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
 
 // deno-fmt-ignore
-export const deliveryMachine = machine("delivery", [
+export const deliveryMachine = stateMachine("delivery", [
   // from          on            to
   ["queued",      "attempted",  "attempting"], // The rung is on the disk before the first byte.
   ["attempting",  "refused",    "queued"    ], // A definite no: nothing went out.

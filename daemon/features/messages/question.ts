@@ -1,15 +1,15 @@
 /** A structured question, and how agents read it within the frame of an ask (contract 2 and 5). */
 
 import * as z from "zod";
-import { Shown } from "kit/core/schema.ts";
+import { DisplayText } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
-import { breakMarks, toReferences } from "./frame_markers.ts";
+import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
-export const Option = z.object({ id: Shown.min(1).max(255), title: Shown.max(1000) });
+export const Option = z.object({ id: DisplayText.min(1).max(255), title: DisplayText.max(1000) });
 /** Every field is there once it is asked, null where it was not said (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
-  prompt: Shown.nullable().default(null),
+  prompt: DisplayText.nullable().default(null),
   options: z.array(Option).max(50).default([]),
   scope: z.string().max(255).nullable().default(null),
   timeout_seconds: z.number().nonnegative().nullable().default(null),
@@ -28,7 +28,7 @@ export function toQuestionTags(
   text: string,
 ): string[] {
   const line = (words: string) =>
-    escapeMarkup(breakMarks(cleanLine(words).replaceAll(/\s+/g, " ")));
+    escapeMarkup(neutralizeMarks(cleanLine(words).replaceAll(/\s+/g, " ")));
   const exact = (id: string) => toReferences(escapeAttribute(id));
   const said = prompt && prompt !== text ? [`<prompt>${line(prompt)}</prompt>`] : [];
   if (kind !== "choice") return said;

@@ -7,7 +7,7 @@ import { Problem } from "kit/core/problem.ts";
 import { Attaching } from "../messages/attachments/contract.ts";
 import { DeliveryState } from "../messages/contract.ts";
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** A recipient that is null is as unknown as one that is empty (specification 7). */
 const Recipient = z.string().nullable().transform((given) => {
@@ -22,7 +22,7 @@ export const notifyPeer = contract({
   summary: "Tell a peer something that needs no reply",
   access: "caller",
   tunnel: "open",
-  once: true,
+  idempotent: true,
   body: z.object({
     from_peer: Sender,
     to_peer: Recipient,
@@ -37,12 +37,12 @@ export const notifyPeer = contract({
     delivery_state: DeliveryState,
     delivered: z.boolean(),
     queued: z.boolean(),
-    reason: maybe,
-    from_peer_id: maybe,
+    reason: nullableString,
+    from_peer_id: nullableString,
     from_peer_name: z.string(),
     to_peer_id: z.string(),
     to_peer_name: z.string(),
-    mesh_session_id: maybe,
+    mesh_session_id: nullableString,
     inbox_item_id: z.string().optional(),
     surfaces: z.array(z.string()).optional(),
   }),
@@ -66,7 +66,7 @@ export const broadcast = contract({
   summary: "Tell the agents and orchestrators of a circle; never the human",
   access: "caller",
   tunnel: "open",
-  once: true,
+  idempotent: true,
   body: z.object({
     from_peer: Sender,
     text: Text,

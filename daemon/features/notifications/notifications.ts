@@ -1,11 +1,11 @@
 /** Notes and broadcasts: what needs no reply. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
 import type { Address, Role } from "../peers/contract.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
-import { DAEMON, type Held } from "../messages/contract.ts";
+import { DAEMON, type StoredMessage } from "../messages/contract.ts";
 import type { Broadcast, Notify } from "./contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 
@@ -17,7 +17,7 @@ interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-export interface NotesNeeds {
+export interface NotesDeps {
   readonly directory: {
     sender(argument: string, scope?: { circle?: string | undefined }): Sender;
     target(
@@ -25,37 +25,37 @@ export interface NotesNeeds {
       scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
     ): Address;
     /** Whose word a message counts as (contract 2). */
-    voiceOf(from: Sender, proven_human: boolean): Held["voice"];
+    authorKindOf(from: Sender, proven_human: boolean): StoredMessage["voice"];
     /** Agents and orchestrators of a circle that are not retired. */
     members(circle: string): Address[];
   };
-  take(message: Held): { item_id: string; surfaces: string[] };
+  addToInbox(message: StoredMessage): { item_id: string; surfaces: string[] };
   /** The records of what is attached; refuses what is unknown. */
   attach(ids?: readonly string[]): Attachments;
 }
 
 /** How a note came in. */
-export interface Manner {
+export interface NotifyContext {
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
   /** The daemon's own word. */
   readonly notice?: boolean;
 }
 
-export class Notes {
-  readonly #ground: Ground;
+export class Notifications {
+  readonly #ctx: Context;
   readonly #delivery: Delivery;
-  readonly #needs: NotesNeeds;
+  readonly #deps: NotesDeps;
 
-  constructor(ground: Ground, delivery: Delivery, needs: NotesNeeds) {
-    this.#ground = ground;
+  constructor(ctx: Context, delivery: Delivery, deps: NotesDeps) {
+    this.#ctx = ctx;
     this.#delivery = delivery;
-    this.#needs = needs;
+    this.#deps = deps;
   }
 
-  notify(body: Notify, manner: Manner) {
-    const { db, events } = this.#ground;
-    const { directory } = this.#needs;
+  notify(body: Notify, requestContext: NotifyContext) {
+    const { db, events } = this.#ctx;
+    const { directory } = this.#deps;
     return db.transact(() => {
       const { circle, bypass_circle = false } = body;
       const from = directory.sender(body.from_peer, { circle });
@@ -68,14 +68,14 @@ export class Notes {
         kind: "notify",
         from,
         to,
-        voice: directory.voiceOf(from, manner.proven_human),
+        voice: directory.authorKindOf(from, requestContext.proven_human),
         text: body.text,
-        attachments: this.#needs.attach(body.attachments),
+        attachments: this.#deps.attach(body.attachments),
         circle: from.circle ?? to.circle,
-        traceparent: manner.traceparent,
-        notice: manner.notice ?? false,
+        traceparent: requestContext.traceparent,
+        notice: requestContext.notice ?? false,
       });
-      const inbox = to.role === "human" ? this.#needs.take(ticket.message) : undefined;
+      const inbox = to.role === "human" ? this.#deps.addToInbox(ticket.message) : undefined;
       events.append("notification", {
         delivery_id: ticket.message.delivery_id,
         from_peer_id: from.peer_id,
@@ -89,19 +89,19 @@ export class Notes {
   }
 
   /** What the daemon itself has to say to a peer: no full queue refuses it (contract 2). */
-  tell(to_peer: string, text: string): void {
+  notifyFromDaemon(to_peer: string, text: string): void {
     this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
   }
 
   /** To the agents and orchestrators of the sender's circle, or of the one given; no human. */
-  broadcast(body: Broadcast, manner: Manner) {
-    const { db, events } = this.#ground;
-    const { directory } = this.#needs;
+  broadcast(body: Broadcast, requestContext: NotifyContext) {
+    const { db, events } = this.#ctx;
+    const { directory } = this.#deps;
     return db.transact(() => {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
-      const traceparent = manner.traceparent ?? beginTrace(this.#ground.ids);
-      const attachments = this.#needs.attach(body.attachments);
+      const traceparent = requestContext.traceparent ?? beginTrace(this.#ctx.ids);
+      const attachments = this.#deps.attach(body.attachments);
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
@@ -113,8 +113,13 @@ export class Notes {
           skipped.push({ peer_id, reason });
           continue;
         }
-        const saying = { text: body.text, attachments, manner: { ...manner, traceparent }, circle };
-        const sent = this.#sendOne(to, from, saying);
+        const content = {
+          text: body.text,
+          attachments,
+          requestContext: { ...requestContext, traceparent },
+          circle,
+        };
+        const sent = this.#sendOne(to, from, content);
         if (typeof sent === "string") failed.push({ peer_id, error: sent });
         else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
@@ -131,21 +136,21 @@ export class Notes {
   #sendOne(
     to: Address,
     from: Sender,
-    { text, attachments, manner, circle }: {
+    { text, attachments, requestContext, circle }: {
       text: string;
       attachments: Attachments;
-      manner: Manner;
+      requestContext: NotifyContext;
       circle: string;
     },
-  ): Held | string {
+  ): StoredMessage | string {
     try {
-      const { traceparent } = manner;
-      const voice = this.#needs.directory.voiceOf(from, manner.proven_human);
-      const said = { from, to, voice, text, attachments, circle, traceparent };
-      return this.#delivery.send({ kind: "broadcast", ...said }).message;
-    } catch (fault) {
-      if (isProblem(fault, "queue_full") || isProblem(fault, "rate_limited")) return fault.code;
-      throw fault;
+      const { traceparent } = requestContext;
+      const voice = this.#deps.directory.authorKindOf(from, requestContext.proven_human);
+      const draft = { from, to, voice, text, attachments, circle, traceparent };
+      return this.#delivery.send({ kind: "broadcast", ...draft }).message;
+    } catch (error) {
+      if (isProblem(error, "queue_full") || isProblem(error, "rate_limited")) return error.code;
+      throw error;
     }
   }
 }

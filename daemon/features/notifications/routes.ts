@@ -3,39 +3,42 @@
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
-import { type Held, Traceparent } from "../messages/contract.ts";
+import { type StoredMessage, Traceparent } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import * as contracts from "./contract.ts";
-import type { Notes } from "./notifications.ts";
+import type { Notifications } from "./notifications.ts";
 
 /** What the routes need to know of the caller. */
 export interface NotificationDoors {
-  provenHuman(caller: Caller, headers: Headers): boolean;
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
 }
 
 export interface NotificationParts {
   readonly delivery: Delivery;
-  readonly notes: Notes;
+  readonly notifications: Notifications;
 }
 
 export function notificationRoutes(
-  { delivery, notes }: NotificationParts,
-  doors: NotificationDoors,
+  { delivery, notifications }: NotificationParts,
+  deps: NotificationDoors,
 ): Route[] {
-  const manner = (caller: Caller, headers: Headers) => ({
-    proven_human: doors.provenHuman(caller, headers),
+  const requestContextOf = (caller: Caller, headers: Headers) => ({
+    proven_human: deps.isProvenHuman(caller, headers),
     traceparent: Traceparent.parse(headers.get("traceparent")),
   });
   return [
-    repeatingCode(route(contracts.notifyPeer, ({ body, caller, headers, commit }) =>
+    withReasonCode(route(contracts.notifyPeer, ({ body, caller, headers, commit }) =>
       commit(() => {
-        const { ticket, from, to, inbox } = notes.notify(body, manner(caller, headers));
+        const { ticket, from, to, inbox } = notifications.notify(
+          body,
+          requestContextOf(caller, headers),
+        );
         return () => ({
           ...OK,
           delivery_id: ticket.message.delivery_id,
-          ...standing({ state: ticket.state, reason: ticket.message.reason }),
+          ...deliveryStatus({ state: ticket.state, reason: ticket.message.reason }),
           from_peer_id: from.peer_id,
           from_peer_name: from.name,
           to_peer_id: to.peer_id,
@@ -43,18 +46,18 @@ export function notificationRoutes(
           mesh_session_id: to.mesh_session_id,
           ...(inbox && { inbox_item_id: inbox.item_id, surfaces: inbox.surfaces }),
         });
-      }), replayOf(delivery, doors))),
+      }), replayOf(delivery, deps))),
     route(
       contracts.broadcast,
       ({ body, caller, headers, commit }) =>
-        commit(() => notes.broadcast(body, manner(caller, headers))),
-      { sender: ({ body }) => doors.senderOf(body), again: (before) => before },
+        commit(() => notifications.broadcast(body, requestContextOf(caller, headers))),
+      { sender: ({ body }) => deps.senderOf(body), again: (before) => before },
     ),
   ];
 }
 
 /** What is known of a note, as `/notify` tells it. */
-function standing({ state, reason }: Pick<Held, "state" | "reason">) {
+function deliveryStatus({ state, reason }: Pick<StoredMessage, "state" | "reason">) {
   const delivered = state === "accepted" || state === "seen";
   return { delivery_state: state, delivered, queued: state === "queued", reason };
 }
@@ -67,24 +70,24 @@ function replayOf(
   return {
     sender: ({ body }) => senderOf(body),
     again(before) {
-      const now = delivery.held(before.delivery_id);
-      return now ? { ...before, ...standing(now) } : before;
+      const now = delivery.findMessage(before.delivery_id);
+      return now ? { ...before, ...deliveryStatus(now) } : before;
     },
   };
 }
 
 /** A refusal of `/notify` repeats its code as `reason` (contract 1). */
-function repeatingCode(notify: Route): Route {
+function withReasonCode(notify: Route): Route {
   return {
     contract: notify.contract,
-    async run(context, caller, door) {
+    async run(context, caller, guard) {
       try {
-        return await notify.run(context, caller, door);
-      } catch (fault) {
-        if (!(fault instanceof Problem)) throw fault;
-        await door.durable();
-        const { status, headers } = fault.toResponse();
-        return Response.json({ ...fault.toBody(), reason: fault.code }, { status, headers });
+        return await notify.run(context, caller, guard);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        await guard.whenDurable();
+        const { status, headers } = error.toResponse();
+        return Response.json({ ...error.toBody(), reason: error.code }, { status, headers });
       }
     },
   };

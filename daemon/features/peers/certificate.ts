@@ -4,8 +4,8 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 
-const LIFETIME_MS = 24 * 3_600_000;
-const TYPE = "mesh-birth";
+const CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
+const TOKEN_TYPE = "mesh-birth";
 
 /** Loaded by the first certificate: a start has none. */
 const jose = () => import("jose");
@@ -23,7 +23,7 @@ export const Claims = z.object({
 });
 export type Claims = z.output<typeof Claims>;
 
-export class Registry {
+export class Certificates {
   readonly #key: Uint8Array;
   readonly #clock: Clock;
 
@@ -40,10 +40,10 @@ export class Registry {
   /** The same, with the instant from which it proves nothing any more. */
   async issue(claims: Claims): Promise<{ birth_certificate: string; expires_at: number }> {
     const now = this.#clock.now();
-    const expires = Math.floor((now + LIFETIME_MS) / 1000);
+    const expires = Math.floor((now + CERTIFICATE_LIFETIME_MS) / 1000);
     const { SignJWT } = await jose();
     const birth_certificate = await new SignJWT(Claims.parse(claims))
-      .setProtectedHeader({ alg: "HS256", typ: TYPE })
+      .setProtectedHeader({ alg: "HS256", typ: TOKEN_TYPE })
       .setIssuedAt(Math.floor(now / 1000))
       .setExpirationTime(expires)
       .sign(this.#key);
@@ -51,32 +51,32 @@ export class Registry {
   }
 
   /** The claims of a certificate that is ours and not expired; else `certificate_mismatch`. */
-  async check(certificate: string): Promise<Claims> {
+  async verify(certificate: string): Promise<Claims> {
     const { errors, jwtVerify } = await jose();
     try {
       const { payload } = await jwtVerify(certificate, this.#key, {
         algorithms: ["HS256"],
-        typ: TYPE,
+        typ: TOKEN_TYPE,
         currentDate: new Date(this.#clock.now()),
       });
       return Claims.parse(payload);
-    } catch (fault) {
-      const expired = fault instanceof errors.JWTExpired;
+    } catch (error) {
+      const expired = error instanceof errors.JWTExpired;
       const reason = expired ? "it has expired" : "it is not one of ours";
-      throw new Problem("certificate_mismatch", { reason }, fault);
+      throw new Problem("certificate_mismatch", { reason }, error);
     }
   }
 
   /** The claims of a certificate that is ours, whether it has expired or not. */
-  async read(certificate: string): Promise<Claims> {
+  async readIgnoringExpiry(certificate: string): Promise<Claims> {
     const { compactVerify } = await jose();
     try {
       const options = { algorithms: ["HS256"] };
       const { payload, protectedHeader } = await compactVerify(certificate, this.#key, options);
-      if (protectedHeader.typ !== TYPE) throw new Error(`Not a "${TYPE}"`);
+      if (protectedHeader.typ !== TOKEN_TYPE) throw new Error(`Not a "${TOKEN_TYPE}"`);
       return Claims.parse(JSON.parse(new TextDecoder().decode(payload)));
-    } catch (fault) {
-      throw new Problem("certificate_mismatch", { reason: "it is not one of ours" }, fault);
+    } catch (error) {
+      throw new Problem("certificate_mismatch", { reason: "it is not one of ours" }, error);
     }
   }
 }
@@ -87,27 +87,38 @@ export function claimsOf(peer: Claims): Claims {
 }
 
 /** What a bearer says of itself; where it says nothing, nothing is compared. */
-export type Shown = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
+export type PresentedClaims = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
 
-const SAID = ["peer_id", "backend", "path", "pane_id", "agent_pid", "runtime_session_id"] as const;
+const CLAIMED_FIELDS = [
+  "peer_id",
+  "backend",
+  "path",
+  "pane_id",
+  "agent_pid",
+  "runtime_session_id",
+] as const;
 
 /** What the bearer says of itself must be what the certificate says. */
-export function refuseOther(claims: Claims, shown: Shown): void {
-  const differs = SAID.find((fact) =>
-    claims[fact] !== null && shown[fact] !== undefined && claims[fact] !== shown[fact]
+export function mustMatchPresented(claims: Claims, presented: PresentedClaims): void {
+  const mismatch = CLAIMED_FIELDS.find((field) =>
+    claims[field] !== null && presented[field] !== undefined && claims[field] !== presented[field]
   );
-  if (differs) throw new Problem("certificate_mismatch", { reason: `it names another ${differs}` });
+  if (mismatch) {
+    throw new Problem("certificate_mismatch", { reason: `it names another ${mismatch}` });
+  }
 }
 
 /** All that a certificate is bound to. */
-const BOUND = [
+const BOUND_FIELDS = [
   ...["backend", "path", "runtime_session_id", "pane_id", "agent_pid", "agent_started"] as const,
 ];
 
 /** What it says must still be what is on the record. */
-export function refuseMoved(claims: Claims, peer: Claims): void {
-  const moved = BOUND.find((fact) => claims[fact] !== null && claims[fact] !== peer[fact]);
-  if (moved) {
-    throw new Problem("certificate_mismatch", { reason: `the peer's ${moved} is another` });
+export function mustMatchPeer(claims: Claims, peer: Claims): void {
+  const mismatch = BOUND_FIELDS.find((field) =>
+    claims[field] !== null && claims[field] !== peer[field]
+  );
+  if (mismatch) {
+    throw new Problem("certificate_mismatch", { reason: `the peer's ${mismatch} is another` });
   }
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
-import { Instant, line, Name, QueryFlag } from "kit/core/schema.ts";
+import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { Backend, Transport, TurnState } from "../agents/contract.ts";
 import { RestartBlock } from "./restart.ts";
 import { looksLike, skeletonOf } from "./lookalikes.ts";
@@ -20,8 +20,8 @@ export function isReserved(name: string): boolean {
 }
 
 /** Who speaks: a peer, the human through a proven door, or one who only says so (contract 2). */
-export const Voice = z.enum(["peer", "human", "unverified"]);
-export type Voice = z.infer<typeof Voice>;
+export const AuthorKind = z.enum(["peer", "human", "unverified"]);
+export type AuthorKind = z.infer<typeof AuthorKind>;
 
 export const PeerStatus = z.enum(peerMachine.states);
 
@@ -38,34 +38,34 @@ export const GivenMetadata = Metadata.refine(
   isSmall,
   `Longer than ${METADATA_BYTES_MAX} bytes as JSON, or deeper than ${METADATA_DEPTH_MAX} levels`,
 );
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** The peer record (specification 2, contract 2). */
 export const Peer = z.object({
   peer_id: z.string(),
   name: z.string(),
   display_name: z.string(),
-  path: maybe,
-  machine: maybe,
+  path: nullableString,
+  machine: nullableString,
   daemon_id: z.string(),
-  tmux_session: maybe,
-  tmux_socket: maybe,
-  pane_id: maybe,
+  tmux_session: nullableString,
+  tmux_socket: nullableString,
+  pane_id: nullableString,
   backend: Backend.nullable(),
-  model: maybe,
+  model: nullableString,
   circle: z.string(),
   role: Role,
   status: PeerStatus,
   turn_state: TurnState.nullable(),
   last_seen: Instant.nullable(),
-  description: maybe,
+  description: nullableString,
   metadata: Metadata,
   agent_pid: z.number().int().nullable(),
-  mesh_session_id: maybe,
+  mesh_session_id: nullableString,
   source: Source,
   initiator: Initiator.optional(),
   parent_runtime_id: z.string().optional(),
-  parent_peer_id: maybe,
+  parent_peer_id: nullableString,
   ephemeral: z.boolean(),
   addressable: z.boolean(),
   addressable_reason: z.string().optional(),
@@ -84,15 +84,18 @@ export type Peer = z.output<typeof Peer>;
 export const Provenance = z.object({
   source: Source.optional(),
   initiator: Initiator.optional(),
-  parent_runtime_id: line(1000, 1).optional(),
+  parent_runtime_id: shortText(1000, 1).optional(),
   ephemeral: z.boolean().optional(),
   addressable: z.boolean().optional(),
-  addressable_reason: line(1000).optional(),
+  addressable_reason: shortText(1000).optional(),
 });
 export type Provenance = z.output<typeof Provenance>;
 
 /** Whether it may be connected to is looked at where the daemon runs (contract 3). */
-export const TmuxSocket = line(4096, 1).regex(/^\/\P{Cc}*$/u, "The absolute path of a tmux socket");
+export const TmuxSocket = shortText(4096, 1).regex(
+  /^\/\P{Cc}*$/u,
+  "The absolute path of a tmux socket",
+);
 
 const pid = z.number().int().positive();
 /** Null, as in the record, is as good as absent. */
@@ -101,19 +104,19 @@ const known_pid = pid.nullable().transform((said) => said ?? undefined).optional
 export const Registration = z.object({
   name: Name.optional(),
   peer_id: z.string().optional(),
-  path: line(4096, 1),
-  machine: line(255).optional(),
-  tmux_session: line(255).optional(),
+  path: shortText(4096, 1),
+  machine: shortText(255).optional(),
+  tmux_session: shortText(255).optional(),
   tmux_socket: TmuxSocket.optional(),
   pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
   backend: Backend,
-  model: line(255).optional(),
+  model: shortText(255).optional(),
   circle: Name.optional(),
   role: Role.optional(),
   turn_state: TurnState.optional(),
   agent_pid: known_pid,
   parent_pid: known_pid,
-  runtime_session_id: line(255, 1).optional(),
+  runtime_session_id: shortText(255, 1).optional(),
   birth_certificate: z.string().optional(),
   metadata: GivenMetadata.optional(),
   provenance: Provenance.optional(),
@@ -266,7 +269,7 @@ export const describePeer = contract({
   tunnel: "never",
   params: byId,
   query: circle,
-  body: z.object({ description: line(2000) }),
+  body: z.object({ description: shortText(2000) }),
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
@@ -311,7 +314,7 @@ export const reportTurn = contract({
   body: z.object({
     turn_state: TurnState.optional(),
     status: z.enum(["online", "busy"]).optional(),
-    model: line(255).optional(),
+    model: shortText(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
   }),

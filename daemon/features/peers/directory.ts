@@ -1,24 +1,24 @@
 /** Who is meant, and what is known of them: resolves names, assembles records. Changes nothing. */
 
 import { Name } from "kit/core/schema.ts";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Addressee } from "../agents/adapter.ts";
+import type { AgentPeer } from "../agents/adapter.ts";
 import {
   type Address,
   ALIASES,
+  type AuthorKind,
   type Peer,
   type PeerFilter,
   type Role,
-  type Voice,
 } from "./contract.ts";
 import { type Transport } from "../agents/contract.ts";
 import { looksLike } from "./lookalikes.ts";
 import * as rows from "./store.ts";
-import type { Place, StoredPeer } from "./store.ts";
+import type { StoredAgentPeer, StoredPeer } from "./store.ts";
 
 /** Roles that are found by name from every circle. */
-const EVERYWHERE: readonly Role[] = ["service", "orchestrator", "human"];
+const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
 
 /** Where to look for a name. */
 export interface Scope {
@@ -38,13 +38,13 @@ export interface Sender {
 }
 
 /** What only the live parts of the house know of a peer. */
-export interface Reach {
+export interface Reachability {
   transport(peer_id: string): Transport;
-  socket(peer_id: string): boolean;
+  hasSocket(peer_id: string): boolean;
   /** Whether the way that leads to such an agent was seen to fail when it was tested. */
-  degraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
+  isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
   /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
-  blocked(peer_id: string): string | null;
+  blockedReason(peer_id: string): string | null;
   pending(peer_id: string): Pending;
   /** The same of every peer that has any, in one look. */
   pendingOfAll(): ReadonlyMap<string, Pending>;
@@ -66,23 +66,23 @@ export interface DirectoryOptions {
 }
 
 export class Directory {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   readonly #options: DirectoryOptions;
-  readonly #reach: Reach;
+  readonly #reachability: Reachability;
   /** Signs of life since the last beat; the heart writes them down. */
   readonly #touched = new Map<string, number>();
 
-  constructor(ground: Ground, options: DirectoryOptions, reach: Reach) {
-    this.#ground = ground;
+  constructor(ctx: Context, options: DirectoryOptions, reachability: Reachability) {
+    this.#ctx = ctx;
     this.#options = options;
-    this.#reach = reach;
+    this.#reachability = reachability;
   }
 
   /** The one peer that an argument names (contract 1), retired ones included. */
   resolve(argument: string, scope: Scope = {}): Address {
-    const exact = rows.address(this.#ground.db, argument);
+    const exact = rows.address(this.#ctx.db, argument);
     if (exact && exact.dropped_at === null) return exact;
-    const [match, ...more] = this.#named(argument, scope);
+    const [match, ...more] = this.#findMatches(argument, scope);
     if (!match) throw new Problem("unknown_peer", { peer: argument });
     if (more.length === 0) return match;
     const candidates = [match, ...more].map(({ peer_id, name, circle }) => ({
@@ -108,8 +108,8 @@ export class Directory {
   }
 
   /** Whether this exact id is registered, and not retired. */
-  isOpen(peer_id: string): boolean {
-    const found = rows.address(this.#ground.db, peer_id);
+  isRegistered(peer_id: string): boolean {
+    const found = rows.address(this.#ctx.db, peer_id);
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
@@ -127,10 +127,10 @@ export class Directory {
 
   /** Whoever speaks: a peer where the argument names one, else that name itself. */
   sender(argument: string, scope: Scope = {}): Sender {
-    const exact = rows.address(this.#ground.db, argument);
-    const known = exact ?? this.#onlyOne(argument, scope);
+    const exact = rows.address(this.#ctx.db, argument);
+    const known = exact ?? this.#findUnique(argument, scope);
     if (!known || known.closed) {
-      refuseMisnamed(argument);
+      mustBeValidName(argument);
       return {
         peer_id: null,
         name: argument,
@@ -147,13 +147,13 @@ export class Directory {
    * Whose word a message counts as: the human's only where that is proved. A sender whose name a
    * reader may take for the human's is marked as unverified, too (contract 2).
    */
-  voiceOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): Voice {
+  authorKindOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): AuthorKind {
     if (role === "human") return proven_human ? "human" : "unverified";
-    return this.looksHuman(name) ? "unverified" : "peer";
+    return this.imitatesHuman(name) ? "unverified" : "peer";
   }
 
   /** Whether a name is the human's, one of its aliases, or looks like one of them. */
-  looksHuman(name: string): boolean {
+  imitatesHuman(name: string): boolean {
     const human = this.human();
     const names = human ? [human.name, ...ALIASES] : ALIASES;
     return names.some((one) => looksLike(name, one));
@@ -161,11 +161,11 @@ export class Directory {
 
   /** Agents and orchestrators of a circle that are not retired. */
   members(circle: string): Address[] {
-    return rows.members(this.#ground.db, circle);
+    return rows.members(this.#ctx.db, circle);
   }
 
   human(): Address | undefined {
-    return rows.human(this.#ground.db);
+    return rows.human(this.#ctx.db);
   }
 
   mustHuman(): Address {
@@ -175,53 +175,53 @@ export class Directory {
   }
 
   /** The live peer that is registered on a pane. */
-  onPane(pane_id: string, tmux_socket: string | undefined): Address {
-    const [found] = rows.byPane(this.#ground.db, pane_id, tmux_socket ?? null);
-    const address = found && rows.address(this.#ground.db, found.peer_id);
+  findByPane(pane_id: string, tmux_socket: string | undefined): Address {
+    const [found] = rows.byPane(this.#ctx.db, pane_id, tmux_socket ?? null);
+    const address = found && rows.address(this.#ctx.db, found.peer_id);
     if (!address) throw new Problem("no_pane_peer", { pane_id });
     return address;
   }
 
   /** The peer that runs in this process, or in one above it; none where several do. */
-  ofProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
+  findByProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
     for (const { pid, started } of pids) {
-      const known = rows.byProcess(this.#ground.db, pid, started);
+      const known = rows.byProcess(this.#ctx.db, pid, started);
       if (known.length === 0) continue;
       const live = known.filter(isLive);
       const [found, ...more] = live.length > 0 ? live : known;
-      return found && more.length === 0 ? rows.address(this.#ground.db, found.peer_id) : undefined;
+      return found && more.length === 0 ? rows.address(this.#ctx.db, found.peer_id) : undefined;
     }
     return undefined;
   }
 
-  ofSession(runtime_session_id: string): Address | undefined {
-    const [found] = rows.bySession(this.#ground.db, runtime_session_id);
-    return found && rows.address(this.#ground.db, found.peer_id);
+  findBySession(runtime_session_id: string): Address | undefined {
+    const [found] = rows.bySession(this.#ctx.db, runtime_session_id);
+    return found && rows.address(this.#ctx.db, found.peer_id);
   }
 
   record(peer_id: string): Peer {
-    const stored = rows.get(this.#ground.db, peer_id);
+    const stored = rows.get(this.#ctx.db, peer_id);
     if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
     return this.#toPeer(stored);
   }
 
   list(filter: PeerFilter): Peer[] {
-    const pending = this.#reach.pendingOfAll();
-    return rows.all(this.#ground.db).map((stored) =>
+    const pending = this.#reachability.pendingOfAll();
+    return rows.all(this.#ctx.db).map((stored) =>
       this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
     ).filter((peer) =>
       (filter.source === undefined || peer.source === filter.source) &&
       (filter.addressable === undefined || peer.addressable === filter.addressable) &&
       (filter.circle === undefined || peer.circle === filter.circle) &&
       (filter.status === undefined || peer.status === filter.status) &&
-      (filter.listed === undefined || this.#listed(peer) === filter.listed)
+      (filter.listed === undefined || this.#isListed(peer) === filter.listed)
     );
   }
 
   /** The peer that a parent's runtime or peer id names, if it is registered. */
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     const [bySession] = rows.bySession(db, parent_runtime_id);
     const found = bySession ?? rows.get(db, parent_runtime_id);
     const registered = found && !found.closed && found.dropped_at === null &&
@@ -230,50 +230,52 @@ export class Directory {
   }
 
   /** Whether anything carries messages to it now. */
-  reachable(peer_id: string): boolean {
+  isReachable(peer_id: string): boolean {
     return this.transport(peer_id) !== "none";
   }
 
   /** What carries messages to it now. */
   transport(peer_id: string): Transport {
-    return this.#reach.transport(peer_id);
+    return this.#reachability.transport(peer_id);
   }
 
   /** Whether it has a live socket. */
-  connected(peer_id: string): boolean {
-    return this.#reach.socket(peer_id);
+  isConnected(peer_id: string): boolean {
+    return this.#reachability.hasSocket(peer_id);
   }
 
   /** Offline, because nobody has seen them: agents without a process of their own. */
-  unseen(): Addressee[] {
-    return rows.unseen(this.#ground.db).map((peer) => this.#placeOf(peer));
+  unobservedAgents(): AgentPeer[] {
+    return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
   }
 
   /** Everyone that a rung could reach. */
-  addressees(): Addressee[] {
-    return rows.addressees(this.#ground.db).map((peer) => this.#placeOf(peer));
+  reachableAgents(): AgentPeer[] {
+    return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
   }
 
   /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
-  addressee(peer_id: string): Addressee | undefined {
-    const peer = rows.get(this.#ground.db, peer_id);
-    const is_reached = peer && isLive(peer) && !peer.closed && peer.addressable;
-    return is_reached ? this.#placeOf(peer) : undefined;
+  addressee(peer_id: string): AgentPeer | undefined {
+    const peer = rows.get(this.#ctx.db, peer_id);
+    const isReachable = peer && isLive(peer) && !peer.closed && peer.addressable;
+    return isReachable ? this.#toAgentPeer(peer) : undefined;
   }
 
   /**
    * Of a peer on another machine neither pane nor pid mean anything here: another program may have
    * the same. A process whose start was seen is on this one, whatever that was called then.
    */
-  #placeOf(peer: Place): Addressee {
+  #toAgentPeer(peer: StoredAgentPeer): AgentPeer {
     const { machine, agent_started } = peer;
     const here = machine === null || machine === this.#options.machine || agent_started !== null;
-    return placeOf(here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null });
+    return toAgentPeer(
+      here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null },
+    );
   }
 
   /** A sign of life: written down by the next beat. */
   touch(peer_id: string): void {
-    this.#touched.set(peer_id, this.#ground.clock.now());
+    this.#touched.set(peer_id, this.#ctx.clock.now());
   }
 
   lastSeen({ peer_id, last_seen }: Pick<StoredPeer, "peer_id" | "last_seen">): number | null {
@@ -281,87 +283,90 @@ export class Directory {
   }
 
   /** The signs of life since the last call. */
-  takeTouched(): Map<string, number> {
+  flushTouched(): Map<string, number> {
     const touched = new Map(this.#touched);
     this.#touched.clear();
     return touched;
   }
 
-  #named(argument: string, { circle, bypass_circle, caller }: Scope): Address[] {
+  #findMatches(argument: string, { circle, bypass_circle, caller }: Scope): Address[] {
     if (ALIASES.includes(argument)) {
       const human = this.human();
       return human ? [human] : [];
     }
     // The human belongs to no one circle, and looks for peers in all of them.
-    const everywhere = bypass_circle || caller?.role === "human";
-    const within = circle ?? (everywhere ? undefined : caller?.circle ?? undefined);
-    const matches = rows.named(this.#ground.db, argument).filter((peer) =>
-      within === undefined || peer.circle === within || EVERYWHERE.includes(peer.role)
+    const allCircles = bypass_circle || caller?.role === "human";
+    const circleScope = circle ?? (allCircles ? undefined : caller?.circle ?? undefined);
+    const matches = rows.byName(this.#ctx.db, argument).filter((peer) =>
+      circleScope === undefined || peer.circle === circleScope ||
+      ROLES_OF_ALL_CIRCLES.includes(peer.role)
     );
     const live = matches.filter(({ status }) => status !== "offline");
     return live.length > 0 ? live : matches;
   }
 
   /** The circle of a request is its recipient's; it decides only between senders of one name. */
-  #onlyOne(argument: string, { circle }: Scope): Address | undefined {
-    const [match, ...more] = this.#named(argument, {});
+  #findUnique(argument: string, { circle }: Scope): Address | undefined {
+    const [match, ...more] = this.#findMatches(argument, {});
     if (more.length === 0) return match;
-    const within = this.#named(argument, { circle });
-    return within.length === 1 ? within[0] : this.resolve(argument);
+    const inCircle = this.#findMatches(argument, { circle });
+    return inCircle.length === 1 ? inCircle[0] : this.resolve(argument);
   }
 
-  #listed(peer: Peer): boolean {
+  #isListed(peer: Peer): boolean {
     if (!peer.addressable || peer.initiator === "system") return false;
     if (peer.parent_runtime_id === undefined) return true;
-    const parent = peer.parent_peer_id && rows.address(this.#ground.db, peer.parent_peer_id);
+    const parent = peer.parent_peer_id && rows.address(this.#ctx.db, peer.parent_peer_id);
     return Boolean(parent && parent.status !== "offline");
   }
 
-  #toPeer(stored: StoredPeer, pending = this.#reach.pending(stored.peer_id)): Peer {
+  #toPeer(stored: StoredPeer, pending = this.#reachability.pending(stored.peer_id)): Peer {
     const { peer_id, name } = stored;
-    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...shown } = stored;
-    const { runtime_session_id: _session, offline_reason: _why, ...rest } = shown;
-    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...told } = rest;
-    const { dropped_at: _dropped, closed: _closed, ...known } = told;
-    const { initiator, parent_runtime_id, addressable_reason, ...record } = known;
-    const now = this.#ground.clock.now();
+    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
+      stored;
+    const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
+    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
+      withoutSession;
+    const { dropped_at: _dropped, closed: _closed, ...visible } = withoutStatus;
+    const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
+    const now = this.#ctx.clock.now();
     const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
-    const transport = human ? "none" : this.#reach.transport(peer_id);
-    const fresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
+    const transport = human ? "none" : this.#reachability.transport(peer_id);
+    const isFresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
     return {
       ...record,
       name,
       display_name: name,
       daemon_id: this.#options.daemon_id,
-      description: fresh ? stored.description : null,
+      description: isFresh ? stored.description : null,
       last_seen: this.lastSeen(stored),
       ...(initiator && { initiator }),
       ...(parent_runtime_id && { parent_runtime_id }),
       ...(addressable_reason && { addressable_reason }),
       parent_peer_id: this.parentOf(stored),
       transport,
-      ws_connected: this.#reach.socket(peer_id),
-      inbound_status: this.#inbound(stored, transport),
+      ws_connected: this.#reachability.hasSocket(peer_id),
+      inbound_status: this.#inboundStatusOf(stored, transport),
       pending_ask_count: pending.count,
       oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
     };
   }
 
-  #inbound(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
+  #inboundStatusOf(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
     const { peer_id, status, role } = peer;
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
-    const blocked = this.#reach.blocked(peer_id);
+    const blocked = this.#reachability.blockedReason(peer_id);
     if (blocked === null || transport === "websocket") {
-      return this.#reach.degraded(peer, transport) ? "degraded" : "ok";
+      return this.#reachability.isDegraded(peer, transport) ? "degraded" : "ok";
     }
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
 }
 
 /** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */
-function refuseMisnamed(name: string): void {
+function mustBeValidName(name: string): void {
   const checked = Name.safeParse(name);
   if (checked.success) return;
   const message = checked.error.issues[0]?.message ?? "";
@@ -378,7 +383,7 @@ export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped
 }
 
 /** Where a peer is, or was. */
-export function placeOf(peer: Place): Addressee {
+export function toAgentPeer(peer: StoredAgentPeer): AgentPeer {
   const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
   const { peer_id, backend, tmux_socket, pane_id } = peer;
   const process = { agent_pid, agent_started, runtime_session_id };

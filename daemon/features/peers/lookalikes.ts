@@ -2,36 +2,36 @@
 
 /** Letters of other scripts, and pairs of Latin ones, by the Latin letter that they look like. */
 const LOOKALIKES: Readonly<Record<string, string>> = {
-  ...lettersOf("a", "аαɑ"),
-  ...lettersOf("b", "ьЬв"),
-  ...lettersOf("c", "сϲⅽ"),
-  ...lettersOf("d", "ԁⅾ"),
-  ...lettersOf("e", "еєҽ"),
-  ...lettersOf("g", "ɡց"),
-  ...lettersOf("h", "һհн"),
-  ...lettersOf("j", "јϳ"),
-  ...lettersOf("k", "кκ"),
-  ...lettersOf("l", "1iIіıιӏ|ⅼǀ"),
-  ...lettersOf("m", "мⅿ"),
-  ...lettersOf("n", "ոп"),
-  ...lettersOf("o", "0оοσօ"),
-  ...lettersOf("p", "рρ"),
-  ...lettersOf("q", "ԛզ"),
-  ...lettersOf("r", "гⲅ"),
-  ...lettersOf("s", "5ѕ"),
-  ...lettersOf("t", "тτ"),
-  ...lettersOf("u", "υսц"),
-  ...lettersOf("v", "νѵⅴ"),
-  ...lettersOf("w", "ԝѡω"),
-  ...lettersOf("x", "хχⅹ"),
-  ...lettersOf("y", "уүγ"),
-  ...lettersOf("z", "2ᴢ"),
+  ...lookalikesOf("a", "аαɑ"),
+  ...lookalikesOf("b", "ьЬв"),
+  ...lookalikesOf("c", "сϲⅽ"),
+  ...lookalikesOf("d", "ԁⅾ"),
+  ...lookalikesOf("e", "еєҽ"),
+  ...lookalikesOf("g", "ɡց"),
+  ...lookalikesOf("h", "һհн"),
+  ...lookalikesOf("j", "јϳ"),
+  ...lookalikesOf("k", "кκ"),
+  ...lookalikesOf("l", "1iIіıιӏ|ⅼǀ"),
+  ...lookalikesOf("m", "мⅿ"),
+  ...lookalikesOf("n", "ոп"),
+  ...lookalikesOf("o", "0оοσօ"),
+  ...lookalikesOf("p", "рρ"),
+  ...lookalikesOf("q", "ԛզ"),
+  ...lookalikesOf("r", "гⲅ"),
+  ...lookalikesOf("s", "5ѕ"),
+  ...lookalikesOf("t", "тτ"),
+  ...lookalikesOf("u", "υսц"),
+  ...lookalikesOf("v", "νѵⅴ"),
+  ...lookalikesOf("w", "ԝѡω"),
+  ...lookalikesOf("x", "хχⅹ"),
+  ...lookalikesOf("y", "уүγ"),
+  ...lookalikesOf("z", "2ᴢ"),
 };
 
 /** Two letters that together look like one. */
-const PAIRS = [["rn", "m"], ["vv", "w"], ["cl", "d"]] as const;
+const LETTER_PAIRS = [["rn", "m"], ["vv", "w"], ["cl", "d"]] as const;
 
-function lettersOf(latin: string, letters: string): Record<string, string> {
+function lookalikesOf(latin: string, letters: string): Record<string, string> {
   return Object.fromEntries([...letters].map((letter) => [letter, latin]));
 }
 
@@ -39,7 +39,7 @@ function lettersOf(latin: string, letters: string): Record<string, string> {
 export function skeletonOf(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/[\p{Cf}\p{M}\s]/gu, "").toLowerCase();
   const latin = [...plain].map((letter) => LOOKALIKES[letter] ?? letter).join("");
-  return PAIRS.reduce((text, [pair, letter]) => text.replaceAll(pair, letter), latin);
+  return LETTER_PAIRS.reduce((text, [letters, letter]) => text.replaceAll(letters, letter), latin);
 }
 
 /** Whether a reader may take one name for the other. */

@@ -1,9 +1,9 @@
 /** The life of a peer. Specification, section 3, "Peer addressability and lifecycle". */
 
-import { type EventOf, machine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/machine.ts";
 
 // deno-fmt-ignore
-export const peerMachine = machine("peer", [
+export const peerMachine = stateMachine("peer", [
   // from      on              to
   ["online",  "turn_started", "busy"   ],
   ["busy",    "turn_started", "busy"   ],

@@ -1,23 +1,23 @@
 /** The peers desk: who comes, who goes, who is retired. Every change to a peer happens here. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Addressee, Sighting } from "../agents/adapter.ts";
+import type { AgentPeer, Observation } from "../agents/adapter.ts";
 import type { Address, Chat, Offline, Provenance, Registration, Role, Turn } from "./contract.ts";
 import { type Directory, isLive } from "./directory.ts";
-import type { Replaced } from "./superseded.ts";
-import { Watch } from "./process_watcher.ts";
+import type { Superseded } from "./superseded.ts";
+import { ProcessWatcher } from "./process_watcher.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import {
   Admission,
-  type Awaited,
-  type Entrance,
+  type ExpectedRegistration,
   freeName,
-  type Processes,
+  type ProcessLookup,
   provenanceOf,
   refuseReserved,
   refuseSecondHuman,
+  type RegistrationEvidence,
 } from "./registration.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -30,143 +30,146 @@ export interface Reactions {
     dropped_deliveries: number;
   };
   /** The kernel has shown that this process is a peer's. */
-  proved(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
-  prompted(peer_id: string, prompt: string): void;
+  processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
+  promptSeen(peer_id: string, prompt: string): void;
   /** A turn of it has ended with this message. */
-  answered(peer_id: string, last_message: string): void;
+  finalMessageSeen(peer_id: string, last_message: string): void;
   /** Something changed that may let waiting messages through. */
-  changed(peer_id: string): void;
+  availabilityChanged(peer_id: string): void;
   /** It has gone offline: nothing goes through until it is heard of again. */
-  lost(peer_id: string): void;
+  wentOffline(peer_id: string): void;
   /** Its record has changed, which it may want to know. */
-  updated(peer_id: string): void;
-  sever(peer_id: string, why: "peer_retired" | "going_away"): void;
+  recordUpdated(peer_id: string): void;
+  closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
 }
 
-export interface PeersNeeds {
+export interface PeersDeps {
   readonly directory: Directory;
-  readonly processes: Processes;
+  readonly processes: ProcessLookup;
   readonly reactions: Reactions;
-  readonly replaced: Replaced;
+  readonly superseded: Superseded;
   /** The name of this machine. */
   readonly machine: string;
-  readonly awaited: Awaited;
+  readonly expectedRegistration: ExpectedRegistration;
   /** Whether this process speaks for an execution that a restart is replacing just now. */
-  isReplaced(peer_id: string, agent_pid: number | null): boolean;
+  isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
 
 export class Peers {
-  readonly #ground: Ground;
-  readonly #needs: PeersNeeds;
+  readonly #ctx: Context;
+  readonly #deps: PeersDeps;
   readonly #admission: Admission;
-  readonly #watch: Watch;
+  readonly #processWatcher: ProcessWatcher;
 
-  constructor(ground: Ground, needs: PeersNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
-    const { processes, machine, directory } = needs;
-    this.#admission = new Admission(ground, {
+  constructor(ctx: Context, deps: PeersDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    const { processes, machine, directory } = deps;
+    this.#admission = new Admission(ctx, {
       processes,
       machine,
-      connected: (peer_id) => directory.connected(peer_id),
+      isConnected: (peer_id) => directory.isConnected(peer_id),
     });
-    this.#watch = new Watch(ground, needs, this);
+    this.#processWatcher = new ProcessWatcher(ctx, deps, this);
   }
 
   /** Registers a peer, or brings back the one that this is (contract 3). */
-  register(given: Registration, came: Entrance = {}): StoredPeer {
-    return this.admit(given, came).peer;
+  register(given: Registration, initialEvidence: RegistrationEvidence = {}): StoredPeer {
+    return this.admit(given, initialEvidence).peer;
   }
 
   /** The same, and whether it is new or has proved to be the one that it comes back as. */
-  admit(given: Registration, came: Entrance): { peer: StoredPeer; proved: boolean } {
-    const { db, events } = this.#ground;
-    const { registration, entrance } = this.#needs.awaited(given, came);
+  admit(
+    given: Registration,
+    initialEvidence: RegistrationEvidence,
+  ): { peer: StoredPeer; proved: boolean } {
+    const { db, events } = this.#ctx;
+    const { registration, evidence } = this.#deps.expectedRegistration(given, initialEvidence);
     return db.transact((tx) => {
-      const before = this.#admission.identify(registration, entrance);
-      if (registration.name && !entrance.reserved_names) {
+      const before = this.#admission.identify(registration, evidence);
+      if (registration.name && !evidence.reserved_names) {
         refuseReserved(db, registration.name, before?.peer_id);
       }
-      const proved = !before || entrance.certificate !== undefined ||
-        entrance.proven_peer_id === before.peer_id ||
-        this.#admission.isProcessOf(before, entrance);
-      if (before && this.#isReplaced(before, registration.agent_pid ?? null)) {
+      const proved = !before || evidence.certificate !== undefined ||
+        evidence.proven_peer_id === before.peer_id ||
+        this.#admission.isProcessOf(before, evidence);
+      if (before && this.#isSuperseded(before, registration.agent_pid ?? null)) {
         return { peer: before, proved };
       }
       const peer = before
-        ? this.#admission.renewed(before, registration, entrance)
-        : this.#admission.born(registration, entrance);
+        ? this.#admission.renewedPeer(before, registration, evidence)
+        : this.#admission.newPeer(registration, evidence);
       if (peer.role === "human") refuseSecondHuman(db, before?.peer_id);
-      this.#takePane(tx, peer);
+      this.#takeOverPane(tx, peer);
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
-      if (peer.agent_proved) this.#needs.reactions.proved(peer);
+      if (peer.agent_proved) this.#deps.reactions.processProven(peer);
       const { peer_id, name, circle, backend, role } = peer;
-      const back = !before || before.status === "offline" || before.status === "retired" ||
+      const isBack = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
-      if (back) events.append("peer_registered", { peer_id, name, circle, backend, role });
-      else this.#sayUpdated(peer);
-      if (before?.addressable && !peer.addressable) this.#loseAddress(peer);
-      this.#needs.directory.touch(peer_id);
-      db.afterCommit(() => this.#needs.reactions.changed(peer_id));
+      if (isBack) events.append("peer_registered", { peer_id, name, circle, backend, role });
+      else this.#publishUpdated(peer);
+      if (before?.addressable && !peer.addressable) this.#becomeUnaddressable(peer);
+      this.#deps.directory.touch(peer_id);
+      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
       return { peer, proved };
     });
   }
 
   /** Evidence that a peer is here: a socket, its process, a touch. */
-  sighted(peer_id: string, transport: string): void {
+  markSeen(peer_id: string, transport: string): void {
     const known = this.#mustGet(peer_id);
-    if (this.#isReplaced(known, known.agent_pid)) return;
-    this.#change(peer_id, "sighted", (before, peer) => {
-      this.#needs.directory.touch(peer_id);
-      const seen = { ...peer, status_by: transport, status_at: this.#ground.clock.now() };
-      if (before.status !== "offline") return seen;
-      const name = freeName(this.#ground.db, { name: peer.name, circle: peer.circle, peer_id });
-      this.#ground.events.append("peer_online", { peer_id, name, transport });
-      this.#ground.db.afterCommit(() => this.#needs.reactions.changed(peer_id));
-      return { ...seen, name, offline_reason: null };
+    if (this.#isSuperseded(known, known.agent_pid)) return;
+    this.#applyEvent(peer_id, "sighted", (before, peer) => {
+      this.#deps.directory.touch(peer_id);
+      const seenPeer = { ...peer, status_by: transport, status_at: this.#ctx.clock.now() };
+      if (before.status !== "offline") return seenPeer;
+      const name = freeName(this.#ctx.db, { name: peer.name, circle: peer.circle, peer_id });
+      this.#ctx.events.append("peer_online", { peer_id, name, transport });
+      this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+      return { ...seenPeer, name, offline_reason: null };
     });
   }
 
   touch(peer_id: string): void {
     this.#refuseRetired(peer_id);
-    this.sighted(peer_id, "none");
+    this.markSeen(peer_id, "none");
   }
 
   /** Plain offline, or terminal: retired, its line severed, its asks closed. */
   offline(peer_id: string, cause: Offline): void {
-    if (this.#isStale(peer_id, cause)) return;
+    if (this.#isFromReplacedProcess(peer_id, cause)) return;
     this.#refuseHuman(peer_id);
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#refuseRetired(peer_id);
-    this.#change(peer_id, "lost", (before, peer) => {
-      if (before.status !== "offline") this.#sayOffline(peer, cause);
-      this.#ground.db.afterCommit(() => this.#needs.reactions.lost(peer_id));
-      return this.#gone(peer, cause);
+    this.#applyEvent(peer_id, "lost", (before, peer) => {
+      if (before.status !== "offline") this.#publishOffline(peer, cause);
+      this.#ctx.db.afterCommit(() => this.#deps.reactions.wentOffline(peer_id));
+      return this.#toOffline(peer, cause);
     });
   }
 
   /** Closed by the operator: removed, and never reclaimed. */
   close(peer_id: string): void {
-    const { db, events } = this.#ground;
+    const { db, events } = this.#ctx;
     db.transact(() => {
       this.#refuseHuman(peer_id);
       const { name } = this.#mustGet(peer_id);
       this.#retire(peer_id, { reason: "closed", source: "operator" }, { closed: true });
       events.append("peer_removed", { peer_id, name });
-      db.afterCommit(() => this.#needs.replaced.forget(peer_id));
+      db.afterCommit(() => this.#deps.superseded.forget(peer_id));
     });
   }
 
   /** Drops a registration; the record sleeps until the same session registers again. */
   unregister(peer_id: string): void {
-    const { db, events, clock } = this.#ground;
+    const { db, events, clock } = this.#ctx;
     db.transact((tx) => {
       this.offline(peer_id, { reason: "unregistered", source: "peer", terminal: false });
       const peer = this.#mustGet(peer_id);
       rows.update(tx, { ...peer, dropped_at: clock.now() });
       events.append("peer_removed", { peer_id, name: peer.name });
-      db.afterCommit(() => this.#needs.reactions.sever(peer_id, "going_away"));
+      db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "going_away"));
     });
   }
 
@@ -176,69 +179,72 @@ export class Peers {
     this.#update(peer_id, (peer) => ({
       ...peer,
       description: description === "" ? null : description,
-      described_at: this.#ground.clock.now(),
+      described_at: this.#ctx.clock.now(),
     }));
   }
 
   rename(peer_id: string, name: string): void {
     this.#refuseHuman(peer_id);
-    refuseReserved(this.#ground.db, name, peer_id);
-    this.place(peer_id, { name });
+    refuseReserved(this.#ctx.db, name, peer_id);
+    this.reassign(peer_id, { name });
   }
 
   /** Gives a peer what it was asked to be, and did not know of when it registered. */
-  place(peer_id: string, asked: Partial<Pick<StoredPeer, "name" | "circle" | "role">>): void {
+  reassign(peer_id: string, changes: Partial<Pick<StoredPeer, "name" | "circle" | "role">>): void {
     this.#update(peer_id, (peer) => {
-      const placed = { ...peer, ...asked };
-      return { ...placed, name: freeName(this.#ground.db, placed) };
+      const placed = { ...peer, ...changes };
+      return { ...placed, name: freeName(this.#ctx.db, placed) };
     });
   }
 
   /** Gives a peer a role; a live orchestrator gives way only to `force` (contract 3). */
-  assume(peer_id: string, { role, force }: { role: Exclude<Role, "human">; force: boolean }): void {
-    const { db } = this.#ground;
+  changeRole(
+    peer_id: string,
+    { role, force }: { role: Exclude<Role, "human">; force: boolean },
+  ): void {
+    const { db } = this.#ctx;
     db.transact((tx) => {
       this.#refuseRetired(peer_id);
       this.#refuseHuman(peer_id);
       const { circle } = this.#mustGet(peer_id);
       const others = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
       for (const other of others.filter((other) => other.peer_id !== peer_id)) {
-        const { peer_id: present, name } = other;
+        const { peer_id: present_id, name } = other;
         if (isLive(other) && !force) {
-          throw new Problem("orchestrator_present", { peer_id: present, name });
+          throw new Problem("orchestrator_present", { peer_id: present_id, name });
         }
-        rows.update(tx, { ...this.#mustGet(present), role: "agent" });
-        if (other.dropped_at === null) this.#sayUpdated({ peer_id: present, name });
+        rows.update(tx, { ...this.#mustGet(present_id), role: "agent" });
+        if (other.dropped_at === null) this.#publishUpdated({ peer_id: present_id, name });
       }
       this.#update(peer_id, (peer) => ({ ...peer, role }));
     });
   }
 
   /** Replaces all provenance of a live peer; losing addressability clears its table. */
-  prove(peer_id: string, provenance: Provenance): void {
-    const { db } = this.#ground;
+  setProvenance(peer_id: string, provenance: Provenance): void {
+    const { db } = this.#ctx;
     db.transact((tx) => {
       const before = this.#mustGet(peer_id);
       if (!isLive(before)) throw new Problem("unknown_peer", { peer: peer_id });
       const peer = { ...before, ...provenanceOf(provenance, before) };
       rows.update(tx, peer);
-      this.#sayUpdated(peer);
-      if (before.addressable && !peer.addressable) this.#loseAddress(peer);
+      this.#publishUpdated(peer);
+      if (before.addressable && !peer.addressable) this.#becomeUnaddressable(peer);
     });
   }
 
   /** What a hook saw of a turn (contract 3). */
-  turn(peer_id: string, turn: Turn, by = "hook"): void {
+  reportTurn(peer_id: string, turn: Turn, by = "hook"): void {
     this.#refuseRetired(peer_id);
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const { turn_state, status, model, prompt, last_message } = turn;
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
-      const on: PeerEvent = busy ? "turn_started" : "turn_ended";
-      if (this.#mustGet(peer_id).status === "offline") this.sighted(peer_id, by);
-      const here = this.#mustGet(peer_id).status !== "offline"; // Not where it is being replaced.
-      if (here && (status || turn_state || model)) {
-        this.#change(peer_id, status || turn_state ? on : "sighted", (_, peer) => ({
+      const event: PeerEvent = busy ? "turn_started" : "turn_ended";
+      if (this.#mustGet(peer_id).status === "offline") this.markSeen(peer_id, by);
+      const isOnline = this.#mustGet(peer_id).status !== "offline"; // Not where it is being replaced.
+      if (isOnline && (status || turn_state || model)) {
+        this.#applyEvent(peer_id, status || turn_state ? event : "sighted", (_, peer) => ({
           ...peer,
           turn_state: turn_state ?? peer.turn_state,
           turn_at: turn_state ? clock.now() : peer.turn_at,
@@ -248,68 +254,72 @@ export class Peers {
           model: model ?? peer.model,
         }));
       }
-      if (prompt !== undefined) this.#needs.reactions.prompted(peer_id, prompt);
-      if (last_message !== undefined) this.#needs.reactions.answered(peer_id, last_message);
-      this.#needs.directory.touch(peer_id);
-      db.afterCommit(() => this.#needs.reactions.changed(peer_id));
+      if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
+      if (last_message !== undefined) this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      this.#deps.directory.touch(peer_id);
+      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
 
   /** What was said in a turn: told without its text, and believed as a proof of what it holds. */
-  chat(peer_id: string, { role, text, turn_id }: Chat): void {
-    const { db, events } = this.#ground;
+  reportChat(peer_id: string, { role, text, turn_id }: Chat): void {
+    const { db, events } = this.#ctx;
     db.transact(() => {
-      this.turn(peer_id, role === "user" ? { prompt: text } : { last_message: text });
+      this.reportTurn(peer_id, role === "user" ? { prompt: text } : { last_message: text });
       events.append("chat_turn", { peer_id, role, turn_id: turn_id ?? null });
     });
   }
 
-  delivered(peer_id: string): void {
-    const { db, clock } = this.#ground;
-    db.transact((tx) => rows.delivered(tx, peer_id, clock.now()));
+  recordDelivery(peer_id: string): void {
+    const { db, clock } = this.#ctx;
+    db.transact((tx) => rows.setLastDelivery(tx, peer_id, clock.now()));
   }
 
   /** What was seen of a peer from outside, while it was as it is on the record now. */
-  observed(seen: Addressee, { alive, turn_state, model, source, at }: Sighting): void {
-    const { db, clock } = this.#ground;
+  applyObservation(seen: AgentPeer, { alive, turn_state, model, source, at }: Observation): void {
+    const { db, clock } = this.#ctx;
     const { peer_id } = seen;
     const isNews = turn_state !== null && turn_state !== seen.turn_state;
     if (alive && model === undefined && !isNews) return;
     db.transact(() => {
       const now = rows.get(db, peer_id);
-      if (!now || !isLive(now) || now.machine !== this.#needs.machine) return;
+      if (!now || !isLive(now) || now.machine !== this.#deps.machine) return;
       if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
       if (!alive) {
-        if (this.#needs.directory.connected(peer_id)) return;
+        if (this.#deps.directory.isConnected(peer_id)) return;
         return this.offline(peer_id, { reason: "agent_exited", source, terminal: false });
       }
       if (model !== undefined && model !== now.model) {
-        this.#change(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
+        this.#applyEvent(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
       }
       if (turn_state === null || turn_state === now.turn_state) return;
-      this.#change(peer_id, turn_state === "working" ? "turn_started" : "turn_ended", (_, peer) => {
-        return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
-      });
-      db.afterCommit(() => this.#needs.reactions.changed(peer_id));
+      this.#applyEvent(
+        peer_id,
+        turn_state === "working" ? "turn_started" : "turn_ended",
+        (_, peer) => {
+          return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
+        },
+      );
+      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
 
   /** After a start: nobody is believed to be here without evidence. */
-  wakeUp(): void {
-    this.#watch.wakeUp();
+  start(): void {
+    this.#processWatcher.start();
   }
 
   /** Once a second: signs of life are written down, and who is gone goes offline. */
-  beat(now: number): void {
-    this.#watch.beat(now);
+  tick(now: number): void {
+    this.#processWatcher.tick(now);
   }
 
   /** One pane, one agent: whoever was registered on it is there no more (specification 3). */
-  #takePane(tx: Tx, peer: StoredPeer): void {
+  #takeOverPane(tx: Tx, peer: StoredPeer): void {
     if (peer.pane_id === null) return;
     const { peer_id } = peer;
     const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
-    for (const other of rows.recordedOn(tx, peer)) {
+    for (const other of rows.byRecordedPane(tx, peer)) {
       if (other.peer_id === peer_id) continue;
       if (isLive(other)) this.offline(other.peer_id, { ...cause, terminal: false });
       rows.update(tx, { ...this.#mustGet(other.peer_id), pane_id: null });
@@ -317,17 +327,17 @@ export class Peers {
   }
 
   /** The end of an execution that a restart replaced is none of the peer's (specification 3). */
-  #isStale(peer_id: string, cause: Offline): boolean {
-    const restart_id = this.#needs.replaced.matches(cause);
+  #isFromReplacedProcess(peer_id: string, cause: Offline): boolean {
+    const restart_id = this.#deps.superseded.findRestart(cause);
     if (restart_id === undefined) return false;
-    const { db, events } = this.#ground;
+    const { db, events } = this.#ctx;
     db.transact(() => events.append("peer_restart_offline_ignored", { restart_id, peer_id }));
     return true;
   }
 
   /** What such a process says of being here is not believed. */
-  #isReplaced({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
-    return status === "offline" && this.#needs.isReplaced(peer_id, agent_pid);
+  #isSuperseded({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
+    return status === "offline" && this.#deps.isSuperseded(peer_id, agent_pid);
   }
 
   /** The human is always here: nobody else ends or renames it (contract 2). */
@@ -340,33 +350,33 @@ export class Peers {
   }
 
   #retire(peer_id: string, cause: Omit<Offline, "terminal">, { closed }: { closed: boolean }) {
-    const { db, events } = this.#ground;
-    this.#change(peer_id, "retired", (before, peer) => {
-      this.#needs.reactions.unreachable(this.#mustAddress(peer_id), "peer_retired");
+    const { db, events } = this.#ctx;
+    this.#applyEvent(peer_id, "retired", (before, peer) => {
+      this.#deps.reactions.unreachable(this.#mustAddress(peer_id), "peer_retired");
       if (before.status !== "retired") {
-        this.#sayOffline(peer, { ...cause, terminal: true });
+        this.#publishOffline(peer, { ...cause, terminal: true });
         events.append("peer_retired", { peer_id, name: peer.name });
       }
-      db.afterCommit(() => this.#needs.reactions.sever(peer_id, "peer_retired"));
-      return { ...this.#gone(peer, cause), closed: peer.closed || closed };
+      db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "peer_retired"));
+      return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
     });
   }
 
-  #gone(peer: StoredPeer, { reason, source }: Omit<Offline, "terminal">): StoredPeer {
+  #toOffline(peer: StoredPeer, { reason, source }: Omit<Offline, "terminal">): StoredPeer {
     const why = { offline_reason: reason ?? null, status_by: source ?? null };
     const turn = { turn_state: null, turn_at: null, turn_by: null };
-    return { ...peer, ...turn, ...why, status_at: this.#ground.clock.now() };
+    return { ...peer, ...turn, ...why, status_at: this.#ctx.clock.now() };
   }
 
-  #loseAddress(peer: StoredPeer): void {
+  #becomeUnaddressable(peer: StoredPeer): void {
     const { peer_id, addressable_reason } = peer;
     const why = "peer_not_addressable";
-    const counts = this.#needs.reactions.unreachable(this.#mustAddress(peer_id), why);
-    this.#ground.events.append(why, { peer_id, ...counts, addressable_reason });
+    const counts = this.#deps.reactions.unreachable(this.#mustAddress(peer_id), why);
+    this.#ctx.events.append(why, { peer_id, ...counts, addressable_reason });
   }
 
-  #sayOffline({ peer_id, name }: StoredPeer, cause: Offline): void {
-    this.#ground.events.append("peer_offline", {
+  #publishOffline({ peer_id, name }: StoredPeer, cause: Offline): void {
+    this.#ctx.events.append("peer_offline", {
       peer_id,
       name,
       reason: cause.reason ?? null,
@@ -376,45 +386,45 @@ export class Peers {
     });
   }
 
-  #sayUpdated({ peer_id, name }: Pick<StoredPeer, "peer_id" | "name">): void {
-    const { db, events } = this.#ground;
+  #publishUpdated({ peer_id, name }: Pick<StoredPeer, "peer_id" | "name">): void {
+    const { db, events } = this.#ctx;
     events.append("peer_updated", { peer_id, name });
-    db.afterCommit(() => this.#needs.reactions.updated(peer_id));
+    db.afterCommit(() => this.#deps.reactions.recordUpdated(peer_id));
   }
 
   /** Changes what is said of a peer, and neither its status nor its signs of life. */
   #update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact((tx) => {
       this.#refuseRetired(peer_id);
       const peer = change(this.#mustGet(peer_id));
       rows.update(tx, peer);
-      this.#sayUpdated(peer);
+      this.#publishUpdated(peer);
     });
   }
 
   /** Reads, steps, writes: one peer, one transaction. */
-  #change(
+  #applyEvent(
     peer_id: string,
-    on: PeerEvent,
-    work: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
+    event: PeerEvent,
+    apply: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
   ): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact((tx) => {
       const before = this.#mustGet(peer_id);
-      const status = peerMachine.step(before.status, on);
-      rows.update(tx, work(before, { ...before, status }));
+      const status = peerMachine.step(before.status, event);
+      rows.update(tx, apply(before, { ...before, status }));
     });
   }
 
   #mustGet(peer_id: string): StoredPeer {
-    const peer = rows.get(this.#ground.db, peer_id);
+    const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
     return peer;
   }
 
   #mustAddress(peer_id: string): Address {
-    const address = rows.address(this.#ground.db, peer_id);
+    const address = rows.address(this.#ctx.db, peer_id);
     if (!address) throw new Problem("unknown_peer", { peer: peer_id });
     return address;
   }

@@ -1,83 +1,83 @@
 /** Watches over who is here: by their processes, by what reaches them, and by their last signs. */
 
-import type { Ground } from "kit/data/context.ts";
-import type { Processes } from "./registration.ts";
+import type { Context } from "kit/data/context.ts";
+import type { ProcessLookup } from "./registration.ts";
 import type { Offline } from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import * as rows from "./store.ts";
-import type { Watched } from "./store.ts";
+import type { WatchedPeer } from "./store.ts";
 
 /** How long a peer that nothing reaches counts as here after its last sign (contract 2). */
-const UNSEEN_MS_MAX = 10 * 60_000;
+const SILENT_MS_MAX = 10 * 60_000;
 
-export interface WatchNeeds {
+export interface WatchDeps {
   readonly directory: Directory;
-  readonly processes: Processes;
+  readonly processes: ProcessLookup;
   /** The name of this machine. */
   readonly machine: string;
 }
 
 /** What is done about what the watch has seen. */
-export interface Verbs {
+export interface PeerActions {
   offline(peer_id: string, cause: Offline): void;
-  sighted(peer_id: string, transport: string): void;
+  markSeen(peer_id: string, transport: string): void;
 }
 
-export class Watch {
-  readonly #ground: Ground;
-  readonly #needs: WatchNeeds;
-  readonly #verbs: Verbs;
+export class ProcessWatcher {
+  readonly #ctx: Context;
+  readonly #deps: WatchDeps;
+  readonly #actions: PeerActions;
 
-  constructor(ground: Ground, needs: WatchNeeds, verbs: Verbs) {
-    this.#ground = ground;
-    this.#needs = needs;
-    this.#verbs = verbs;
+  constructor(ctx: Context, deps: WatchDeps, actions: PeerActions) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#actions = actions;
   }
 
   /** After a start nothing is known: every live peer is offline until there is evidence. */
-  wakeUp(): void {
-    const { db } = this.#ground;
+  start(): void {
+    const { db } = this.#ctx;
     const cause = { reason: "daemon_restart", source: "daemon", terminal: false };
     db.transact(() => {
-      for (const peer of rows.alive(db)) {
+      for (const peer of rows.livePeers(db)) {
         if (peer.role === "human") continue;
-        this.#verbs.offline(peer.peer_id, cause);
-        if (this.#running(peer)) this.#verbs.sighted(peer.peer_id, "process");
+        this.#actions.offline(peer.peer_id, cause);
+        if (this.#isRunning(peer)) this.#actions.markSeen(peer.peer_id, "process");
       }
     });
   }
 
   /** Once a second: writes down signs of life, takes offline who is gone. */
-  beat(now: number): void {
-    const { db } = this.#ground;
-    const touched = this.#needs.directory.takeTouched();
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    const touched = this.#deps.directory.flushTouched();
     if (touched.size > 0) {
-      db.transact((tx) => touched.forEach((at, peer_id) => rows.touched(tx, peer_id, at)));
+      db.transact((tx) => touched.forEach((at, peer_id) => rows.setLastSeen(tx, peer_id, at)));
     }
-    for (const peer of rows.watched(db)) this.#check(peer, now);
+    for (const peer of rows.watchedPeers(db)) this.#check(peer, now);
   }
 
-  #check(peer: Watched, now: number): void {
-    const cause = (reason: string, source: string) =>
-      this.#verbs.offline(peer.peer_id, { reason, source, terminal: false });
-    if (this.#isOurs(peer) && peer.agent_pid !== null) {
-      if (!this.#running(peer)) cause("agent_exited", "process");
+  #check(peer: WatchedPeer, now: number): void {
+    const setOffline = (reason: string, source: string) =>
+      this.#actions.offline(peer.peer_id, { reason, source, terminal: false });
+    if (this.#isLocal(peer) && peer.agent_pid !== null) {
+      if (!this.#isRunning(peer)) setOffline("agent_exited", "process");
       return;
     }
-    if (this.#needs.directory.reachable(peer.peer_id)) return;
-    const seen = this.#needs.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - seen > UNSEEN_MS_MAX) cause("not_seen", "heart");
+    if (this.#deps.directory.isReachable(peer.peer_id)) return;
+    const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
+    if (now - last_seen > SILENT_MS_MAX) setOffline("not_seen", "heart");
   }
 
-  #running({ agent_pid, agent_started, machine }: Watched): boolean {
-    if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
+  #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {
+    if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
       return false;
     }
-    return this.#needs.processes.isAlive(agent_pid, agent_started);
+    return this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
   /** Whether its process can be looked at from here. */
-  #isOurs({ machine, agent_started }: Watched): boolean {
-    return machine === this.#needs.machine && agent_started !== null;
+  #isLocal({ machine, agent_started }: WatchedPeer): boolean {
+    return machine === this.#deps.machine && agent_started !== null;
   }
 }

@@ -1,7 +1,7 @@
 /** Admission: which known peer a registration is, what it is called, what is known of it then. */
 
 import { basename } from "node:path";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type Registration,
   type Role,
 } from "./contract.ts";
-import { type Claims, refuseMoved, refuseOther } from "./certificate.ts";
+import { type Claims, mustMatchPeer, mustMatchPresented } from "./certificate.ts";
 import { isLive } from "./directory.ts";
 import { looksLike } from "./lookalikes.ts";
 import { peerMachine } from "./machine.ts";
@@ -22,19 +22,19 @@ import type { StoredPeer } from "./store.ts";
 const REGISTRATION = "registration";
 
 /** Facts about processes. A pid means nothing without its start time. */
-export interface Processes {
-  startOf(pid: number): string | undefined;
+export interface ProcessLookup {
+  startTimeOf(pid: number): string | undefined;
   isAlive(pid: number, started?: string): boolean;
 }
 
 /** How a registration came in: what it has proved, and which names it may take. */
-export interface Entrance {
+export interface RegistrationEvidence {
   /** The peer that the daemon's own knowledge proved it to be. */
   readonly proven_peer_id?: string | undefined;
   /** Whether the kernel shows that this process, or one below it, sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
   /** It came by an agent's hook, which names the session that it is run by. */
-  readonly by_hook?: boolean;
+  readonly isHook?: boolean;
   /** What the certificate says that it came with: ours, and not expired. */
   readonly certificate?: Claims | undefined;
   /** The circle that its pane's window is, which a newcomer is born in where it names none. */
@@ -46,107 +46,113 @@ export interface Entrance {
 }
 
 /** What is known beforehand of whoever registers: its place, its name, even which peer it is. */
-export interface Awaited {
-  (registration: Registration, entrance: Entrance): {
+export interface ExpectedRegistration {
+  (registration: Registration, evidence: RegistrationEvidence): {
     readonly registration: Registration;
-    readonly entrance: Entrance;
+    readonly evidence: RegistrationEvidence;
   };
 }
 
-export interface AdmissionNeeds {
-  readonly processes: Processes;
+export interface AdmissionDeps {
+  readonly processes: ProcessLookup;
   /** The name of this machine. */
   readonly machine: string;
-  connected(peer_id: string): boolean;
+  isConnected(peer_id: string): boolean;
 }
 
 export class Admission {
-  readonly #ground: Ground;
-  readonly #needs: AdmissionNeeds;
+  readonly #ctx: Context;
+  readonly #deps: AdmissionDeps;
 
-  constructor(ground: Ground, needs: AdmissionNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: AdmissionDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Which known peer this registration is: by id, process, session, or its name while offline. */
-  identify(registration: Registration, entrance: Entrance): StoredPeer | undefined {
-    const { db } = this.#ground;
+  identify(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
+    const { db } = this.#ctx;
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
-    if (peer_id) return this.#claim(peer_id, registration, entrance);
-    const started = agent_pid && this.#startOf(registration);
-    const process = started && entrance.isProcess?.(agent_pid)
-      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isBeside(peer, registration))
+    if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
+    const started = agent_pid && this.#startTimeOf(registration);
+    const byProcess = started && evidence.isProcess?.(agent_pid)
+      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isAnotherAgent(peer, registration))
       : [];
-    const session = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
-    const own = session.filter((peer) => this.#mayTakeUp(peer, entrance));
-    const found = [...process, ...own].find((peer) => peer.backend === backend);
-    return found ?? this.#sleeping(registration, entrance);
+    const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
+    const reusable = bySession.filter((peer) => this.#mayReuse(peer, evidence));
+    const found = [...byProcess, ...reusable].find((peer) => peer.backend === backend);
+    return found ?? this.#findOffline(registration, evidence);
   }
 
   /** A peer of the same name, place and kind that is offline and has no session of its own. */
-  #sleeping(registration: Registration, entrance: Entrance): StoredPeer | undefined {
-    const { db } = this.#ground;
+  #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
+    const { db } = this.#ctx;
     const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
     if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
-    const circle = circleOf(registration, entrance);
-    return rows.sleeping(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && (entrance.placeless || peer.path === path) &&
+    const circle = circleOf(registration, evidence);
+    return rows.offlineByName(db, registration.name, circle).find((peer) =>
+      peer.backend === backend && (evidence.placeless || peer.path === path) &&
       peer.runtime_session_id === null && peer.agent_pid === null
     );
   }
 
   /** A session goes on in another process once its own has ended; until then it is that one's. */
-  #mayTakeUp(peer: StoredPeer, entrance: Entrance): boolean {
-    if (entrance.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
-    return this.isProcessOf(peer, entrance);
+  #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
+    if (evidence.isHook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
+    return this.isProcessOf(peer, evidence);
   }
 
   /** Whether the registration is proved to come from the process on a peer's record. */
-  isProcessOf({ agent_pid, agent_started }: StoredPeer, { isProcess }: Entrance): boolean {
+  isProcessOf(
+    { agent_pid, agent_started }: StoredPeer,
+    { isProcess }: RegistrationEvidence,
+  ): boolean {
     if (agent_pid === null || agent_started === null || !isProcess) return false;
-    return this.#needs.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
+    return this.#deps.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
   }
 
-  #claim(peer_id: string, registration: Registration, entrance: Entrance) {
-    const found = rows.get(this.#ground.db, peer_id);
+  #findClaimed(peer_id: string, registration: Registration, evidence: RegistrationEvidence) {
+    const found = rows.get(this.#ctx.db, peer_id);
     if (!found) return undefined;
     const { agent_pid, backend, name, circle } = registration;
     if (found.closed) throw new Problem("peer_retired", { peer_id });
-    if (found.status === "retired" && !(agent_pid && this.#startOf(registration))) {
+    if (found.status === "retired" && !(agent_pid && this.#startTimeOf(registration))) {
       throw new Problem("peer_retired", { peer_id });
     }
-    if (entrance.certificate) {
-      const { path, ...said } = registration;
-      refuseOther(entrance.certificate, { ...said, ...(!entrance.placeless && { path }) });
-      refuseMoved(entrance.certificate, found);
+    if (evidence.certificate) {
+      const { path, ...presented } = registration;
+      mustMatchPresented(evidence.certificate, {
+        ...presented,
+        ...(!evidence.placeless && { path }),
+      });
+      mustMatchPeer(evidence.certificate, found);
       return found;
     }
-    if (entrance.proven_peer_id === peer_id) return found;
-    if (this.isProcessOf(found, entrance)) return found;
-    const agrees = backend === found.backend && (!name || name === found.name) &&
+    if (evidence.proven_peer_id === peer_id) return found;
+    if (this.isProcessOf(found, evidence)) return found;
+    const matches = backend === found.backend && (!name || name === found.name) &&
       (!circle || circle === found.circle);
     // A live process brings a retired peer back (specification 3), where it is the caller's own.
-    if (found.status === "retired" && agrees && entrance.isProcess?.(agent_pid ?? 0)) return found;
+    if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
     // Who has named a process or a session is known by it, and its name proves nothing.
     const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
-    if (is_known || !agrees || this.#needs.connected(peer_id)) {
+    if (is_known || !matches || this.#deps.isConnected(peer_id)) {
       throw new Problem("identity_not_proven", { peer_id });
     }
     return found;
   }
 
-  born(registration: Registration, entrance: Entrance): StoredPeer {
-    const { db, ids, clock } = this.#ground;
+  newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {
+    const { db, ids, clock } = this.#ctx;
     let peer_id = ids.next("peer");
     while (rows.address(db, peer_id)) peer_id = ids.next("peer");
-    const circle = circleOf(registration, entrance);
+    const circle = circleOf(registration, evidence);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
-    const facts = this.#facts(registration);
+    const facts = this.#factsOf(registration);
     return {
       ...facts,
-      agent_proved: isProved(undefined, facts, entrance),
+      agent_proved: isProved(undefined, facts, evidence),
       peer_id,
       circle,
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
@@ -173,34 +179,38 @@ export class Admission {
   }
 
   /** What is given replaces what was known; what is not given stays. */
-  renewed(before: StoredPeer, given_now: Registration, entrance: Entrance): StoredPeer {
-    const path = entrance.placeless && before.path || given_now.path;
-    const registration = { ...given_now, path };
-    const { db, ids, clock } = this.#ground;
+  renewedPeer(
+    before: StoredPeer,
+    givenRegistration: Registration,
+    evidence: RegistrationEvidence,
+  ): StoredPeer {
+    const path = evidence.placeless && before.path || givenRegistration.path;
+    const registration = { ...givenRegistration, path };
+    const { db, ids, clock } = this.#ctx;
     const circle = registration.circle ?? before.circle;
     const name = registration.name ?? before.name;
     const { peer_id } = before;
-    const given = Object.fromEntries(
-      Object.entries(this.#facts(registration)).filter(([, value]) => value !== null),
+    const knownFacts = Object.fromEntries(
+      Object.entries(this.#factsOf(registration)).filter(([, value]) => value !== null),
     );
     const newSession = registration.runtime_session_id !== undefined &&
       registration.runtime_session_id !== before.runtime_session_id;
-    const on = before.status === "retired" ? "reclaimed" : "registered";
+    const event = before.status === "retired" ? "reclaimed" : "registered";
     const metadata = registration.metadata ?? before.metadata;
     const role = before.role === "human" ? before.role : registration.role ?? before.role;
     const { provenance } = registration;
     const facts = {
       ...before,
       ...(this.#hasEnded(before) && { agent_pid: null, agent_started: null }),
-      ...given,
+      ...knownFacts,
     };
     return {
       ...facts,
-      agent_proved: isProved(before, facts, entrance),
+      agent_proved: isProved(before, facts, evidence),
       circle,
       name: freeName(db, { name, circle, peer_id }),
       role,
-      status: peerMachine.step(before.status, on),
+      status: peerMachine.step(before.status, event),
       turn_state: registration.turn_state ?? null,
       turn_at: registration.turn_state ? clock.now() : null,
       turn_by: registration.turn_state ? REGISTRATION : null,
@@ -218,34 +228,34 @@ export class Admission {
 
   /** A process that has ended is nothing of whoever registers now. */
   #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
-    if (agent_pid === null || agent_started === null || machine !== this.#needs.machine) {
+    if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
       return false;
     }
-    return !this.#needs.processes.isAlive(agent_pid, agent_started);
+    return !this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
-  #facts(registration: Registration) {
+  #factsOf(registration: Registration) {
     const { path, machine, tmux_session, tmux_socket, pane_id, backend, model, role } =
       registration;
     const { agent_pid, runtime_session_id } = registration;
     return {
       path,
-      machine: machine ?? this.#needs.machine,
+      machine: machine ?? this.#deps.machine,
       tmux_session: tmux_session ?? null,
       tmux_socket: tmux_socket ?? null,
       pane_id: pane_id ?? null,
       backend: role === "human" ? null : backend,
       model: model ?? null,
       agent_pid: agent_pid ?? null,
-      agent_started: this.#startOf(registration) ?? null,
+      agent_started: this.#startTimeOf(registration) ?? null,
       runtime_session_id: runtime_session_id ?? null,
     };
   }
 
-  #startOf({ agent_pid, machine }: Registration): string | undefined {
+  #startTimeOf({ agent_pid, machine }: Registration): string | undefined {
     if (agent_pid === undefined) return undefined;
-    if (machine !== undefined && machine !== this.#needs.machine) return undefined;
-    return this.#needs.processes.startOf(agent_pid);
+    if (machine !== undefined && machine !== this.#deps.machine) return undefined;
+    return this.#deps.processes.startTimeOf(agent_pid);
   }
 }
 
@@ -253,7 +263,7 @@ export class Admission {
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
-  { isProcess }: Entrance,
+  { isProcess }: RegistrationEvidence,
 ): boolean {
   if (agent_pid === null) return false;
   const is_same = agent_pid === before?.agent_pid && agent_started === before.agent_started;
@@ -264,7 +274,10 @@ function isProved(
  * Whether a registration is another peer of a process that already is one: a program may speak for
  * several, each under a name of its own. An agent's hooks name none.
  */
-function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Registration): boolean {
+function isAnotherAgent(
+  peer: StoredPeer,
+  { name, pane_id, runtime_session_id }: Registration,
+): boolean {
   if (!isLive(peer) || name === undefined || name === peer.name) return false;
   const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
   if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
@@ -273,7 +286,7 @@ function isBeside(peer: StoredPeer, { name, pane_id, runtime_session_id }: Regis
 }
 
 const NAME_LENGTH_MAX = 64;
-const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
+const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
 
 /**
  * Refuses names that are the human's or the relay's own, and all that look like them (contract 2).
@@ -281,8 +294,9 @@ const GLOBAL: readonly Role[] = ["service", "orchestrator", "human"];
  */
 export function refuseReserved(db: Database, name: string, peer_id?: string): void {
   const human = rows.human(db);
-  const imitates = human !== undefined && human.peer_id !== peer_id && looksLike(name, human.name);
-  if (isReserved(name) || imitates) throw new Problem("reserved_name", { name });
+  const isLookalike = human !== undefined && human.peer_id !== peer_id &&
+    looksLike(name, human.name);
+  if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
 }
 
 /** There is one human (contract 1). */
@@ -296,14 +310,17 @@ export function refuseSecondHuman(db: Database, peer_id: string | undefined): vo
 /** `{folder}-{backend}`, where no name was given. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
-  const folder = toName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
+  const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
 /** The circle given; else the tmux window's, or the session's; else `default`. */
-function circleOf({ circle, tmux_session }: Registration, { window_circle }: Entrance): string {
+function circleOf(
+  { circle, tmux_session }: Registration,
+  { window_circle }: RegistrationEvidence,
+): string {
   return circle ?? window_circle ??
-    (tmux_session ? toName(tmux_session) || "default" : "default");
+    (tmux_session ? sanitizeName(tmux_session) || "default" : "default");
 }
 
 /** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
@@ -312,17 +329,17 @@ export function freeName(
   { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
 ): string {
   for (let suffix = 1;; suffix++) {
-    const tail = suffix === 1 ? "" : `-${suffix}`;
-    const candidate = name.slice(0, NAME_LENGTH_MAX - tail.length) + tail;
-    const held = rows.named(db, candidate).some((other) =>
+    const suffixText = suffix === 1 ? "" : `-${suffix}`;
+    const candidate = name.slice(0, NAME_LENGTH_MAX - suffixText.length) + suffixText;
+    const isTaken = rows.byName(db, candidate).some((other) =>
       other.peer_id !== peer_id && other.status !== "offline" &&
-      (other.circle === circle || GLOBAL.includes(other.role))
+      (other.circle === circle || ROLES_OF_ALL_CIRCLES.includes(other.role))
     );
-    if (!held) return candidate;
+    if (!isTaken) return candidate;
   }
 }
 
-function toName(text: string): string {
+function sanitizeName(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "").slice(
     0,
     NAME_LENGTH_MAX,

@@ -38,7 +38,7 @@ export const StoredPeer = Peer.omit({
 export type StoredPeer = z.output<typeof StoredPeer>;
 
 /** What tells whether a peer is here: all of a record has four times as much to read. */
-const Watched = StoredPeer.pick({
+const WatchedPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
   agent_pid: true,
@@ -46,10 +46,10 @@ const Watched = StoredPeer.pick({
   last_seen: true,
   registered_at: true,
 });
-export type Watched = z.output<typeof Watched>;
+export type WatchedPeer = z.output<typeof WatchedPeer>;
 
 /** Where a peer is, for the rungs and for the looks at agents. */
-const Place = StoredPeer.pick({
+const StoredAgentPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
   backend: true,
@@ -62,19 +62,20 @@ const Place = StoredPeer.pick({
   turn_at: true,
   metadata: true,
 });
-export type Place = z.output<typeof Place>;
+export type StoredAgentPeer = z.output<typeof StoredAgentPeer>;
 
 const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
 
-const ADDRESS = `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
+const ADDRESS_COLUMNS =
+  `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
   mesh_session_id, closed, dropped_at`;
 
 const Row = rowOf(StoredPeer);
-const WatchedRow = rowOf(Watched);
-const PlaceRow = rowOf(Place);
+const WatchedPeerRow = rowOf(WatchedPeer);
+const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const columns = Object.keys(StoredPeer.shape);
-const watched_columns = Object.keys(Watched.shape).join(", ");
-const place_columns = Object.keys(Place.shape).join(", ");
+const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
+const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
 const INSERT = `insert into peers (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
 const UPDATE = `update peers set ${
@@ -92,14 +93,16 @@ export function update(tx: Tx, peer: StoredPeer): void {
 
 /** The address of an exact id, those that were closed or dropped included. */
 export function address(db: Reader, peer_id: string): Address | undefined {
-  return db.get(Address, `select ${ADDRESS} from peers where peer_id = :peer_id`, { peer_id });
+  return db.get(Address, `select ${ADDRESS_COLUMNS} from peers where peer_id = :peer_id`, {
+    peer_id,
+  });
 }
 
 /** Addresses by name, those not retired nor dropped; the live ones first. */
-export function named(db: Reader, name: string): Address[] {
+export function byName(db: Reader, name: string): Address[] {
   return db.all(
     Address,
-    `select ${ADDRESS} from peers
+    `select ${ADDRESS_COLUMNS} from peers
      where name = :name and status <> 'retired' and dropped_at is null
      order by status = 'offline'`,
     { name },
@@ -118,7 +121,7 @@ export function all(db: Reader): StoredPeer[] {
 }
 
 /** Peers that are, or may come back to be, reached: every one that is not retired nor dropped. */
-export function alive(db: Reader): StoredPeer[] {
+export function livePeers(db: Reader): StoredPeer[] {
   return db.all(
     Row,
     "select * from peers where status in ('online', 'busy') and dropped_at is null",
@@ -135,28 +138,28 @@ export function provedProcesses(db: Reader): z.output<typeof Process>[] {
 }
 
 /** Who has to show once a second that it is here; the human need not. */
-export function watched(db: Reader): Watched[] {
+export function watchedPeers(db: Reader): WatchedPeer[] {
   return db.all(
-    WatchedRow,
-    `select ${watched_columns} from peers
+    WatchedPeerRow,
+    `select ${watchedPeerColumns} from peers
      where status in ('online', 'busy') and dropped_at is null and role <> 'human'`,
   );
 }
 
 /** Everyone that a rung could reach. */
-export function addressees(db: Reader): Place[] {
+export function reachableAgents(db: Reader): StoredAgentPeer[] {
   return db.all(
-    PlaceRow,
-    `select ${place_columns} from peers
+    StoredAgentPeerRow,
+    `select ${agentPeerColumns} from peers
      where status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
   );
 }
 
 /** Offline since nobody could tell that they live: agents without a process, known by a session. */
-export function unseen(db: Reader): Place[] {
+export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   return db.all(
-    PlaceRow,
-    `select ${place_columns} from peers
+    StoredAgentPeerRow,
+    `select ${agentPeerColumns} from peers
      where status = 'offline' and dropped_at is null and closed = 0
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
@@ -195,7 +198,7 @@ export function byPane(db: Reader, pane_id: string, tmux_socket: string | null):
 }
 
 /** Whoever has this very pane on its record, those included that are gone and may come back. */
-export function recordedOn(
+export function byRecordedPane(
   db: Reader,
   { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
 ): StoredPeer[] {
@@ -223,7 +226,7 @@ export function tmuxSockets(db: Reader, machine: string): string[] {
 export function orchestrators(db: Reader, circle: string): Address[] {
   return db.all(
     Address,
-    `select ${ADDRESS} from peers
+    `select ${ADDRESS_COLUMNS} from peers
      where circle = :circle and role = 'orchestrator' and closed = 0
      order by status in ('offline', 'retired'), peer_id`,
     { circle },
@@ -233,7 +236,7 @@ export function orchestrators(db: Reader, circle: string): Address[] {
 export function members(db: Reader, circle: string): Address[] {
   return db.all(
     Address,
-    `select ${ADDRESS} from peers
+    `select ${ADDRESS_COLUMNS} from peers
      where circle = :circle and role in ('agent', 'orchestrator') and status <> 'retired'
        and dropped_at is null
      order by peer_id`,
@@ -245,14 +248,14 @@ export function members(db: Reader, circle: string): Address[] {
 export function human(db: Reader): Address | undefined {
   return db.get(
     Address,
-    `select ${ADDRESS} from peers
+    `select ${ADDRESS_COLUMNS} from peers
      where role = 'human' and status <> 'retired' and dropped_at is null
      order by status = 'offline' limit 1`,
   );
 }
 
 /** Peers of this name that are offline, or whose registration was dropped; the last seen first. */
-export function sleeping(db: Reader, name: string, circle: string): StoredPeer[] {
+export function offlineByName(db: Reader, name: string, circle: string): StoredPeer[] {
   return db.all(
     Row,
     `select * from peers where name = :name and circle = :circle and status = 'offline'
@@ -262,11 +265,11 @@ export function sleeping(db: Reader, name: string, circle: string): StoredPeer[]
   );
 }
 
-export function touched(tx: Tx, peer_id: string, at: number): void {
+export function setLastSeen(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_seen = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-export function delivered(tx: Tx, peer_id: string, at: number): void {
+export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 

@@ -1,15 +1,15 @@
 /** Executions that a restart has replaced: what they still say of their end is not believed. */
 
 /** One run of an agent: where it ran, and as which process. */
-export interface Execution {
+export interface PaneProcess {
   readonly pane_id: string;
   readonly agent_pid: number;
 }
 
 /** Executions of one peer that are known at once: the processes of older ones are long gone. */
-const EXECUTIONS_MAX = 16;
+const PROCESSES_PER_PEER_MAX = 16;
 
-export interface Replacement extends Execution {
+export interface Replacement extends PaneProcess {
   readonly peer_id: string;
   readonly restart_id: string;
 }
@@ -18,20 +18,22 @@ export interface Replacement extends Execution {
  * Known in memory only, until the daemon restarts (specification 3). A restart notes an execution
  * before it stops anything of it.
  */
-export class Replaced {
-  readonly #restarts = new Map<string, Omit<Replacement, keyof Execution>>();
+export class Superseded {
+  readonly #restarts = new Map<string, Omit<Replacement, keyof PaneProcess>>();
 
   /** How many executions are known. */
   get size(): number {
     return this.#restarts.size;
   }
 
-  note({ pane_id, agent_pid, peer_id, restart_id }: Replacement): void {
+  add({ pane_id, agent_pid, peer_id, restart_id }: Replacement): void {
     const key = keyOf({ pane_id, agent_pid });
     this.#restarts.delete(key); // The newest comes last.
     this.#restarts.set(key, { peer_id, restart_id });
     const [oldest, ...rest] = this.#keysOf(peer_id);
-    if (oldest !== undefined && rest.length >= EXECUTIONS_MAX) this.#restarts.delete(oldest);
+    if (oldest !== undefined && rest.length >= PROCESSES_PER_PEER_MAX) {
+      this.#restarts.delete(oldest);
+    }
   }
 
   /** Its peer was removed: nobody asks about its executions any more. */
@@ -40,16 +42,16 @@ export class Replaced {
   }
 
   /** The restart that replaced this execution; both of pane and process must match. */
-  matches({ pane_id, agent_pid }: { [F in keyof Execution]?: Execution[F] | undefined }) {
+  findRestart({ pane_id, agent_pid }: { [F in keyof PaneProcess]?: PaneProcess[F] | undefined }) {
     if (pane_id === undefined || agent_pid === undefined) return undefined;
     return this.#restarts.get(keyOf({ pane_id, agent_pid }))?.restart_id;
   }
 
   #keysOf(peer_id: string): string[] {
-    return [...this.#restarts].filter(([, of]) => of.peer_id === peer_id).map(([key]) => key);
+    return [...this.#restarts].filter(([, entry]) => entry.peer_id === peer_id).map(([key]) => key);
   }
 }
 
-function keyOf({ pane_id, agent_pid }: Execution): string {
+function keyOf({ pane_id, agent_pid }: PaneProcess): string {
   return `${pane_id} ${agent_pid}`;
 }

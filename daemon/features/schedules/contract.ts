@@ -8,7 +8,7 @@ import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "./machine.ts";
 import { When } from "./when.ts";
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** Schedules that may be active at once; what an agent creates in a loop ends here. */
 export const ACTIVE_MAX = 1000;
@@ -28,21 +28,21 @@ export const Schedule = z.object({
   kind: ScheduleKind,
   /** Null for a recurring one, which has a `cron`. */
   fire_at: Instant.nullable(),
-  cron: maybe,
-  timezone: maybe,
-  circle: maybe,
+  cron: nullableString,
+  timezone: nullableString,
+  circle: nullableString,
   state: ScheduleState,
   /** Null once there is none. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
   /** Null when the sender's name stands for no peer. */
-  from_peer_id: maybe,
+  from_peer_id: nullableString,
   from_peer_name: z.string(),
   /** Whether the message was accepted; how it went from there is in its trace. */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
-  last_error: maybe,
+  last_error: nullableString,
   /** The id of the last message, as `GET /trace/{id}` takes it. */
-  last_message_id: maybe,
+  last_message_id: nullableString,
   created_at: Instant,
 }).meta({ id: "Schedule" });
 export type Schedule = z.output<typeof Schedule>;
@@ -59,7 +59,7 @@ export const createSchedule = contract({
   summary: "Schedule a message, once at an instant or again and again by a cron pattern",
   access: "caller",
   tunnel: "open",
-  once: true,
+  idempotent: true,
   body: z.object({
     from_peer: Sender,
     to_peer: z.string(),

@@ -1,9 +1,9 @@
 /** The life of a scheduled message. Specification, section 4; contract 2, "Schedule". */
 
-import { type EventOf, machine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
 
 // deno-fmt-ignore
-export const scheduleMachine = machine("schedule", [
+export const scheduleMachine = stateMachine("schedule", [
   // from     on           to
   ["active",  "edited",    "active"   ],
   ["active",  "recurred",  "active"   ], // One of many fires, however it went.

@@ -5,25 +5,25 @@ import { Traceparent } from "../messages/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Schedules } from "./schedules.ts";
 
-export interface ScheduleDoors {
+export interface ScheduleRoutesDeps {
   /** Whether the request came through a proven human door (contract 2). */
-  provenHuman(caller: Caller, headers: Headers): boolean;
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
 }
 
-export function scheduleRoutes(schedules: Schedules, doors: ScheduleDoors): Route[] {
-  const manner = (caller: Caller, headers: Headers) => ({
-    proven_human: doors.provenHuman(caller, headers),
+export function scheduleRoutes(schedules: Schedules, deps: ScheduleRoutesDeps): Route[] {
+  const requestContextOf = (caller: Caller, headers: Headers) => ({
+    proven_human: deps.isProvenHuman(caller, headers),
     traceparent: Traceparent.parse(headers.get("traceparent")),
   });
   return [
     route(
       contracts.createSchedule,
       ({ body, caller, headers, commit }) =>
-        commit(() => schedules.create(body, manner(caller, headers))),
+        commit(() => schedules.create(body, requestContextOf(caller, headers))),
       {
-        sender: ({ body }) => doors.senderOf(body),
+        sender: ({ body }) => deps.senderOf(body),
         again: (before) => schedules.get(before.schedule_id) ?? before,
       },
     ),
@@ -32,7 +32,7 @@ export function scheduleRoutes(schedules: Schedules, doors: ScheduleDoors): Rout
     route(
       contracts.editSchedule,
       ({ params, body, caller, headers }) =>
-        schedules.edit(params.id, body, manner(caller, headers)),
+        schedules.edit(params.id, body, requestContextOf(caller, headers)),
     ),
     route(contracts.cancelSchedule, ({ params }) => schedules.cancel(params.id)),
   ];

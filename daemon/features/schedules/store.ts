@@ -6,17 +6,17 @@ import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Schedule } from "./contract.ts";
 
 /** The record, and what only we need of it. */
-export const Stored = Schedule.extend({
+export const StoredSchedule = Schedule.extend({
   /** The human said so, text, recipient and all, through a door that only the human opens. */
   proven_human: z.boolean(),
   traceparent: z.string().nullable(),
   settled_at: Instant.nullable(),
 });
-export type Stored = z.output<typeof Stored>;
+export type StoredSchedule = z.output<typeof StoredSchedule>;
 
-const Row = rowOf(Stored);
-const columns = Object.keys(Stored.shape);
-const FIXED = [
+const Row = rowOf(StoredSchedule);
+const columns = Object.keys(StoredSchedule.shape);
+const IMMUTABLE_COLUMNS = [
   "schedule_id",
   "from_peer",
   "from_peer_id",
@@ -25,9 +25,9 @@ const FIXED = [
   "traceparent",
   "created_at",
 ];
-const changing = columns.filter((column) => !FIXED.includes(column));
+const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
 
-export function insert(tx: Tx, schedule: Stored): void {
+export function insert(tx: Tx, schedule: StoredSchedule): void {
   tx.run(
     `insert into schedules (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
@@ -35,20 +35,20 @@ export function insert(tx: Tx, schedule: Stored): void {
   );
 }
 
-export function update(tx: Tx, schedule: Stored): void {
+export function update(tx: Tx, schedule: StoredSchedule): void {
   tx.run(
-    `update schedules set ${changing.map((column) => `${column} = :${column}`).join(", ")}
+    `update schedules set ${mutableColumns.map((column) => `${column} = :${column}`).join(", ")}
      where schedule_id = :schedule_id`,
     z.encode(Row, schedule),
   );
 }
 
-export function get(db: Reader, schedule_id: string): Stored | undefined {
+export function get(db: Reader, schedule_id: string): StoredSchedule | undefined {
   return db.get(Row, "select * from schedules where schedule_id = :schedule_id", { schedule_id });
 }
 
 /** What is due, the longest overdue first. */
-export function due(db: Reader, now: number, limit: number): Stored[] {
+export function due(db: Reader, now: number, limit: number): StoredSchedule[] {
   return db.all(
     Row,
     `select * from schedules where state = 'active' and next_fire_at <= :now
@@ -65,21 +65,21 @@ export function activeCount(db: Reader): number {
 }
 
 /** A peer as a filter names it: by what was said, and by what that stands for. */
-export interface Named {
-  readonly said: string;
+export interface PeerMatch {
+  readonly argument: string;
   readonly peer_id: string;
   readonly name: string;
 }
 
 export interface Filter {
   readonly state: string | null;
-  readonly from: Named | null;
-  readonly to: Named | null;
+  readonly from: PeerMatch | null;
+  readonly to: PeerMatch | null;
   readonly circle: string | null;
   readonly limit: number;
 }
 
-export function list(db: Reader, { state, from, to, circle, limit }: Filter): Stored[] {
+export function list(db: Reader, { state, from, to, circle, limit }: Filter): StoredSchedule[] {
   return db.all(
     Row,
     `select * from schedules
@@ -92,8 +92,8 @@ export function list(db: Reader, { state, from, to, circle, limit }: Filter): St
       state,
       circle,
       limit,
-      from: from?.said ?? null,
-      to: to?.said ?? null,
+      from: from?.argument ?? null,
+      to: to?.argument ?? null,
       from_id: from?.peer_id ?? null,
       from_name: from?.name ?? null,
       to_id: to?.peer_id ?? null,
@@ -113,6 +113,6 @@ export function settledBefore(db: Reader, before: number, limit: number): string
   ).map(({ schedule_id }) => schedule_id);
 }
 
-export function forget(tx: Tx, schedule_id: string): void {
+export function remove(tx: Tx, schedule_id: string): void {
   tx.run("delete from schedules where schedule_id = :schedule_id", { schedule_id });
 }

@@ -17,7 +17,7 @@ const ALLOWED = "an instant with its offset, such as 2026-11-21T09:00:00+01:00, 
   "now, such as 10m, in 2h, 1h30m or 2d";
 
 export const When = z.string().max(100).transform((text, issues): When => {
-  const found = read(text.trim());
+  const found = parseWhen(text.trim());
   if (found) return found;
   issues.addIssue({ code: "custom", message: `"${text}" is not ${ALLOWED}`, input: text });
   return z.NEVER;
@@ -29,14 +29,14 @@ export function instantOf(when: When, now: number): number {
 }
 
 /** Why a one-shot cannot be for this instant; undefined when it can. */
-export function faultOf(at: number, now: number): string | undefined {
-  const said = Number.isSafeInteger(at) && at - now <= AHEAD_MS_MAX && at > 0 && iso(at);
-  if (!said) return at > now ? "more than ten years away" : "before 1970";
+export function problemOf(at: number, now: number): string | undefined {
+  const instantText = Number.isSafeInteger(at) && at - now <= AHEAD_MS_MAX && at > 0 && iso(at);
+  if (!instantText) return at > now ? "more than ten years away" : "before 1970";
   if (now - at <= LATE_MS_MAX) return undefined;
-  return `${said} has passed: it is ${iso(now)} now`;
+  return `${instantText} has passed: it is ${iso(now)} now`;
 }
 
-function read(text: string): When | undefined {
+function parseWhen(text: string): When | undefined {
   const instant = Instant.safeParse(text);
   if (instant.success) return { at: instant.data };
   const in_ms = parseFromNow(text);

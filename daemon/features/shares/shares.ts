@@ -9,11 +9,11 @@ import { Problem } from "kit/core/problem.ts";
 import { type CreateShare, Share } from "./contract.ts";
 
 /** The relay looks at the peer through the tunnel before it answers. */
-const RELAY_MS_MAX = 15_000;
+const RELAY_WAIT_MS_MAX = 15_000;
 const PATH = "/api/v1/shares";
 
 /** The relay that this daemon is connected to. */
-export interface Relay {
+export interface RelayAccess {
   /** Its origin, such as `https://relay.example`. */
   readonly url: string;
   /** The secret, in clear: it goes into a header, and nowhere else. */
@@ -23,52 +23,52 @@ export interface Relay {
   send(request: Request): Promise<Response>;
 }
 
-export interface SharesNeeds {
+export interface SharesDeps {
   readonly clock: Clock;
   /** Undefined where none is configured. */
-  readonly relay: Relay | undefined;
+  readonly relay: RelayAccess | undefined;
   /** The one peer that an argument names. */
   resolve(argument: string): { readonly peer_id: string };
 }
 
 const Refusal = z.object({ error: z.string(), detail: z.string().default("") });
-const Held = z.object({ shares: z.array(Share) });
+const ShareList = z.object({ shares: z.array(Share) });
 
 export class Shares {
-  readonly #needs: SharesNeeds;
+  readonly #deps: SharesDeps;
 
-  constructor(needs: SharesNeeds) {
-    this.#needs = needs;
+  constructor(deps: SharesDeps) {
+    this.#deps = deps;
   }
 
   async create({ peer, permissions, ttl_seconds }: CreateShare): Promise<Share> {
-    const { daemon_id } = this.#mustRelay();
-    const { peer_id } = this.#needs.resolve(peer);
+    const { daemon_id } = this.#mustHaveRelay();
+    const { peer_id } = this.#deps.resolve(peer);
     const body = { daemon_id, peer_id, permissions, ttl_seconds };
-    return read(Share, await this.#ask("POST", PATH, body));
+    return parseAnswer(Share, await this.#call("POST", PATH, body));
   }
 
   /** Those of this machine; others of the same secret have their own daemons. */
   async list(): Promise<{ shares: Share[] }> {
-    const { daemon_id } = this.#mustRelay();
-    const { shares } = read(Held, await this.#ask("GET", PATH));
+    const { daemon_id } = this.#mustHaveRelay();
+    const { shares } = parseAnswer(ShareList, await this.#call("GET", PATH));
     return { shares: shares.filter((share) => share.daemon_id === daemon_id) };
   }
 
   async revoke(share_id: string): Promise<typeof OK> {
-    await this.#ask("DELETE", `${PATH}/${encodeURIComponent(share_id)}`);
+    await this.#call("DELETE", `${PATH}/${encodeURIComponent(share_id)}`);
     return OK;
   }
 
-  #mustRelay(): Relay {
-    const { relay } = this.#needs;
+  #mustHaveRelay(): RelayAccess {
+    const { relay } = this.#deps;
     if (!relay) throw new Problem("relay_disabled", {});
     return relay;
   }
 
   /** What the relay answers; its refusals are told as ours. No redirect is followed. */
-  async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
-    const { url, secret } = this.#mustRelay();
+  async #call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { url, secret } = this.#mustHaveRelay();
     const { ok, status, text } = await this.#send(new URL(path, url), {
       method,
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
@@ -84,22 +84,22 @@ export class Shares {
   }
 
   async #send(address: URL, init: RequestInit) {
-    const { send } = this.#mustRelay();
-    const asked = async (signal: AbortSignal) => {
+    const { send } = this.#mustHaveRelay();
+    const request = async (signal: AbortSignal) => {
       const response = await send(new Request(address, { ...init, signal }));
       return { ok: response.ok, status: response.status, text: await response.text() };
     };
-    const answer = await timeout(this.#needs.clock, RELAY_MS_MAX, asked).catch((error) => {
+    const answer = await timeout(this.#deps.clock, RELAY_WAIT_MS_MAX, request).catch((error) => {
       const reason = messageOf(error);
       throw new Problem("relay_unreachable", { reason }, error);
     });
     if (answer) return answer;
-    const reason = `no answer within ${RELAY_MS_MAX / 1000} s`;
+    const reason = `no answer within ${RELAY_WAIT_MS_MAX / 1000} s`;
     throw new Problem("relay_unreachable", { reason });
   }
 }
 
-function read<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
+function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const result = schema.safeParse(answer);
   if (result.success) return result.data;
   throw new Problem("relay_refused", { reason: "its answer makes no sense here; update one" });

@@ -49,44 +49,49 @@ export function redact(
   supplied: readonly string[],
   models: ReadonlySet<string>,
 ): string[] {
-  const [program = "", ...words] = argv;
-  const shown = (value: string) =>
+  const [program = "", ...args] = argv;
+  const redactValue = (value: string) =>
     PERMISSION_MODES.has(value) || models.has(value) ? value : REDACTED;
-  const given = words.map((word) => {
-    const [, long, value] = /^(--[A-Za-z][A-Za-z-]*)(?:=(.*))?$/s.exec(word) ?? [];
-    if (long !== undefined) return value === undefined ? long : `${long}=${shown(value)}`;
-    const [, short = "", rest = ""] = /^(-[A-Za-z])=?(.*)$/s.exec(word) ?? [];
-    if (short === "") return word === "--" ? word : shown(word);
-    return rest === "" ? short : `${short}${shown(rest)}`;
+  const redacted = args.map((arg) => {
+    const [, long, value] = /^(--[A-Za-z][A-Za-z-]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (long !== undefined) return value === undefined ? long : `${long}=${redactValue(value)}`;
+    const [, short = "", rest = ""] = /^(-[A-Za-z])=?(.*)$/s.exec(arg) ?? [];
+    if (short === "") return arg === "--" ? arg : redactValue(arg);
+    return rest === "" ? short : `${short}${redactValue(rest)}`;
   });
   // `KEY=value` in front of a command is an assignment, not a program.
   const name = program.includes("=") ? REDACTED : program.replace(/^.*\//, "");
-  return [name, ...given, ...supplied];
+  return [name, ...redacted, ...supplied];
 }
 
 /** The model ids that the configuration names. */
 export function modelsOf({ commands, profiles }: SpawnSettings): ReadonlySet<string> {
-  const lines = [
+  const commandLines = [
     ...Object.values(commands),
     ...Object.values(profiles).map(({ args }) => args),
   ];
-  return new Set(lines.flatMap((words) =>
-    words.flatMap((word, at) => {
-      if (word === "--model" || word === "-m") return words[at + 1] ?? [];
-      return /^--model=(.+)$/.exec(word)?.[1] ?? [];
+  return new Set(commandLines.flatMap((args) =>
+    args.flatMap((arg, index) => {
+      if (arg === "--model" || arg === "-m") return args[index + 1] ?? [];
+      return /^--model=(.+)$/.exec(arg)?.[1] ?? [];
     })
   ));
 }
 
 /** The settings as the world may see them: of the profiles' variables the names alone. */
-export function withoutValues(
+export function withoutSecrets(
   { commands, profiles, allowed_paths, circle_boundary }: SpawnSettings,
 ) {
-  const hidden = (env: Profile["env"]) =>
+  const hideValues = (env: Profile["env"]) =>
     Object.fromEntries(Object.keys(env).map((name) => [name, "[hidden]"]));
-  const shown = Object.entries(profiles).map(([name, profile]) =>
-    [name, { ...profile, env: hidden(profile.env) }] as const
+  const shownProfiles = Object.entries(profiles).map(([name, profile]) =>
+    [name, { ...profile, env: hideValues(profile.env) }] as const
   );
   const allowed = [...allowed_paths];
-  return { commands, profiles: Object.fromEntries(shown), allowed_paths: allowed, circle_boundary };
+  return {
+    commands,
+    profiles: Object.fromEntries(shownProfiles),
+    allowed_paths: allowed,
+    circle_boundary,
+  };
 }

@@ -73,7 +73,7 @@ export const spawnPeer = contract({
   summary: "Start an agent in a tmux pane, and greet it with a message once it is here",
   access: "caller",
   tunnel: "admin",
-  once: true,
+  idempotent: true,
   query: z.object({ tmux_socket: TmuxSocket.optional() }),
   body: z.object({
     path: z.string().min(1).max(4096),

@@ -10,7 +10,7 @@ import type { SpawnAsked } from "./contract.ts";
 import type { Spawn } from "./store.ts";
 
 /** A registered peer, as far as spawns need to know it. */
-export interface Resident {
+export interface SpawnPeer {
   readonly peer_id: string;
   readonly name: string;
   readonly circle: string;
@@ -21,38 +21,40 @@ export interface Resident {
   readonly pane_id: string | null;
 }
 
-export interface SpawnNeeds {
+export interface SpawnDeps {
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
   readonly peers: {
     /** Whoever speaks, as any route resolves it. */
     sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
-    get(peer_id: string): Resident | undefined;
+    get(peer_id: string): SpawnPeer | undefined;
     /** The peer that is registered on a pane. */
-    onPane(pane_id: string, tmux_socket: string): Resident | undefined;
+    findByPane(pane_id: string, tmux_socket: string): SpawnPeer | undefined;
     /** What a peer is called that gives itself no name. */
     nameOf(path: string, backend: Backend): string;
     refuseReserved(name: string): void;
     /** Gives a peer what was asked for it. */
-    place(peer_id: string, asked: { name?: string; circle: string; role: Role }): void;
+    reassign(peer_id: string, asked: { name?: string; circle: string; role: Role }): void;
   };
   /** Whether anything of ours could carry a message to such an agent's pane. */
-  reaches(backend: Backend): boolean;
+  canDeliverTo(backend: Backend): boolean;
   /** Aborts as the daemon goes down. */
-  readonly ending: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
   readonly processes: ProcessControl;
   /** Whether such an agent's own hooks register it. */
   registersItself(backend: Backend): boolean;
   /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */
-  meet(spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">): Promise<void>;
+  linkSilentAgent(
+    spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">,
+  ): Promise<void>;
   notify(
     note: { from_peer: string; to_peer: string; text: string },
-    manner: { proven_human: boolean },
+    requestContext: { proven_human: boolean },
   ): void;
 }
 
 /** What was started, and is not yet written down. */
-export interface Launched {
+export interface LaunchedAgent {
   readonly asked: SpawnAsked;
   readonly folder: string;
   readonly circle: string;
@@ -66,7 +68,7 @@ export interface Launched {
 }
 
 /** The pane that a caller is in. */
-export interface Source {
+export interface SourcePane {
   readonly socket: string;
   readonly pane: Pane;
 }

@@ -1,9 +1,9 @@
 /** The lives of a spawn and of a restart. Specification, sections 3 and 4. */
 
-import { type EventOf, machine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/machine.ts";
 
 // deno-fmt-ignore
-export const spawnMachine = machine("spawn", [
+export const spawnMachine = stateMachine("spawn", [
   // from       on            to
   ["awaiting",  "registered", "registered"], // The pane's agent has said who it is.
   ["awaiting",  "timed_out",  "timed_out" ],
@@ -12,7 +12,7 @@ export const spawnMachine = machine("spawn", [
 
 /** Up to `quiesce` nothing was touched; the names of the states under way are the stages. */
 // deno-fmt-ignore
-export const restartMachine = machine("restart", [
+export const restartMachine = stateMachine("restart", [
   // from        on            to
   ["preflight",  "checked",    "quiesce"  ],
   ["quiesce",    "quiet",      "stop"     ],

@@ -7,20 +7,20 @@ async function folderOf(path: string): Promise<string | undefined> {
   try {
     const real = await Deno.realPath(path);
     return (await Deno.stat(real)).isDirectory ? real : undefined;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.NotADirectory) {
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
       return undefined;
     }
-    if (fault instanceof Deno.errors.PermissionDenied || isNoPath(fault)) return undefined;
-    throw fault;
+    if (error instanceof Deno.errors.PermissionDenied || isInvalidPath(error)) return undefined;
+    throw error;
   }
 }
 
 /** A path with a NUL in it, a name that is too long, or links that lead in a circle. */
-function isNoPath(fault: unknown): boolean {
-  if (fault instanceof TypeError || fault instanceof Deno.errors.InvalidData) return true;
-  if (fault instanceof Deno.errors.FilesystemLoop) return true;
-  return fault instanceof Error && "code" in fault && fault.code === "ENAMETOOLONG";
+function isInvalidPath(error: unknown): boolean {
+  if (error instanceof TypeError || error instanceof Deno.errors.InvalidData) return true;
+  if (error instanceof Deno.errors.FilesystemLoop) return true;
+  return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
 }
 
 /** The folder itself, if it lies in one that is allowed; else why not. */
@@ -28,18 +28,18 @@ export async function allowedFolder(
   path: string,
   { allowed, home }: { allowed: readonly string[]; home: string },
 ): Promise<{ ok: true; folder: string } | { ok: false; why: string }> {
-  const whole = atHome(path, home);
-  if (!isAbsolute(whole)) return { ok: false, why: "it is not an absolute path" };
-  const folder = await folderOf(whole);
+  const fullPath = expandHome(path, home);
+  if (!isAbsolute(fullPath)) return { ok: false, why: "it is not an absolute path" };
+  const folder = await folderOf(fullPath);
   if (folder === undefined) return { ok: false, why: "there is no such folder" };
   for (const root of allowed) {
-    const above = await folderOf(atHome(root, home));
-    if (above !== undefined && isWithin(folder, above)) return { ok: true, folder };
+    const rootFolder = await folderOf(expandHome(root, home));
+    if (rootFolder !== undefined && isWithin(folder, rootFolder)) return { ok: true, folder };
   }
   return { ok: false, why: "it lies in no folder of spawn.allowed_paths" };
 }
 
-function atHome(path: string, home: string): string {
+function expandHome(path: string, home: string): string {
   return path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
 }
 

@@ -4,18 +4,18 @@ import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import * as contracts from "./contract.ts";
-import type { Launched } from "./deps.ts";
+import type { LaunchedAgent } from "./deps.ts";
 import * as restartContracts from "./restarts/contract.ts";
 import type { Restarts } from "./restarts/restarts.ts";
 import type { Spawns } from "./spawns.ts";
 
-export interface SpawnDoors {
+export interface SpawnRoutesDeps {
   /** Whether the request came through a proven human door (contract 2). */
-  provenHuman(caller: Caller, headers: Headers): boolean;
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Who sends a request: the id of a peer, or the name that stands for none. */
   senderOf(body: { from_peer: string }): string;
   /** The peer that is to be forked, with its place. */
-  source(argument: string, circle: string | undefined): {
+  findForkSource(argument: string, circle: string | undefined): {
     readonly peer_id: string;
     readonly backend: string | null;
     readonly path: string | null;
@@ -26,30 +26,33 @@ export interface SpawnDoors {
   };
 }
 
-export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoors): Route[] {
+export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
   /** What cannot be written down is not left running. */
-  const orUndone = async <T>(work: () => T, launched: Launched): Promise<T> => {
+  const undoOnError = async <T>(work: () => T, launched: LaunchedAgent): Promise<T> => {
     try {
       return work();
-    } catch (fault) {
+    } catch (error) {
       await spawns.undo(launched);
-      throw fault;
+      throw error;
     }
   };
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const manner = { proven_human: doors.provenHuman(caller, headers) };
+      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
       const launched = await spawns.launch(body, query.tmux_socket);
-      return await orUndone(() => commit(() => spawns.enter(launched, manner)), launched);
+      return await undoOnError(
+        () => commit(() => spawns.record(launched, requestContext)),
+        launched,
+      );
     }, {
-      sender: ({ body }) => doors.senderOf({ from_peer: body.from_peer ?? "cli" }),
-      again: (before) => spawns.again(before),
+      sender: ({ body }) => deps.senderOf({ from_peer: body.from_peer ?? "cli" }),
+      again: (before) => spawns.refresh(before),
     }),
     route(contracts.forkPeer, async ({ params, body }) => {
       const { backend, profile } = body;
-      const source = doors.source(params.id, body.circle);
+      const source = deps.findForkSource(params.id, body.circle);
       const { peer_id: source_peer_id, path, circle, pane_id, tmux_socket } = source;
       if (source.status === "retired") {
         throw new Problem("peer_retired", { peer_id: source_peer_id });
@@ -60,12 +63,12 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, doors: SpawnDoor
         ...asked,
         ...(pane_id && { source_pane: pane_id }),
       }, tmux_socket ?? undefined);
-      const enter = () => spawns.enter(launched, { proven_human: false });
-      return { ...await orUndone(enter, launched), source_peer_id };
+      const enter = () => spawns.record(launched, { proven_human: false });
+      return { ...await undoOnError(enter, launched), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
-      const manner = { proven_human: doors.provenHuman(caller, headers) };
-      return restarts.restart(params.id, body, manner);
+      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      return restarts.restart(params.id, body, requestContext);
     }),
     route(restartContracts.getRestart, ({ params, query }) => {
       return restarts.latest(params.id, query.circle);

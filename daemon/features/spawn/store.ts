@@ -5,30 +5,30 @@ import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Backend } from "../agents/contract.ts";
 import { Spawned } from "./contract.ts";
-import { Entry, Last, type Page } from "./log/entry.ts";
+import { LastSeq, LogEntry, type LogPage } from "./log/entry.ts";
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** What is kept of a spawn. */
 export const Spawn = z.object({
   spawn_id: z.string(),
   backend: Backend,
-  profile: maybe,
+  profile: nullableString,
   path: z.string(),
   circle: z.string(),
   role: z.enum(["agent", "orchestrator"]),
   /** The name that was asked for; null when the agent is to be named as any other. */
-  name: maybe,
+  name: nullableString,
   tmux_socket: z.string(),
   tmux_session: z.string(),
   pane_id: z.string(),
   /** The process that the pane began with; null where it was not kept. */
   pane_pid: z.number().int().nullable(),
   registration_state: Spawned.shape.registration_state,
-  peer_id: maybe,
+  peer_id: nullableString,
   /** The message that waits for the peer; null once it was handed over. */
-  seed: maybe,
-  seed_from: maybe,
+  seed: nullableString,
+  seed_from: nullableString,
   seed_human: z.boolean(),
   seed_state: Spawned.shape.seed_state,
   warnings: z.array(z.string()),
@@ -79,9 +79,9 @@ export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
   );
 }
 
-export function after(db: Reader, page: Page): Entry[] {
+export function after(db: Reader, page: LogPage): LogEntry[] {
   return db.all(
-    Entry,
+    LogEntry,
     `select seq, peer_id, settled_at as over_at, not exists
        (select 1 from spawns as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
        as latest
@@ -91,7 +91,7 @@ export function after(db: Reader, page: Page): Entry[] {
 }
 
 export function last(db: Reader): number {
-  return db.get(Last, "select max(seq) as seq from spawns")?.seq ?? 0;
+  return db.get(LastSeq, "select max(seq) as seq from spawns")?.seq ?? 0;
 }
 
 export function forget(tx: Tx, seq: number): void {

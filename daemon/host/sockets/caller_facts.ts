@@ -3,7 +3,7 @@
 import { clientEnvironment } from "../tmux/connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
 import { machineSockets, type Sockets } from "./sockets.ts";
-import { isPersonAtTerminal, isSeat, type KnownAgent, type TmuxClient } from "./terminal.ts";
+import { isPersonAtTerminal, isUserFacing, type KnownAgent, type TmuxClient } from "./terminal.ts";
 
 /** What the machine tells of callers. */
 export interface CallerFacts {
@@ -13,17 +13,17 @@ export interface CallerFacts {
   /** Whether a person has opened the terminal of a process, which no agent started. */
   isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
   /** Whether a process is what people sit in front of, and no agent. */
-  isSeat(pid: number): boolean;
+  isUserFacing(pid: number): boolean;
 }
 
 /** `search_path` is the `PATH` in which tmux is looked for. */
 export function callerFacts(search_path: string): CallerFacts {
-  const clientsOf = (tmux_socket: string) => clientsAt(tmux_socket, search_path);
+  const clientsOf = (tmux_socket: string) => listClients(tmux_socket, search_path);
   return {
     sockets: machineSockets(),
     uid: Deno.uid(),
     isPersonAtTerminal: (pid, agents) => isPersonAtTerminal(pid, { agents, clientsOf }),
-    isSeat,
+    isUserFacing,
   };
 }
 
@@ -35,14 +35,14 @@ const TMUX_SECONDS_MAX = "1";
  * output to its server, where a pipe would stay open for as long as the server does not read: so it
  * is a file.
  */
-function clientsAt(tmux_socket: string, search_path: string): TmuxClient[] {
+function listClients(tmux_socket: string, search_path: string): TmuxClient[] {
   const checked = checkSocket(tmux_socket);
   if (checked.state !== "trusted") return [];
-  const ask = ["tmux", "-N", "-S", checked.path, "list-clients", "-F", "#{pid} #{client_pid}"];
+  const command = ["tmux", "-N", "-S", checked.path, "list-clients", "-F", "#{pid} #{client_pid}"];
   const file = Deno.makeTempFileSync({ prefix: "mesh-clients-" });
   try {
     new Deno.Command("sh", {
-      args: ["-c", TO_FILE, file, "-s", "KILL", TMUX_SECONDS_MAX, ...ask],
+      args: ["-c", SCRIPT, file, "-s", "KILL", TMUX_SECONDS_MAX, ...command],
       env: clientEnvironment(search_path),
       clearEnv: true,
       stdin: "null",
@@ -59,4 +59,4 @@ function clientsAt(tmux_socket: string, search_path: string): TmuxClient[] {
 }
 
 /** Its own name is the file that the output goes to. */
-const TO_FILE = 'exec timeout "$@" > "$0"';
+const SCRIPT = 'exec timeout "$@" > "$0"';

@@ -20,12 +20,14 @@ export function parseAddress(text: string): InetAddress | undefined {
 }
 
 function parseIpv6(literal: string): InetAddress | undefined {
-  const [head = "", tail, ...more] = literal.split("::");
-  const groupsOf = (half: string) => half === "" ? [] : half.split(":");
-  const first = groupsOf(head), last = groupsOf(tail ?? "");
-  const missing = 8 - first.length - last.length;
-  if (more.length > 0 || (tail === undefined ? missing !== 0 : missing < 1)) return undefined;
-  const groups = [...first, ...Array<string>(missing).fill("0"), ...last];
+  const [leading = "", trailing, ...extraParts] = literal.split("::");
+  const groupsOf = (part: string) => part === "" ? [] : part.split(":");
+  const leadingGroups = groupsOf(leading), trailingGroups = groupsOf(trailing ?? "");
+  const zeroGroups = 8 - leadingGroups.length - trailingGroups.length;
+  if (extraParts.length > 0 || (trailing === undefined ? zeroGroups !== 0 : zeroGroups < 1)) {
+    return undefined;
+  }
+  const groups = [...leadingGroups, ...Array<string>(zeroGroups).fill("0"), ...trailingGroups];
   if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
   const bytes = new Uint8Array(16);
   const view = new DataView(bytes.buffer);

@@ -40,11 +40,18 @@ const NO_COOKIE = 0xffff_ffff;
 const REQUEST_BYTES = 72;
 const ANSWER_BYTES_MAX = 4096;
 /** Where `struct inet_diag_msg` begins, and its fields within it. */
-const MESSAGE = { at: 16, family: 0, client_port: 4, server_port: 6, uid: 64, inode: 68 } as const;
+const MESSAGE_LAYOUT = {
+  at: 16,
+  family: 0,
+  client_port: 4,
+  server_port: 6,
+  uid: 64,
+  inode: 68,
+} as const;
 /** What stands before an IPv4 address in an IPv6 one. */
 const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
 /** Answers to earlier requests that may be passed over. */
-const STALE_MAX = 8;
+const STALE_ANSWERS_MAX = 8;
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
@@ -59,10 +66,10 @@ export class SocketDiagnostics {
     this.#netlink ??= open();
     return this.#netlink === "unavailable"
       ? findInTable(client, server)
-      : this.#ask(this.#netlink, client, server);
+      : this.#query(this.#netlink, client, server);
   }
 
-  #ask(
+  #query(
     { libc, fd }: { libc: Libc; fd: number },
     client: Endpoint,
     server: Endpoint,
@@ -71,10 +78,10 @@ export class SocketDiagnostics {
     this.#write(sequence, client, server);
     libc.send(fd, this.#request, BigInt(REQUEST_BYTES), 0);
     const view = new DataView(this.#answer.buffer);
-    for (let read = 0; read < STALE_MAX; read++) {
+    for (let read = 0; read < STALE_ANSWERS_MAX; read++) {
       // The kernel answers within send(): nothing is waited for.
       const size = Number(libc.recv(fd, this.#answer, BigInt(ANSWER_BYTES_MAX), MSG_DONTWAIT));
-      if (size < MESSAGE.at) return undefined;
+      if (size < MESSAGE_LAYOUT.at) return undefined;
       if (view.getUint32(8, true) !== sequence) continue;
       return view.getUint16(4, true) === SOCK_DIAG_BY_FAMILY
         ? readMessage(view, client, server)
@@ -103,13 +110,13 @@ export class SocketDiagnostics {
 
 /** A listener may answer for an end that is gone: both ports are compared. */
 function readMessage(view: DataView, client: Endpoint, server: Endpoint): SocketEnd | undefined {
-  const at = (field: number) => MESSAGE.at + field;
-  const same = view.getUint16(at(MESSAGE.client_port)) === client.port &&
-    view.getUint16(at(MESSAGE.server_port)) === server.port;
-  if (!same) return undefined;
+  const at = (field: number) => MESSAGE_LAYOUT.at + field;
+  const isSame = view.getUint16(at(MESSAGE_LAYOUT.client_port)) === client.port &&
+    view.getUint16(at(MESSAGE_LAYOUT.server_port)) === server.port;
+  if (!isSame) return undefined;
   return {
-    uid: view.getUint32(at(MESSAGE.uid), true),
-    inode: view.getUint32(at(MESSAGE.inode), true),
+    uid: view.getUint32(at(MESSAGE_LAYOUT.uid), true),
+    inode: view.getUint32(at(MESSAGE_LAYOUT.inode), true),
   };
 }
 
@@ -126,19 +133,23 @@ function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
 
 /** The same from the kernel's table of connections, which lists every one of them. */
 export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
-  return inTable((local, remote) => isEndpoint(local, client) && isEndpoint(remote, server))[0];
+  return tableEntries((local, remote) =>
+    isEndpoint(local, client) && isEndpoint(remote, server)
+  )[0];
 }
 
 /** All connections that a client's end has to a port, at whatever address of this machine. */
 export function allInTable(client: Endpoint, server_port: number): SocketEnd[] {
-  return inTable((local, remote) => isEndpoint(local, client) && portOf(remote) === server_port);
+  return tableEntries((local, remote) =>
+    isEndpoint(local, client) && portOf(remote) === server_port
+  );
 }
 
-function inTable(isWanted: (local: string, remote: string) => boolean): SocketEnd[] {
+function tableEntries(matches: (local: string, remote: string) => boolean): SocketEnd[] {
   return ["tcp", "tcp6"].flatMap((name) =>
     (readProcFile(`net/${name}`) ?? "").split("\n").slice(1).flatMap((line) => {
       const [, local = "", remote = "", , , , , uid, , inode] = line.trim().split(/\s+/);
-      return isWanted(local, remote) ? [{ uid: Number(uid), inode: Number(inode) }] : [];
+      return matches(local, remote) ? [{ uid: Number(uid), inode: Number(inode) }] : [];
     })
   );
 }
@@ -151,10 +162,10 @@ function portOf(endpoint: string): number {
 export function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
   if (portOf(text) !== port) return false;
   const [address = ""] = text.split(":", 1);
-  const known =
+  const words =
     address.match(/.{8}/g)?.flatMap((word) =>
       word.match(/../g)?.reverse().map((byte) => parseInt(byte, 16)) ?? []
     ) ?? [];
-  const whole = known.length > bytes.length ? [...MAPPED, ...bytes] : bytes;
-  return known.length === whole.length && known.every((byte, at) => byte === whole[at]);
+  const expected = words.length > bytes.length ? [...MAPPED, ...bytes] : bytes;
+  return words.length === expected.length && words.every((byte, at) => byte === expected[at]);
 }

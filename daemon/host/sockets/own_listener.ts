@@ -8,7 +8,7 @@ import { readProcFile } from "../processes.ts";
 export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 
 /** The state of a socket that listens, in the kernel's table. */
-const LISTENS = "0A";
+const LISTEN_STATE = "0A";
 const ROOT = 0;
 const WILDCARDS = ["0.0.0.0", "::"];
 
@@ -18,12 +18,12 @@ export function listenerAt({ hostname, port }: URL): Listener {
   if (uid === null) return "unknown";
   if (Deno.build.os !== "linux") return byLsof(port || "80");
   const own = hostname === "localhost" ? ["127.0.0.1", "::1"] : [hostname];
-  const ends = [...own, ...WILDCARDS].flatMap((name) => {
+  const endpoints = [...own, ...WILDCARDS].flatMap((name) => {
     const address = parseAddress(name);
     return address ? [{ ...address, port: Number(port || 80) }] : [];
   });
   const owners = listeners().flatMap(({ local, uid }) =>
-    ends.some((end) => isEndpoint(local, end)) ? [uid] : []
+    endpoints.some((endpoint) => isEndpoint(local, endpoint)) ? [uid] : []
   );
   if (owners.length === 0) return "nobody";
   return owners.every((owner) => owner === uid || owner === ROOT) ? "ours" : "not_ours";
@@ -45,7 +45,7 @@ function listeners(): { readonly local: string; readonly uid: number }[] {
   return ["tcp", "tcp6"].flatMap((table) =>
     (readProcFile(`net/${table}`) ?? "").split("\n").slice(1).flatMap((line) => {
       const [, local = "", , state, , , , uid] = line.trim().split(/\s+/);
-      return state === LISTENS ? [{ local, uid: Number(uid) }] : [];
+      return state === LISTEN_STATE ? [{ local, uid: Number(uid) }] : [];
     })
   );
 }

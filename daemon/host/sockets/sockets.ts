@@ -1,11 +1,11 @@
 /** Who holds the other end of a loopback connection: the kernel says so, not a header. */
 
-import { isHidden, linkOf, treeOf } from "../processes.ts";
+import { isUnreadable, readLinkOrEmpty, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
 import { allInTable, type Endpoint, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 
 /** Both ends of a connection, as the daemon sees them. */
-export interface Connection {
+export interface TcpConnection {
   readonly remote: Pick<Deno.NetAddr, "hostname" | "port">;
   /** The port that the daemon listens on. */
   readonly local_port: number;
@@ -16,29 +16,29 @@ export interface Connection {
 /** What the kernel tells of the connections that reach the daemon. */
 export interface Sockets {
   /** Whether this platform tells the owner of a TCP socket. Linux does, macOS does not. */
-  readonly provable: boolean;
+  readonly canIdentify: boolean;
   /** The client's end; undefined where it is closed, on another machine or not to be found. */
-  find(connection: Connection): SocketEnd | undefined;
+  find(connection: TcpConnection): SocketEnd | undefined;
   /** Whether this process, or one of so many below it, holds the client's end. */
-  holds(pid: number, connection: Connection, most?: number): boolean;
+  ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
 }
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
 
 /** Processes of one tree that are looked through for a socket, where no other bound is given. */
-const TREE_MAX = 512;
+const TREE_PROCESSES_MAX = 512;
 
 /** The connections of this machine. */
 export function machineSockets(): Sockets {
   if (Deno.build.os === "linux") return new LinuxSockets();
-  return { provable: false, find: () => undefined, holds: holdsByLsof };
+  return { canIdentify: false, find: () => undefined, ownsSocket: ownsSocketByLsof };
 }
 
 class LinuxSockets implements Sockets {
-  readonly provable = true;
+  readonly canIdentify = true;
   readonly #kernel = new SocketDiagnostics();
 
-  find({ remote, local_port, local_host }: Connection): SocketEnd | undefined {
+  find({ remote, local_port, local_host }: TcpConnection): SocketEnd | undefined {
     const address = parseAddress(remote.hostname);
     if (!address) return undefined;
     const client = { ...address, port: remote.port };
@@ -59,36 +59,36 @@ class LinuxSockets implements Sockets {
         ? this.#kernel.find(client, { ...server, port: local_port })
         : undefined;
     }
-    const [only, ...more] = allInTable(client, local_port);
-    return more.length === 0 ? only : undefined;
+    const [first, ...others] = allInTable(client, local_port);
+    return others.length === 0 ? first : undefined;
   }
 
-  holds(pid: number, connection: Connection, most = TREE_MAX): boolean {
-    const end = this.find(connection);
-    if (!end) return false;
-    return treeOf(pid, most).some((one) => hasDescriptor(one, end.inode));
+  ownsSocket(pid: number, connection: TcpConnection, max = TREE_PROCESSES_MAX): boolean {
+    const socketEnd = this.find(connection);
+    if (!socketEnd) return false;
+    return treeOf(pid, max).some((descendant) => hasDescriptor(descendant, socketEnd.inode));
   }
 }
 
 function hasDescriptor(pid: number, inode: number): boolean {
-  const wanted = `socket:[${inode}]`;
+  const socketLink = `socket:[${inode}]`;
   try {
     for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
-      if (linkOf(`/proc/${pid}/fd/${name}`) === wanted) return true;
+      if (readLinkOrEmpty(`/proc/${pid}/fd/${name}`) === socketLink) return true;
     }
   } catch (error) {
-    if (!isHidden(error)) throw error;
+    if (!isUnreadable(error)) throw error;
   }
   return false;
 }
 
 /** macOS shows the sockets of a process to its owner by `lsof` alone, which takes some 50 ms. */
-function holdsByLsof(
+function ownsSocketByLsof(
   pid: number,
-  { remote, local_port }: Connection,
-  most = TREE_MAX,
+  { remote, local_port }: TcpConnection,
+  max = TREE_PROCESSES_MAX,
 ): boolean {
-  const pids = treeOf(pid, most).join(",");
+  const pids = treeOf(pid, max).join(",");
   const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
   try {
     const { stdout } = new Deno.Command("/usr/sbin/lsof", { args: filter, stderr: "null" })

@@ -9,9 +9,9 @@ import {
   isDescendant,
   parentOf,
   sessionLeaderOf,
-  startOf,
+  startTimeOf,
   terminalOf,
-  userOf,
+  uidOf,
 } from "../processes.ts";
 
 /** A registered peer, as far as it matters who opened a terminal. */
@@ -55,9 +55,9 @@ const AGENT_VARIABLES = [
 ] as const;
 
 /** Programs of the system that let a person in; they run as root. */
-const LOGINS = setOf("login sshd sshd-session sshd-auth dropbear telnetd");
+const LOGINS = wordSet("login sshd sshd-session sshd-auth dropbear telnetd");
 /** Programs that show terminals; the kernel cuts names after 15 bytes. */
-const EMULATORS = setOf(
+const EMULATORS = wordSet(
   `alacritty blackbox contour cool-retro-term foot footclient gnome-terminal- ghostty guake hyper
   kgx kitty konsole lxterminal mate-terminal mlterm ptyxis ptyxis-agent qterminal rio rxvt
   rxvt-unicode sakura st terminator terminology tilda tilix urxvt urxvtd warp warp-terminal
@@ -68,14 +68,14 @@ const MULTIPLEXERS: ReadonlySet<string> = new Set([
   ...["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"],
 ]);
 
-function setOf(words: string): ReadonlySet<string> {
-  return new Set(words.split(/\s+/));
+function wordSet(text: string): ReadonlySet<string> {
+  return new Set(text.split(/\s+/));
 }
 
 /** Whether a process by its name lets people in, shows terminals, or keeps a session of theirs. */
-export function isSeat(pid: number): boolean {
+export function isUserFacing(pid: number): boolean {
   const name = commandOf(pid) ?? "";
-  return [LOGINS, EMULATORS, MULTIPLEXERS].some((seats) => seats.has(name)) || name === "systemd";
+  return [LOGINS, EMULATORS, MULTIPLEXERS].some((names) => names.has(name)) || name === "systemd";
 }
 
 /** True when a person has opened the terminal of this process, as far as can be told. */
@@ -85,19 +85,19 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   const leader = sessionLeaderOf(pid);
   if (terminal === undefined || leader === undefined || leader === 1) return false;
   if (terminalOf(leader) !== terminal) return false;
-  const chain = ancestorsOf(pid);
-  if (chain === undefined) return false; // An agent may stand above what was looked at.
-  const within = chain.slice(0, chain.indexOf(leader) + 1);
-  if (within.length === 0) return false; // Its parent has ended: it was left behind by somebody.
-  if (within.some(namesAgent)) return false;
+  const ancestors = ancestorsOf(pid);
+  if (ancestors === undefined) return false; // An agent may stand above what was looked at.
+  const sessionChain = ancestors.slice(0, ancestors.indexOf(leader) + 1);
+  if (sessionChain.length === 0) return false; // Its parent has ended: it was left behind by somebody.
+  if (sessionChain.some(hasAgentVariable)) return false;
   const pids = agents.flatMap(({ agent_pid }) => agent_pid ?? []);
-  if (pids.some((agent) => chain.includes(agent) || isDescendant(agent, leader))) return false;
+  if (pids.some((agent) => ancestors.includes(agent) || isDescendant(agent, leader))) return false;
   if (isPaneOfAgent(leader, agents)) return false;
-  return openedByPerson(chain.slice(within.length), leader, options);
+  return isOpenedByPerson(ancestors.slice(sessionChain.length), leader, options);
 }
 
 /** Whoever opened the terminal stands above its session's leader. */
-function openedByPerson(
+function isOpenedByPerson(
   above: readonly number[],
   leader: number,
   options: TerminalOptions,
@@ -105,34 +105,34 @@ function openedByPerson(
   for (const pid of above) {
     if (pid === 1) return false;
     const name = commandOf(pid) ?? "";
-    if (LOGINS.has(name)) return userOf(pid) === 0 || above.some((one) => isRootLogin(one));
-    if (EMULATORS.has(name)) return !namesAgent(pid);
-    if (MULTIPLEXERS.has(name)) return isPersonsMultiplexer(pid, leader, options);
+    if (LOGINS.has(name)) return uidOf(pid) === 0 || above.some((one) => isRootLogin(one));
+    if (EMULATORS.has(name)) return !hasAgentVariable(pid);
+    if (MULTIPLEXERS.has(name)) return isUserMultiplexer(pid, leader, options);
   }
   // A container's runtime puts a shell into it from outside: that one has no parent within.
   return above.length === 0;
 }
 
 function isRootLogin(pid: number): boolean {
-  return LOGINS.has(commandOf(pid) ?? "") && userOf(pid) === 0;
+  return LOGINS.has(commandOf(pid) ?? "") && uidOf(pid) === 0;
 }
 
 /**
  * Nobody can tell who started a server that has left the tree. It is a person's where no registered
  * agent was there to start it, or where a person is attached to it from a terminal of its own.
  */
-function isPersonsMultiplexer(
+function isUserMultiplexer(
   server: number,
   leader: number,
   { agents, clientsOf }: TerminalOptions,
 ): boolean {
-  if (namesAgent(server) || isPaneOfAgent(server, agents)) return false;
-  const started = Number(startOf(server));
-  const older = agents.some(({ agent_pid, agent_started }) =>
+  if (hasAgentVariable(server) || isPaneOfAgent(server, agents)) return false;
+  const started = Number(startTimeOf(server));
+  const startedEarlier = agents.some(({ agent_pid, agent_started }) =>
     agent_pid !== null && agent_started !== null && Number(agent_started) <= started &&
     !isDescendant(agent_pid, server)
   );
-  if (!older) return true;
+  if (!startedEarlier) return true;
   const socket = tmuxOf(leader)?.tmux_socket;
   if (socket === undefined) return false;
   // A client that runs within a tmux proves nothing: it may be the agent's as well.
@@ -144,15 +144,15 @@ function isPersonsMultiplexer(
 
 /** A process and all above it, the nearest first; undefined where there are too many. */
 function ancestorsOf(pid: number): number[] | undefined {
-  const chain: number[] = [];
+  const ancestors: number[] = [];
   for (let at: number | undefined = pid; at; at = parentOf(at)) {
-    if (chain.length === ANCESTORS_MAX) return undefined;
-    chain.push(at);
+    if (ancestors.length === ANCESTORS_MAX) return undefined;
+    ancestors.push(at);
   }
-  return chain;
+  return ancestors;
 }
 
-function namesAgent(pid: number): boolean {
+function hasAgentVariable(pid: number): boolean {
   const environment = environmentOf(pid);
   return AGENT_VARIABLES.some((name) => environment?.has(name));
 }

@@ -56,26 +56,26 @@ export function clientEnvironment(search_path: string): Record<string, string> {
 const ATTACH = "attach-session -E -f no-output,ignore-size " +
   "-t '#{s/^([^ ]+) .*/\\1/:#{S:#{?session_attached,#{session_id} ,}}}'";
 
-interface Waiting {
+interface PendingCommand {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
   /** When it is given up. */
-  readonly due: number;
+  readonly deadline: number;
   readonly resolve: (result: Result) => void;
 }
 
 /** One control client from its start to its end. Answers come in the order of the questions. */
-export class Connection {
+export class TmuxConnection {
   readonly #options: TmuxOptions;
   readonly #child: Deno.ChildProcess;
   readonly #input: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
-  readonly #waiting: Waiting[] = [];
+  readonly #pending: PendingCommand[] = [];
   readonly #secret: string;
-  readonly #gone: Promise<void>;
-  readonly #ending = new AbortController();
-  #watched = false;
-  #asked = 0;
+  readonly #exited: Promise<void>;
+  readonly #closing = new AbortController();
+  #expiring = false;
+  #sequence = 0;
   #attached = false;
   #bytes = 0;
   #open = true;
@@ -93,7 +93,7 @@ export class Connection {
       stderr: "piped",
     }).spawn();
     this.#input = this.#child.stdin.getWriter();
-    this.#gone = this.#listen();
+    this.#exited = this.#readOutput();
   }
 
   get open(): boolean {
@@ -101,78 +101,78 @@ export class Connection {
   }
 
   get idle(): boolean {
-    return this.#open && this.#waiting.length === 0;
+    return this.#open && this.#pending.length === 0;
   }
 
-  ask(line: string): Promise<Result> {
+  execute(line: string): Promise<Result> {
     if (!this.#open) return Promise.resolve(failure("closed", "The connection has ended"));
-    const token = `mesh-end-${this.#secret}-${++this.#asked}`;
+    const token = `mesh-end-${this.#secret}-${++this.#sequence}`;
     // A command may answer in several blocks; this one ends them, and no screen can forge it.
     const sent = new TextEncoder().encode(`${line}\ndisplay-message -p "${token}"\n`);
     const bytes = sent.length;
-    if (this.#waiting.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
+    if (this.#pending.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
       return Promise.resolve(failure("queue_full", "Too many commands wait for tmux"));
     }
     const { promise, resolve } = Promise.withResolvers<Result>();
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    this.#waiting.push({ token, bytes, lines: [], due: clock.now() + answer_ms_max, resolve });
+    this.#pending.push({ token, bytes, lines: [], deadline: clock.now() + answer_ms_max, resolve });
     this.#bytes += bytes;
     // A broken pipe means that the client has ended; its own end says why.
     this.#input.write(sent).catch((error) => this.#options.log.debug("tmux is gone", { error }));
-    if (!this.#watched) void this.#watch();
+    if (!this.#expiring) void this.#expireWaiting();
     return promise;
   }
 
   /** Kills the client, which detaches it; everyone who waits hears why. */
   end(reason: FailureReason, message: string): Promise<void> {
-    if (!this.#open) return this.#gone;
+    if (!this.#open) return this.#exited;
     this.#open = false;
-    this.#ending.abort();
-    for (const { resolve } of this.#waiting.splice(0)) resolve(failure(reason, message));
+    this.#closing.abort();
+    for (const { resolve } of this.#pending.splice(0)) resolve(failure(reason, message));
     try {
       this.#child.kill("SIGKILL");
     } catch (error) {
       this.#options.log.debug("The tmux client had already ended", { error });
     }
-    return this.#gone;
+    return this.#exited;
   }
 
   /** One timer for all that wait: the first of them is answered first. */
-  async #watch(): Promise<void> {
+  async #expireWaiting(): Promise<void> {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    const { signal } = this.#ending;
-    this.#watched = true;
-    for (let head = this.#waiting[0]; head; head = this.#waiting[0]) {
-      await pause(clock, Math.max(0, head.due - clock.now()), signal);
+    const { signal } = this.#closing;
+    this.#expiring = true;
+    for (let head = this.#pending[0]; head; head = this.#pending[0]) {
+      await pause(clock, Math.max(0, head.deadline - clock.now()), signal);
       if (signal.aborted) return;
-      if (head !== this.#waiting[0]) continue;
+      if (head !== this.#pending[0]) continue;
       return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);
     }
-    this.#watched = false;
+    this.#expiring = false;
   }
 
-  async #listen(): Promise<void> {
-    const complaint = new Response(this.#child.stderr).text();
+  async #readOutput(): Promise<void> {
+    const errorText = new Response(this.#child.stderr).text();
     const lines = new Splitter("\n", 0);
     for await (const chunk of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
-      for (const line of lines.push(chunk)) this.#hear(line);
+      for (const line of lines.push(chunk)) this.#receive(line);
     }
     const { code } = await this.#child.status;
-    const message = (await complaint).trim() || `The tmux client ended with code ${code}`;
+    const message = (await errorText).trim() || `The tmux client ended with code ${code}`;
     if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
     // The pipe may already be broken, and nobody waits for what is left in it.
     await this.#input.abort().catch((error) => this.#options.log.debug("tmux closed", { error }));
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     this.#attached ||= line.startsWith("%end ");
-    const head = this.#waiting[0];
+    const head = this.#pending[0];
     if (!head) return;
     if (line !== head.token) {
       head.lines.push(line);
       return;
     }
-    this.#waiting.shift();
+    this.#pending.shift();
     this.#bytes -= head.bytes;
     head.resolve(readBlocks(head.lines.slice(0, -1)));
   }
@@ -182,15 +182,15 @@ export class Connection {
  * The output between `%begin` and `%end` of every block that we caused (flag 1); what stands
  * outside is news. A screen could show a line that looks like an end: the last one counts.
  */
-function readBlocks(heard: readonly string[]): Result {
+function readBlocks(received: readonly string[]): Result {
   const lines: string[] = [];
-  for (let at = 0; at < heard.length; at++) {
-    const block = /^%begin (\d+ \d+ 1)$/.exec(heard[at] ?? "")?.[1];
+  for (let at = 0; at < received.length; at++) {
+    const block = /^%begin (\d+ \d+ 1)$/.exec(received[at] ?? "")?.[1];
     if (block === undefined) continue;
     const isEnd = (line: string) => line === `%end ${block}` || line === `%error ${block}`;
-    const end = heard.findLastIndex(isEnd);
-    const output = heard.slice(at + 1, end);
-    if (heard[end] !== `%end ${block}`) return failure("error", output.join("\n"));
+    const end = received.findLastIndex(isEnd);
+    const output = received.slice(at + 1, end);
+    if (received[end] !== `%end ${block}`) return failure("error", output.join("\n"));
     lines.push(...output);
     at = end;
   }

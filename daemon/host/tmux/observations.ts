@@ -1,12 +1,12 @@
 /** What tmux and the kernel say of panes: which there are, and which process reads in each. */
 
 import { join } from "node:path";
-import { argumentsOf, foregroundOf, isAlive, isDescendant, startOf } from "../processes.ts";
-import type { Tmuxes } from "./tmux.ts";
+import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
+import type { TmuxServers } from "./tmux.ts";
 import type { Pane } from "./pane.ts";
 
 /** The process that reads what is typed into a pane. */
-export interface Front {
+export interface ForegroundProcess {
   readonly pid: number;
   /** Its start time; a pid means nothing without. */
   readonly started: string;
@@ -18,19 +18,19 @@ export interface Front {
 export interface PaneFacts extends Pane {
   readonly tmux_socket: string;
   /** Null when nobody reads there. */
-  readonly front: Front | null;
+  readonly foreground: ForegroundProcess | null;
 }
 
 /** `unknown`: the server could not be asked, so that nothing is known. */
-export type PaneSight =
+export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
-export interface PaneSights {
+export interface PaneObserver {
   /** All panes of these servers and of the user's own; a server that does not answer has none. */
   all(sockets: readonly string[]): Promise<PaneFacts[]>;
   /** One pane, on the user's own server where none is named. */
-  at(tmux_socket: string | null, pane_id: string): Promise<PaneSight>;
+  at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation>;
   /** Whether a process runs in the pane. */
   holds(pane: PaneFacts, pid: number): boolean;
 }
@@ -39,23 +39,23 @@ type Env = Readonly<Record<string, string>>;
 
 /** The socket of the user's own tmux server, as tmux itself finds it. */
 export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
-  const inside = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
-  return inside || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
+  const fromTmux = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
+  return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
 }
 
-export function sightsOf(tmuxes: Tmuxes, own_socket: string): PaneSights {
+export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string): PaneObserver {
   return {
     async all(sockets) {
       const servers = [...new Set([own_socket, ...sockets])];
       const found = await Promise.all(servers.map(async (socket) => {
-        const listed = await tmuxes.at(socket).panes();
+        const listed = await tmuxServers.at(socket).panes();
         return listed.ok ? listed.panes.map((pane) => toFacts(socket, pane)) : [];
       }));
       return found.flat();
     },
     async at(tmux_socket, pane_id) {
       const socket = tmux_socket ?? own_socket;
-      const listed = await tmuxes.at(socket).panes();
+      const listed = await tmuxServers.at(socket).panes();
       // A server that is not there has taken its panes along; one that is slow has not.
       if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
@@ -66,13 +66,17 @@ export function sightsOf(tmuxes: Tmuxes, own_socket: string): PaneSights {
 }
 
 function toFacts(tmux_socket: string, pane: Pane): PaneFacts {
-  return { ...pane, tmux_socket, front: pane.dead ? null : frontOf(pane.pane_pid) };
+  return {
+    ...pane,
+    tmux_socket,
+    foreground: pane.dead ? null : foregroundProcessOf(pane.pane_pid),
+  };
 }
 
 /** The leader of the group in front; of a pipeline whose leader has ended, nobody. */
-function frontOf(pane_pid: number): Front | null {
+function foregroundProcessOf(pane_pid: number): ForegroundProcess | null {
   const pid = foregroundOf(pane_pid);
-  const started = pid === undefined ? undefined : startOf(pid);
+  const started = pid === undefined ? undefined : startTimeOf(pid);
   if (pid === undefined || started === undefined || !isAlive(pid, started)) return null;
   return { pid, started, args: argumentsOf(pid) ?? [] };
 }

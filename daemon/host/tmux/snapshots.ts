@@ -7,32 +7,32 @@ import type { Pane } from "./pane.ts";
 export type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
 
 /** What is asked of a server. */
-export interface Looked {
+export interface PaneSource {
   panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
   capture(pane_id: string): Promise<Result>;
 }
 
-interface Kept {
+interface CachedScreen {
   readonly written_s: number;
   readonly screen: Result;
 }
 
 /** The looks at one server's panes. */
-export class PaneLooks {
-  readonly #tmux: Looked;
+export class PaneCache {
+  readonly #tmux: PaneSource;
   readonly #clock: Clock;
   /** Screens to which nothing was written since they were read. */
-  readonly #kept = new Map<string, Kept>();
-  #listing: Promise<PanesById> | undefined;
+  readonly #cached = new Map<string, CachedScreen>();
+  #pendingList: Promise<PanesById> | undefined;
 
-  constructor(tmux: Looked, clock: Clock) {
+  constructor(tmux: PaneSource, clock: Clock) {
     this.#tmux = tmux;
     this.#clock = clock;
   }
 
   /** All panes, by their ids. Those who ask at once share one answer. */
   panes(): Promise<PanesById> {
-    return this.#listing ??= this.#list().finally(() => this.#listing = undefined);
+    return this.#pendingList ??= this.#list().finally(() => this.#pendingList = undefined);
   }
 
   /** A pane's rows with their colours, as they were when something was last written to it. */
@@ -40,13 +40,13 @@ export class PaneLooks {
     const listed = await this.panes();
     if (!listed.ok) return listed;
     const written_s = listed.panes.get(pane_id)?.written_s ?? Infinity;
-    const kept = this.#kept.get(pane_id);
-    if (kept?.written_s === written_s) return kept.screen;
+    const cached = this.#cached.get(pane_id);
+    if (cached?.written_s === written_s) return cached.screen;
     // More may be written in the very second that this is read in, and its count be the same.
-    const over = this.#clock.now() >= (written_s + 1) * 1000;
+    const isSettled = this.#clock.now() >= (written_s + 1) * 1000;
     const screen = await this.#tmux.capture(pane_id);
-    if (over && screen.ok) this.#kept.set(pane_id, { written_s, screen });
-    else this.#kept.delete(pane_id);
+    if (isSettled && screen.ok) this.#cached.set(pane_id, { written_s, screen });
+    else this.#cached.delete(pane_id);
     return screen;
   }
 
@@ -54,7 +54,9 @@ export class PaneLooks {
     const listed = await this.#tmux.panes();
     if (!listed.ok) return listed;
     const panes = new Map(listed.panes.map((pane) => [pane.pane_id, pane]));
-    for (const pane_id of this.#kept.keys()) if (!panes.has(pane_id)) this.#kept.delete(pane_id);
+    for (const pane_id of this.#cached.keys()) {
+      if (!panes.has(pane_id)) this.#cached.delete(pane_id);
+    }
     return { ok: true, panes };
   }
 }

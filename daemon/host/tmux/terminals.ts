@@ -6,7 +6,7 @@ import { isThere, pathIn } from "../executables.ts";
 import { ownSocket } from "./observations.ts";
 import { isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
-import { commandLine, quote, type Tmux, type Tmuxes } from "./tmux.ts";
+import { commandLine, quote, type Tmux, type TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 
@@ -19,7 +19,7 @@ export interface Launch {
   readonly mark?: string | undefined;
 }
 
-export type Opened = { readonly ok: true; readonly pane: Pane } | {
+export type OpenResult = { readonly ok: true; readonly pane: Pane } | {
   readonly ok: false;
   /** In tmux's words, or ours. */
   readonly reason: string;
@@ -32,11 +32,11 @@ export interface Terminals {
   /** The tmux server that agents are spawned in where no other is named. */
   readonly socket: string;
   /** Whether there is a tmux to be had. */
-  present(): Promise<boolean>;
+  isAvailable(): Promise<boolean>;
   /** Opens a window in the session of this name, which is made when it is missing. */
-  openWindow(socket: string, session: string, launch: Launch): Promise<Opened>;
+  openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult>;
   /** Splits the window that a pane is in. */
-  splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened>;
+  splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult>;
   /** What a pane is now; undefined when tmux knows of none, or does not answer. */
   look(socket: string, pane_id: string): Promise<Pane | undefined>;
   /** The pane that was opened with this mark; undefined when tmux knows of none. */
@@ -46,13 +46,13 @@ export interface Terminals {
   /** Ends a pane with all that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
   /** Ends a pane, if its process is still this one; whether it was. */
-  closeSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
+  closeIfSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
   /** Whether a pane stays when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
-  respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened>;
+  respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult>;
   /** Whether the program that would be run is there, as far as can be seen from here. */
-  finds(socket: string, launch: Launch): Promise<boolean>;
+  hasProgram(socket: string, launch: Launch): Promise<boolean>;
   /** Whether a process runs in a pane, or below what runs there. */
   isWithin(pid: number, pane_pid: number): boolean;
   /** Whether something runs in a pane that is neither this process, above it nor below it. */
@@ -60,7 +60,7 @@ export interface Terminals {
 }
 
 export interface PanesOptions {
-  readonly tmuxes: Tmuxes;
+  readonly tmuxServers: TmuxServers;
   readonly log: Log;
   /** The daemon's own environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -75,7 +75,7 @@ const WITHHELD = [
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
 ];
 
-const PLACES: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
+const MESH_PATHS: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
 /** Whether a variable must not be seen by a spawned agent. */
 export function isWithheld(variable: string): boolean {
@@ -87,9 +87,9 @@ export function withoutSecrets(env: Readonly<Record<string, string>>): Record<st
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
 }
 
-const SHOWN = ["-P", "-F", PANE_FORMAT];
+const PRINT_PANE = ["-P", "-F", PANE_FORMAT];
 /** What a window of a session that nobody looks at measures. */
-const SIZE = ["-x", "200", "-y", "50"];
+const WINDOW_SIZE = ["-x", "200", "-y", "50"];
 
 export class Panes implements Terminals {
   readonly home: string;
@@ -102,7 +102,7 @@ export class Panes implements Terminals {
     this.socket = ownSocket(env);
   }
 
-  async present(): Promise<boolean> {
+  async isAvailable(): Promise<boolean> {
     try {
       const { success } = await new Deno.Command("tmux", {
         args: ["-V"],
@@ -112,100 +112,124 @@ export class Panes implements Terminals {
         stderr: "null",
       }).output();
       return success;
-    } catch (fault) {
-      if (fault instanceof Deno.errors.NotFound) return false;
-      throw fault;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
     }
   }
 
   /** One after the other, as two that find no session would both make it. */
-  openWindow(socket: string, session: string, launch: Launch): Promise<Opened> {
-    const tmux = this.#options.tmuxes.at(socket);
-    return tmux.inTurn(`session ${session}`, async () => {
-      const listed = await tmux.look(["list-sessions", "-F", "#{session_name}"]);
-      if (!listed.ok && listed.reason !== "no_server") return refused(listed);
+  openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
+    const tmux = this.#options.tmuxServers.at(socket);
+    return tmux.runExclusive(`session ${session}`, async () => {
+      const listed = await tmux.query(["list-sessions", "-F", "#{session_name}"]);
+      if (!listed.ok && listed.reason !== "no_server") return toRefusal(listed);
       if (!listed.ok) return await this.#startServer(socket, session, launch);
-      const started = await this.#started(tmux, launch);
+      const launchArgs = await this.#launchArgs(tmux, launch);
       // A target's name is else the beginning of one, or a pattern.
-      const where = listed.lines.includes(session)
+      const target = listed.lines.includes(session)
         ? ["new-window", "-d", "-t", `=${session}:`]
-        : ["new-session", "-d", "-E", "-s", session, ...SIZE];
-      return opened(await tmux.run([...where, ...SHOWN, ...started]));
+        : ["new-session", "-d", "-E", "-s", session, ...WINDOW_SIZE];
+      return toOpened(await tmux.run([...target, ...PRINT_PANE, ...launchArgs]));
     });
   }
 
-  async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<Opened> {
-    const tmux = this.#options.tmuxes.at(socket);
+  async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult> {
+    const tmux = this.#options.tmuxServers.at(socket);
     if (!await this.look(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
-    const started = await this.#started(tmux, launch);
-    const split = await tmux.run(["split-window", "-d", "-t", pane_id, ...SHOWN, ...started]);
+    const launchArgs = await this.#launchArgs(tmux, launch);
+    const split = await tmux.run([
+      "split-window",
+      "-d",
+      "-t",
+      pane_id,
+      ...PRINT_PANE,
+      ...launchArgs,
+    ]);
     if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
-    return opened(split);
+    return toOpened(split);
   }
 
   async look(socket: string, pane_id: string): Promise<Pane | undefined> {
-    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
+    const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     return shown.ok ? shown.pane : undefined;
   }
 
   /** The mark stands in the command that the pane was opened with. */
   async find(socket: string, mark: string): Promise<Pane | undefined> {
     const format = "#{pane_id} #{pane_start_command}";
-    const listed = await this.#options.tmuxes.at(socket).look(["list-panes", "-a", "-F", format]);
+    const listed = await this.#options.tmuxServers.at(socket).query([
+      "list-panes",
+      "-a",
+      "-F",
+      format,
+    ]);
     const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
     const pane_id = line ? line.split(" ")[0] : undefined;
     return pane_id === undefined ? undefined : await this.look(socket, pane_id);
   }
 
   async isGone(socket: string, pane_id: string): Promise<boolean> {
-    const shown = await this.#options.tmuxes.at(socket).pane(pane_id);
+    const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
     return shown.pane?.dead ?? true;
   }
 
   async close(socket: string, pane_id: string): Promise<void> {
-    await this.#told(socket, ["kill-pane", "-t", pane_id]);
+    await this.#runLogged(socket, ["kill-pane", "-t", pane_id]);
   }
 
   /** Guard and deed are one command, evaluated in the server. */
-  async closeSame(
+  async closeIfSame(
     socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
-    const tmux = this.#options.tmuxes.at(socket);
-    const say = (word: string) => `display-message -p ${quote(word)}`;
-    const deed = `${say("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
-    const same = sameProcess({ pane_id, pane_pid });
-    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, deed, say("changed")]);
+    const tmux = this.#options.tmuxServers.at(socket);
+    const display = (word: string) => `display-message -p ${quote(word)}`;
+    const action = `${display("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
+    const condition = sameProcessCondition({ pane_id, pane_pid });
+    const run = await tmux.run([
+      "if-shell",
+      "-F",
+      "-t",
+      pane_id,
+      condition,
+      action,
+      display("changed"),
+    ]);
     return run.ok && run.lines.includes("done");
   }
 
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
     const option = kept ? ["remain-on-exit", "on"] : ["-u", "remain-on-exit"];
-    await this.#told(socket, ["set-option", "-p", "-t", pane_id, ...option]);
+    await this.#runLogged(socket, ["set-option", "-p", "-t", pane_id, ...option]);
   }
 
   /** Guard and deed are one command, evaluated in the server. */
-  async respawn(socket: string, seen: Pane, launch: Launch): Promise<Opened> {
+  async respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult> {
     const { pane_id, pane_pid } = seen;
-    const tmux = this.#options.tmuxes.at(socket);
-    const started = await this.#started(tmux, launch);
-    const deed = commandLine(["respawn-pane", "-k", "-t", pane_id, ...started]);
-    const same = sameProcess({ pane_id, pane_pid });
-    const say = (word: string) => `display-message -p ${quote(word)}`;
-    const branches = [`${deed} ; ${say("done")}`, say("changed")];
-    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, same, ...branches]);
-    if (!run.ok) return refused(run);
+    const tmux = this.#options.tmuxServers.at(socket);
+    const launchArgs = await this.#launchArgs(tmux, launch);
+    const action = commandLine(["respawn-pane", "-k", "-t", pane_id, ...launchArgs]);
+    const condition = sameProcessCondition({ pane_id, pane_pid });
+    const display = (word: string) => `display-message -p ${quote(word)}`;
+    const actions = [`${action} ; ${display("done")}`, display("changed")];
+    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, condition, ...actions]);
+    if (!run.ok) return toRefusal(run);
     if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
     const pane = await this.look(socket, pane_id);
     return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
   }
 
   /** It runs with its own search path, else with the server's, which need not be ours. */
-  async finds(socket: string, launch: Launch): Promise<boolean> {
+  async hasProgram(socket: string, launch: Launch): Promise<boolean> {
     const own = pathIn(launch.argv) ?? launch.env["PATH"];
     if (own !== undefined) return await isThere(launch, [own]);
-    const shown = await this.#options.tmuxes.at(socket).look(["show-environment", "-g", "PATH"]);
+    const shown = await this.#options.tmuxServers.at(socket).query([
+      "show-environment",
+      "-g",
+      "PATH",
+    ]);
     const [line = ""] = shown.ok ? shown.lines : [];
     return await isThere(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
@@ -232,7 +256,7 @@ export class Panes implements Terminals {
    * A server takes its environment from whoever starts it: ours, without what is withheld. Only our
    * own socket is made; the command connects to whatever listens there already, as a client does.
    */
-  async #startServer(socket: string, session: string, launch: Launch): Promise<Opened> {
+  async #startServer(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
     Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
     const unsafe = whyUnsafeFolder(dirname(socket));
@@ -241,41 +265,55 @@ export class Panes implements Terminals {
     if (checked.state === "refused") return { ok: false, reason: checked.reason };
     const { env } = this.#options;
     const { TMUX: _, ...clean } = withoutSecrets(env);
-    const started = arguments_(this.#atHome(launch), []);
+    const launchArgs = launchArguments(this.#withMeshPaths(launch), []);
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: ["-u", "-S", socket, "new-session", "-d", "-s", session, ...SIZE, ...SHOWN, ...started],
+      args: [
+        "-u",
+        "-S",
+        socket,
+        "new-session",
+        "-d",
+        "-s",
+        session,
+        ...WINDOW_SIZE,
+        ...PRINT_PANE,
+        ...launchArgs,
+      ],
       env: { LC_ALL: "C.UTF-8", ...clean },
       clearEnv: true,
       stdin: "null",
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
     if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
-    return opened({ ok: true, lines: text(stdout).split("\n") });
+    return toOpened({ ok: true, lines: text(stdout).split("\n") });
   }
 
   /** What an agent's hooks find this daemon by, where it is not at the usual place. */
-  #atHome(launch: Launch): Launch {
-    const own = Object.entries(this.#options.env).filter(([name]) => PLACES.includes(name));
+  #withMeshPaths(launch: Launch): Launch {
+    const own = Object.entries(this.#options.env).filter(([name]) => MESH_PATHS.includes(name));
     return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
   }
 
   /** What is withheld is taken out again where the server or the session has it. */
-  async #started(tmux: Tmux, launch: Launch): Promise<string[]> {
-    const known = await tmux.look(["show-environment", "-g"]);
+  async #launchArgs(tmux: Tmux, launch: Launch): Promise<string[]> {
+    const known = await tmux.query(["show-environment", "-g"]);
     const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
     const own = Object.keys(this.#options.env);
-    return arguments_(this.#atHome(launch), [...new Set([...names, ...own])].filter(isWithheld));
+    return launchArguments(
+      this.#withMeshPaths(launch),
+      [...new Set([...names, ...own])].filter(isWithheld),
+    );
   }
 
-  async #told(socket: string, command: readonly string[]): Promise<void> {
-    const done = await this.#options.tmuxes.at(socket).run(command);
+  async #runLogged(socket: string, command: readonly string[]): Promise<void> {
+    const done = await this.#options.tmuxServers.at(socket).run(command);
     if (done.ok) return;
     this.#options.log.debug("tmux did not do it", { command: command[0], reason: done.message });
   }
 }
 
 /** More than one word, so that tmux executes them itself; the folder is read as a format. */
-function arguments_({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
+function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
   const marked = mark === undefined ? [] : [markOf(mark)];
   return [
     ...["-c", cwd.replaceAll("#", "##")],
@@ -290,16 +328,16 @@ function markOf(mark: string): string {
 }
 
 /** True in tmux's own words where a pane still holds the process that was seen in it. */
-function sameProcess({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
+function sameProcessCondition({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 
-function opened(run: { ok: true; lines: readonly string[] } | Failure): Opened {
-  if (!run.ok) return refused(run);
+function toOpened(run: { ok: true; lines: readonly string[] } | Failure): OpenResult {
+  if (!run.ok) return toRefusal(run);
   const pane = parsePane(run.lines[0]);
   return pane ? { ok: true, pane } : { ok: false, reason: "tmux told of no pane" };
 }
 
-function refused({ reason, message }: Failure): Opened {
+function toRefusal({ reason, message }: Failure): OpenResult {
   return { ok: false, reason: message || reason };
 }

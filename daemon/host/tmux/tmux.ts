@@ -1,8 +1,14 @@
 /** One control-mode connection to each tmux server; it must leave no trace in the user's server. */
 
-import { PaneLooks } from "./snapshots.ts";
+import { PaneCache } from "./snapshots.ts";
 import { isAlive } from "../processes.ts";
-import { Connection, type Failure, failure, type Result, type TmuxOptions } from "./connection.ts";
+import {
+  type Failure,
+  failure,
+  type Result,
+  TmuxConnection,
+  type TmuxOptions,
+} from "./connection.ts";
 import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
@@ -11,7 +17,7 @@ export const SERVERS_MAX = 32;
 /** A client that nobody has asked anything for so long is ended. */
 export const IDLE_MS_MAX = 10 * 60_000;
 /** Whoever holds a server has asked it something within this time, or will not ask again. */
-const HELD_MS_MAX = 60_000;
+const IN_USE_MS_MAX = 60_000;
 
 /**
  * One argument for tmux's command parser. Whatever is not plainly harmless goes as octal bytes,
@@ -34,10 +40,10 @@ export function commandLine(command: readonly string[]): string {
 }
 
 /** The connections of a daemon, one for each server socket that is in use. */
-export class Tmuxes implements AsyncDisposable {
+export class TmuxServers implements AsyncDisposable {
   readonly #options: TmuxOptions;
   readonly #bySocket = new Map<string, Tmux>();
-  readonly #ending = new Set<Promise<void>>();
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(options: TmuxOptions) {
     this.#options = options;
@@ -50,10 +56,10 @@ export class Tmuxes implements AsyncDisposable {
 
   /** A server by its socket. With `SERVERS_MAX` others in use, one that refuses all commands. */
   at(socket: string): Tmux {
-    const known = this.#bySocket.get(socket);
-    if (known) return known;
+    const existing = this.#bySocket.get(socket);
+    if (existing) return existing;
     const tmux = new Tmux(socket, this.#options);
-    if (this.#bySocket.size >= SERVERS_MAX && !this.#makeRoom()) {
+    if (this.#bySocket.size >= SERVERS_MAX && !this.#evictIdle()) {
       this.#end(tmux, "Too many tmux servers are in use");
       return tmux;
     }
@@ -62,7 +68,7 @@ export class Tmuxes implements AsyncDisposable {
   }
 
   /** Ends the clients that nobody asks any more. */
-  beat(now: number): void {
+  tick(now: number): void {
     for (const tmux of this.#bySocket.values()) {
       if (!tmux.busy && now - tmux.used_at >= IDLE_MS_MAX) this.#drop(tmux);
     }
@@ -70,12 +76,12 @@ export class Tmuxes implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const tmux of this.#bySocket.values()) this.#drop(tmux);
-    await Promise.all(this.#ending);
+    await Promise.all(this.#closing);
   }
 
   /** Drops the server that was asked longest ago, those without a client first. */
-  #makeRoom(): boolean {
-    const since = this.#options.clock.now() - HELD_MS_MAX;
+  #evictIdle(): boolean {
+    const since = this.#options.clock.now() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
       .filter((tmux) => !tmux.busy && (!tmux.connected || tmux.used_at <= since));
     const [oldest] = idle.sort((one, other) =>
@@ -91,19 +97,19 @@ export class Tmuxes implements AsyncDisposable {
   }
 
   #end(tmux: Tmux, why?: string): void {
-    const ending = tmux.close(why).finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+    const closing = tmux.close(why).finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 }
 
 /** One tmux server, reached through one control client: opened when needed, reopened when lost. */
 export class Tmux implements AsyncDisposable {
   readonly socket: string;
-  readonly looks: PaneLooks;
+  readonly cache: PaneCache;
   readonly #options: TmuxOptions;
-  readonly #mark: string;
-  readonly #turns = new Map<string, Promise<void>>();
-  #connection: Connection | undefined;
+  readonly #bufferPrefix: string;
+  readonly #locks = new Map<string, Promise<void>>();
+  #connection: TmuxConnection | undefined;
   #server_pid: number | undefined;
   #buffers = 0;
   #used_at: number;
@@ -112,10 +118,10 @@ export class Tmux implements AsyncDisposable {
 
   constructor(socket: string, options: TmuxOptions) {
     this.socket = socket;
-    this.looks = new PaneLooks(this, options.clock);
+    this.cache = new PaneCache(this, options.clock);
     this.#options = options;
     this.#used_at = options.clock.now();
-    this.#mark = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
+    this.#bufferPrefix = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
 
   /** A server is its socket and this pid; undefined until it has answered once. */
@@ -134,24 +140,26 @@ export class Tmux implements AsyncDisposable {
 
   /** Whether a command waits for its answer, or work for its turn. */
   get busy(): boolean {
-    return this.#turns.size > 0 || (this.connected && !this.#connection?.idle);
+    return this.#locks.size > 0 || (this.connected && !this.#connection?.idle);
   }
 
   /** Runs one command. Its output is split into lines; commands may overlap, and run in order. */
   run(command: readonly string[]): Promise<Result> {
     this.#used_at = this.#options.clock.now();
     const connection = this.#connected();
-    return "ok" in connection ? Promise.resolve(connection) : connection.ask(commandLine(command));
+    return "ok" in connection
+      ? Promise.resolve(connection)
+      : connection.execute(commandLine(command));
   }
 
   /** Runs a command that only reads: once more if the connection was lost, as with its session. */
-  async look(command: readonly string[]): Promise<Result> {
+  async query(command: readonly string[]): Promise<Result> {
     const result = await this.run(command);
     return !result.ok && result.reason === "lost" ? await this.run(command) : result;
   }
 
   async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
-    const result = await this.look(["list-panes", "-a", "-F", PANE_FORMAT]);
+    const result = await this.query(["list-panes", "-a", "-F", PANE_FORMAT]);
     if (!result.ok) return result;
     return { ok: true, panes: result.lines.flatMap((line) => parsePane(line) ?? []) };
   }
@@ -159,7 +167,7 @@ export class Tmux implements AsyncDisposable {
   /** One pane; undefined where tmux answers for another one instead, as it does for some ids. */
   async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
     if (!isPaneId(pane_id)) return { ok: true, pane: undefined };
-    const result = await this.look(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
+    const result = await this.query(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
     if (!result.ok) return result;
     const pane = parsePane(result.lines[0]);
     return { ok: true, pane: pane?.pane_id === pane_id ? pane : undefined };
@@ -167,7 +175,7 @@ export class Tmux implements AsyncDisposable {
 
   /** The pane's rows with their colours (SGR), the last `history_rows` above the screen first. */
   capture(pane: string, history_rows = 0): Promise<Result> {
-    return this.look(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
+    return this.query(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
   }
 
   /**
@@ -175,7 +183,7 @@ export class Tmux implements AsyncDisposable {
    * file: a text on the command line would stay in the server's message log (`show-messages`).
    */
   async load(text: string): Promise<{ ok: true; buffer: string } | Failure> {
-    const buffer = `${this.#mark}${++this.#buffers}`;
+    const buffer = `${this.#bufferPrefix}${++this.#buffers}`;
     const file = `${this.#options.state_dir}/${buffer}`;
     try {
       await Deno.writeTextFile(file, text, { mode: 0o600, createNew: true });
@@ -191,15 +199,15 @@ export class Tmux implements AsyncDisposable {
   }
 
   /** Runs `work` alone among all that was given for this pane, in the order of the calls. */
-  async inTurn<T>(pane: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(pane);
+  async runExclusive<T>(pane: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#locks.get(pane);
     const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#turns.set(pane, done);
+    this.#locks.set(pane, done);
     await before;
     try {
       return await work();
     } finally {
-      if (this.#turns.get(pane) === done) this.#turns.delete(pane);
+      if (this.#locks.get(pane) === done) this.#locks.delete(pane);
       resolve();
     }
   }
@@ -207,7 +215,7 @@ export class Tmux implements AsyncDisposable {
   /** Ends what waits. Texts never pasted go too, unless the server is busy: then at next start. */
   async close(why = "The connection was closed"): Promise<void> {
     this.#closed ??= why;
-    if (this.#connection?.idle) await this.#sweep(this.#connection);
+    if (this.#connection?.idle) await this.#deleteLeftovers(this.#connection);
     await this.#connection?.end("closed", why);
   }
 
@@ -216,19 +224,19 @@ export class Tmux implements AsyncDisposable {
   }
 
   /** The socket is checked at each connect: what was there before says nothing of now. */
-  #connected(): Connection | Failure {
+  #connected(): TmuxConnection | Failure {
     if (this.#closed !== undefined) return failure("closed", this.#closed);
     if (this.#connection?.open) return this.#connection;
     const checked = checkSocket(this.socket);
     if (checked.state === "missing") return failure("no_server", `No socket at ${this.socket}`);
     if (checked.state === "refused") return this.#refuse(checked.reason);
     try {
-      this.#connection = new Connection(checked.path, this.#options);
+      this.#connection = new TmuxConnection(checked.path, this.#options);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return failure("no_tmux", "Cannot find tmux");
       return failure("no_tmux", String(error));
     }
-    void this.#greet(this.#connection);
+    void this.#identify(this.#connection);
     return this.#connection;
   }
 
@@ -241,24 +249,24 @@ export class Tmux implements AsyncDisposable {
     return failure("untrusted", reason);
   }
 
-  async #greet(connection: Connection): Promise<void> {
-    void this.#sweep(connection);
-    const who = await connection.ask(commandLine(["display-message", "-p", "#{pid}"]));
-    if (who.ok) this.#server_pid = Number(who.lines[0]);
+  async #identify(connection: TmuxConnection): Promise<void> {
+    void this.#deleteLeftovers(connection);
+    const answer = await connection.execute(commandLine(["display-message", "-p", "#{pid}"]));
+    if (answer.ok) this.#server_pid = Number(answer.lines[0]);
   }
 
   /** Clears the texts that a lost connection of ours, or a dead daemon, has left in the server. */
-  async #sweep(connection: Connection): Promise<void> {
-    const listed = await connection.ask(commandLine(["list-buffers", "-F", "#{buffer_name}"]));
+  async #deleteLeftovers(connection: TmuxConnection): Promise<void> {
+    const listed = await connection.execute(commandLine(["list-buffers", "-F", "#{buffer_name}"]));
     if (!listed.ok) return;
     for (const name of listed.lines.filter((name) => this.#isLeftover(name))) {
-      await connection.ask(commandLine(["delete-buffer", "-b", name]));
+      await connection.execute(commandLine(["delete-buffer", "-b", name]));
     }
   }
 
   #isLeftover(buffer: string): boolean {
     const owner = /^mesh-(\d+)-tmux-/.exec(buffer)?.[1];
     if (owner === undefined) return false;
-    return buffer.startsWith(this.#mark) || !isAlive(Number(owner));
+    return buffer.startsWith(this.#bufferPrefix) || !isAlive(Number(owner));
   }
 }

@@ -1,10 +1,10 @@
 /** A socket, as little of it as a tunnel needs; the same for both of its ends. */
 
-import { nextTurn, whenQuiet } from "kit/net/frames.ts";
+import { nextTurn, whenStable } from "kit/net/frames.ts";
 
-export type Data = string | ArrayBuffer;
+export type FrameData = string | ArrayBuffer;
 
-export interface Line {
+export interface Connection {
   readonly open: boolean;
   /** Bytes handed over and not yet taken by the network. */
   readonly buffered: number;
@@ -13,22 +13,22 @@ export interface Line {
 }
 
 /** What a line tells. `closed` comes once, after which nothing does. */
-export interface Ears {
+export interface ConnectionListener {
   opened(): void;
-  heard(data: Data): void;
+  received(data: FrameData): void;
   /** `fault`: why there was never a line at all, where that is known. */
-  closed(code: number, reason: string, fault?: string): void;
+  closed(code: number, reason: string, error?: string): void;
 }
 
 const REASON_BYTES_MAX = 123;
 
 /** A longer reason, or one that is not ASCII, would throw where nobody catches. */
-function fitting(reason: string): string {
+function toCloseReason(reason: string): string {
   return reason.replaceAll(/[^ -~]/g, "?").slice(0, REASON_BYTES_MAX);
 }
 
 /** A WebSocket, whoever made it: as much of it as a line needs. */
-export interface Socket {
+export interface SocketLike {
   binaryType: string;
   readonly readyState: number;
   readonly bufferedAmount: number;
@@ -41,24 +41,24 @@ export interface Socket {
 }
 
 /** Turns a socket into a line. */
-export function lineOn(socket: Socket, ears: Ears): Line {
-  let [closing, over, heard] = [false, false, 0];
-  let fault: string | undefined;
+export function toConnection(socket: SocketLike, listener: ConnectionListener): Connection {
+  let [closing, ended, received] = [false, false, 0];
+  let error: string | undefined;
   const end = (code: number, reason: string) => {
-    if (over) return;
-    closing = over = true;
-    ears.closed(code, reason, fault);
+    if (ended) return;
+    closing = ended = true;
+    listener.closed(code, reason, error);
   };
   socket.binaryType = "arraybuffer";
   socket.onopen = () => {
-    if (!closing) ears.opened();
+    if (!closing) listener.opened();
   };
-  socket.onmessage = ({ data }: { data: Data }) => {
-    heard++;
-    if (!closing) ears.heard(data);
+  socket.onmessage = ({ data }: { data: FrameData }) => {
+    received++;
+    if (!closing) listener.received(data);
   };
   socket.onerror = ({ message }: { message?: string }) => {
-    if (message) fault = message;
+    if (message) error = message;
   };
   socket.onclose = ({ code, reason }: { code: number; reason: string }) => end(code, reason);
   return {
@@ -74,7 +74,7 @@ export function lineOn(socket: Socket, ears: Ears): Line {
       closing = true;
       // With more to read after it said why, the runtime drops the line, and what it said is lost.
       if (socket.readyState === WebSocket.CONNECTING) socket.close();
-      else whenQuiet(() => heard, () => socket.close(code, fitting(reason)));
+      else whenStable(() => received, () => socket.close(code, toCloseReason(reason)));
       // The other end may never say that it heard; we are done with it in any case.
       nextTurn(() => end(code, reason));
     },

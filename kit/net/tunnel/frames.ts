@@ -14,7 +14,7 @@ export const CHUNK_BYTES_MAX = 65_536;
 /** What may be sent of a body before its reader took some. */
 export const STREAM_WINDOW_BYTES = 524_288;
 /** What may be on the wire of all bodies together: a head behind them waits for no more. */
-export const TRUNK_WINDOW_BYTES = 2_097_152;
+export const CONNECTION_WINDOW_BYTES = 2_097_152;
 /** What all readers of one end together may leave untaken; past it, the slowest is cut off. */
 export const HELD_BYTES_MAX = 33_554_432;
 /** What an end may have read of requests that it did not answer yet, and so may hold of them. */
@@ -33,10 +33,10 @@ export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
 
 export const PING_EVERY_MS = 20_000;
 /** Pings that are answered in that time: each answer is kept until it is taken. */
-export const PINGS_HEARD_MAX = 60;
+export const PINGS_RECEIVED_MAX = 60;
 export const PINGS_UNANSWERED_MAX = 2;
 /** How long an end may take to say its first frame. */
-export const GREETING_MS_MAX = 10_000;
+export const HANDSHAKE_MS_MAX = 10_000;
 
 /** Why a tunnel ends, as its close code; codes of `/ws` mean the same here (contract 4). */
 export const CLOSE = {
@@ -58,27 +58,27 @@ const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
 const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
 
 /** A short text that is shown to people, and steers no terminal. */
-function shown(most: number) {
-  return z.string().max(most).regex(/^\P{C}*$/u);
+function printableText(maxLength: number) {
+  return z.string().max(maxLength).regex(/^\P{C}*$/u);
 }
 
 /** The daemon's first frame. Its id and its secret came with the upgrade. */
 export const Hello = z.object({
   type: z.literal("hello"),
   protocol: z.literal(PROTOCOL),
-  machine: shown(255),
-  version: shown(64),
+  machine: printableText(255),
+  version: printableText(64),
   capabilities: z.record(z.string().max(64), z.boolean())
-    .refine((said) => Object.keys(said).length <= 64, "More than 64 capabilities"),
+    .refine((capabilities) => Object.keys(capabilities).length <= 64, "More than 64 capabilities"),
 });
 export type Hello = z.output<typeof Hello>;
 
 /** The relay's first frame: the tunnel stands, or why it does not. */
-export const Greeting = z.discriminatedUnion("type", [
+export const HandshakeReply = z.discriminatedUnion("type", [
   z.object({ type: z.literal("welcome"), protocol: z.literal(PROTOCOL) }),
   z.object({ type: z.literal("refused"), error: z.string().max(64), detail: z.string().max(1024) }),
 ]);
-export type Greeting = z.output<typeof Greeting>;
+export type HandshakeReply = z.output<typeof HandshakeReply>;
 
 export const RequestHead = z.object({
   type: z.literal("request"),
@@ -111,7 +111,7 @@ export const Frame = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("credit"),
     id: z.int().min(0).max(0xffff_ffff),
-    bytes: z.int().min(1).max(TRUNK_WINDOW_BYTES),
+    bytes: z.int().min(1).max(CONNECTION_WINDOW_BYTES),
   }),
   /** Nobody waits for this any more, or it cannot go on; `taken: false`: it was never begun. */
   z.object({

@@ -32,25 +32,28 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "retry-after",
 ]);
 
-type Pairs = [name: string, value: string][];
+type HeaderPairs = [name: string, value: string][];
 
 /** How long a body says that it is: `Infinity` where it does not, undefined for no such number. */
-export function announcedBy(headers: Iterable<readonly [string, string]>): number | undefined {
-  const said = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
-  const [first] = said;
+export function contentLengthOf(headers: Iterable<readonly [string, string]>): number | undefined {
+  const lengths = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
+  const [first] = lengths;
   if (!first) return Infinity;
-  return said.length === 1 && /^\d{1,15}$/.test(first[1]) ? Number(first[1]) : undefined;
+  return lengths.length === 1 && /^\d{1,15}$/.test(first[1]) ? Number(first[1]) : undefined;
 }
 
-export function requestHeaders(headers: Iterable<readonly [string, string]>): Pairs {
-  return allowed(headers, REQUEST_HEADERS);
+export function requestHeaders(headers: Iterable<readonly [string, string]>): HeaderPairs {
+  return pickAllowed(headers, REQUEST_HEADERS);
 }
 
-export function responseHeaders(headers: Iterable<readonly [string, string]>): Pairs {
-  return allowed(headers, RESPONSE_HEADERS);
+export function responseHeaders(headers: Iterable<readonly [string, string]>): HeaderPairs {
+  return pickAllowed(headers, RESPONSE_HEADERS);
 }
 
-function allowed(headers: Iterable<readonly [string, string]>, names: ReadonlySet<string>): Pairs {
+function pickAllowed(
+  headers: Iterable<readonly [string, string]>,
+  names: ReadonlySet<string>,
+): HeaderPairs {
   return [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value])
     .filter(([name]) => names.has(name));
 }

@@ -12,12 +12,12 @@ export interface Chunk {
 }
 
 /** A frame as JSON, or a piece of a body. */
-export type Item = string | Chunk;
+export type MessageItem = string | Chunk;
 
 /** A message that is so long leaves at once. */
-export const MESSAGE_BYTES_LEAST = 65_536;
+export const MESSAGE_FLUSH_BYTES = 65_536;
 /** No message is longer: one that was nearly full, and one more frame. */
-export const MESSAGE_BYTES_MAX = MESSAGE_BYTES_LEAST + 8 * HEAD_BYTES_MAX;
+export const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
 
 /** Before each item: its length, and in the highest bit whether it is a piece of a body. */
 const PREFIX_BYTES = 4;
@@ -28,12 +28,12 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** So many bytes an item adds to a message, at most. */
-export function sizeOf(item: Item): number {
+export function itemBytesMax(item: MessageItem): number {
   const length = typeof item === "string" ? 3 * item.length : ID_BYTES + item.bytes.length;
   return PREFIX_BYTES + length;
 }
 
-export function packMessage(items: readonly Item[]): Uint8Array<ArrayBuffer> {
+export function packMessage(items: readonly MessageItem[]): Uint8Array<ArrayBuffer> {
   const parts = items.map((item) => typeof item === "string" ? encoder.encode(item) : item);
   const lengthOf = (part: Uint8Array | Chunk) =>
     part instanceof Uint8Array ? part.length : ID_BYTES + part.bytes.length;
@@ -42,10 +42,10 @@ export function packMessage(items: readonly Item[]): Uint8Array<ArrayBuffer> {
   const view = new DataView(message.buffer);
   let at = 0;
   for (const part of parts) {
-    const is_chunk = !(part instanceof Uint8Array);
-    view.setUint32(at, (is_chunk ? IS_CHUNK : 0) + lengthOf(part));
+    const isChunk = !(part instanceof Uint8Array);
+    view.setUint32(at, (isChunk ? IS_CHUNK : 0) + lengthOf(part));
     at += PREFIX_BYTES;
-    if (is_chunk) {
+    if (isChunk) {
       view.setUint32(at, part.id);
       message.set(part.bytes, at + ID_BYTES);
     } else message.set(part, at);
@@ -55,10 +55,10 @@ export function packMessage(items: readonly Item[]): Uint8Array<ArrayBuffer> {
 }
 
 /** The items of a message, or what is wrong with it. */
-export function unpackMessage(message: ArrayBuffer): Item[] | string {
+export function unpackMessage(message: ArrayBuffer): MessageItem[] | string {
   if (message.byteLength > MESSAGE_BYTES_MAX) return "A message is too long";
   const view = new DataView(message);
-  const items: Item[] = [];
+  const items: MessageItem[] = [];
   for (let at = 0; at < message.byteLength;) {
     if (message.byteLength - at < PREFIX_BYTES) return "A message ends within a length";
     const prefix = view.getUint32(at);
@@ -83,8 +83,8 @@ function textAt(message: ArrayBuffer, at: number, length: number): string | unde
   if (length > HEAD_BYTES_MAX) return undefined;
   try {
     return decoder.decode(new Uint8Array(message, at, length));
-  } catch (fault) {
-    if (fault instanceof TypeError) return undefined; // It is no UTF-8.
-    throw fault;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined; // It is no UTF-8.
+    throw error;
   }
 }

@@ -1,15 +1,15 @@
 /** Tools that send: a task that wants a reply, and a message that wants none. */
 
 import * as z from "zod";
-import { Shown } from "kit/core/schema.ts";
-import { SAYS } from "kit/mcp/listing.ts";
+import { DisplayText } from "kit/core/schema.ts";
+import { SEND_HINTS } from "kit/mcp/listing.ts";
 import { WRITE } from "../contract.ts";
 import { daemon_id, peer_id, type Tool, tool } from "../tool.ts";
 
 export const MESSAGE_BYTES_MAX = 64_000;
 const utf8 = new TextEncoder();
 
-const message = Shown.min(1).refine(
+const message = DisplayText.min(1).refine(
   (text) => utf8.encode(text).length <= MESSAGE_BYTES_MAX,
   `Longer than ${MESSAGE_BYTES_MAX} bytes`,
 ).describe(`1 to ${MESSAGE_BYTES_MAX} bytes of UTF-8`);
@@ -24,7 +24,7 @@ const ask = tool({
     "arrived, so do not simply repeat it. The machine may lose requests when its daemon restarts. " +
     "Do not use it for what needs no reply (send_message). It cannot start or stop agents, run " +
     "commands, read files or approve anything.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   scope: WRITE,
   input: z.strictObject({ daemon_id, peer_id, message }),
   output: z.object({
@@ -33,9 +33,9 @@ const ask = tool({
     request_id: z.string(),
     status: z.literal("pending"),
   }),
-  async run({ daemon_id, peer_id, message }, visit) {
-    const asked = await visit.daemon(daemon_id).ask(peer_id, message);
-    const request_id = asked.correlation_id;
+  async run({ daemon_id, peer_id, message }, toolContext) {
+    const created = await toolContext.daemon(daemon_id).ask(peer_id, message);
+    const request_id = created.correlation_id;
     return {
       text: `Asked ${peer_id} on ${daemon_id}: request ${request_id} is pending. ` +
         "Fetch the reply with get_reply.",
@@ -52,7 +52,7 @@ const send = tool({
     "delivery, which may only be queued. After a time-out or a lost connection the message may " +
     "have arrived: nothing is sent again by itself. Do not use it for questions or tasks " +
     "(ask_agent), and not for chatter: it interrupts.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   scope: WRITE,
   input: z.strictObject({ daemon_id, peer_id, message }),
   output: z.object({
@@ -63,9 +63,9 @@ const send = tool({
     delivered: z.boolean().describe("The agent's side has confirmed it"),
     queued: z.boolean().describe("It waits on that machine"),
   }),
-  async run({ daemon_id, peer_id, message }, visit) {
-    const told = await visit.daemon(daemon_id).notify(peer_id, message);
-    const { delivery_id, delivery_state, delivered, queued } = told;
+  async run({ daemon_id, peer_id, message }, toolContext) {
+    const notified = await toolContext.daemon(daemon_id).notify(peer_id, message);
+    const { delivery_id, delivery_state, delivered, queued } = notified;
     return {
       text: `${delivery_id} to ${peer_id} on ${daemon_id}: ${delivery_state}.`,
       data: { daemon_id, peer_id, delivery_id, delivery_state, delivered, queued },
@@ -73,4 +73,4 @@ const send = tool({
   },
 });
 
-export const TELLING_TOOLS: readonly Tool[] = [ask, send];
+export const SEND_TOOLS: readonly Tool[] = [ask, send];

@@ -6,8 +6,8 @@ import type { Database } from "kit/data/sqlite.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Client, Registration } from "../contract.ts";
 import { clientMachine } from "../machine.ts";
-import { Refusal } from "../refusals.ts";
-import { mistakeOf, REDIRECT_BYTES_MAX } from "./redirects.ts";
+import { OAuthRefusal } from "../refusals.ts";
+import { REDIRECT_BYTES_MAX, redirectProblem } from "./redirects.ts";
 import * as rows from "./store.ts";
 
 const UNUSED_CLIENTS_MAX = 4096;
@@ -31,27 +31,27 @@ const Metadata = z.object({
   response_types: z.array(z.string()).nullish(),
 });
 
-export interface ClientsNeeds {
+export interface ClientsDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;
 }
 
 export class Clients {
-  readonly #needs: ClientsNeeds;
+  readonly #deps: ClientsDeps;
 
-  constructor(needs: ClientsNeeds) {
-    this.#needs = needs;
+  constructor(deps: ClientsDeps) {
+    this.#deps = deps;
   }
 
   /** Registers a public client from the JSON of RFC 7591. */
   register(json: string): Registration {
-    const { db, clock, ids } = this.#needs;
+    const { db, clock, ids } = this.#deps;
     const metadata = metadataOf(json);
     const now = clock.now();
     const client: Client = {
       client_id: `mc_${ids.secret(16)}`,
-      client_name: metadata.client_name ? shownName(metadata.client_name) : null,
+      client_name: metadata.client_name ? toClientName(metadata.client_name) : null,
       redirect_uris: metadata.redirect_uris,
       state: "unused",
       registered_at: now,
@@ -75,15 +75,15 @@ export class Clients {
   }
 
   mustGet(client_id: string): Client {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     const found = CLIENT_ID.test(client_id) && rows.get(db, client_id, clock.now());
-    if (!found) throw new Refusal("unknown_client");
+    if (!found) throw new OAuthRefusal("unknown_client");
     return found;
   }
 
   /** In the transaction of an exchange: the client stays 90 days from now. */
-  exchanged(client: Client): void {
-    const { db, clock } = this.#needs;
+  onExchanged(client: Client): void {
+    const { db, clock } = this.#deps;
     const state = clientMachine.step(client.state, "exchanged");
     db.transact((tx) => rows.step(tx, { ...client, state, expires_at: clock.now() + USED_MS }));
     db.transact((tx) => rows.expire(tx, clock.now(), EXPIRED_ROWS_MAX));
@@ -95,37 +95,37 @@ function metadataOf(json: string): z.output<typeof Metadata> {
   if (!read.success) {
     const [issue] = read.error.issues;
     const path = issue?.path.join(".");
-    const of_redirects = path?.startsWith("redirect_uris") ?? false;
-    throw new Refusal(
-      of_redirects ? "bad_redirects" : "bad_metadata",
+    const isRedirectIssue = path?.startsWith("redirect_uris") ?? false;
+    throw new OAuthRefusal(
+      isRedirectIssue ? "bad_redirects" : "bad_metadata",
       path ? `${path}: ${issue?.message}` : "the body is no JSON object",
     );
   }
   const { redirect_uris, grant_types, response_types } = read.data;
-  refuseRedirects(redirect_uris);
+  mustBeAllowedRedirects(redirect_uris);
   // What else a client can do is narrowed to what we do (RFC 7591 3.2.1), if we do what it needs.
   if (grant_types && !grant_types.includes("authorization_code")) {
-    throw new Refusal("bad_metadata", "grant_types lacks authorization_code");
+    throw new OAuthRefusal("bad_metadata", "grant_types lacks authorization_code");
   }
   if (response_types && !response_types.includes("code")) {
-    throw new Refusal("bad_metadata", "response_types lacks code");
+    throw new OAuthRefusal("bad_metadata", "response_types lacks code");
   }
   return read.data;
 }
 
-function refuseRedirects(redirect_uris: readonly string[]): void {
+function mustBeAllowedRedirects(redirect_uris: readonly string[]): void {
   const bytes = new TextEncoder().encode(redirect_uris.join("")).length;
   if (bytes > REDIRECT_BYTES_MAX) {
-    throw new Refusal("bad_redirects", `more than ${REDIRECT_BYTES_MAX} bytes in all`);
+    throw new OAuthRefusal("bad_redirects", `more than ${REDIRECT_BYTES_MAX} bytes in all`);
   }
   for (const uri of redirect_uris) {
-    const mistake = mistakeOf(uri);
-    if (mistake) throw new Refusal("bad_redirects", `${uri}: ${mistake}`);
+    const mistake = redirectProblem(uri);
+    if (mistake) throw new OAuthRefusal("bad_redirects", `${uri}: ${mistake}`);
   }
 }
 
 /** A name is what a stranger claims: without signs that steer, hide or turn the text around. */
-function shownName(name: string): string | null {
+function toClientName(name: string): string | null {
   const short = [...cleanLine(name).replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX)
     .join("");
   return short || null;

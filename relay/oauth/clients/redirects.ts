@@ -10,14 +10,14 @@ const PORT_MAX = 65_535;
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
 
 /** What the relay adds to a query: a second one of a name would leave open which one counts. */
-const ANSWERS = ["code", "state", "iss", "error", "error_description"];
+const RESPONSE_PARAMS = ["code", "state", "iss", "error", "error_description"];
 
 /** Why a client may not register a redirect URI; undefined when it may. */
-export function mistakeOf(uri: string): string | undefined {
+export function redirectProblem(uri: string): string | undefined {
   if (!PLAIN.test(uri)) return "it has a fragment, or signs that no URI has";
   if (!URL.canParse(uri)) return "it is not absolute";
   const { protocol, username, password, host, hostname, port, searchParams } = new URL(uri);
-  const answer = ANSWERS.find((name) => searchParams.has(name));
+  const answer = RESPONSE_PARAMS.find((name) => searchParams.has(name));
   if (answer !== undefined) return `its query has "${answer}", which the relay's answer adds`;
   if (port === "0") return "nothing listens on port 0";
   if (loopbackOf(uri)) return undefined;
@@ -34,19 +34,19 @@ export function mistakeOf(uri: string): string | undefined {
 /** Exact for https; for loopback every component but the port is fixed (RFC 8252 7.3). */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
-  const asked = loopbackOf(uri);
-  if (!asked || !PLAIN.test(uri) || !URL.canParse(uri)) return false;
+  const requested = loopbackOf(uri);
+  if (!requested || !PLAIN.test(uri) || !URL.canParse(uri)) return false;
   return registered.map(loopbackOf).some((one) =>
-    one?.host === asked.host && one.rest === asked.rest
+    one?.host === requested.host && one.rest === requested.rest
   );
 }
 
 /** A redirect URI with parameters added to what its query holds already. */
 export function redirectTo(uri: string, params: Readonly<Record<string, string | undefined>>) {
-  const given = Object.entries(params).filter((pair): pair is [string, string] =>
+  const present = Object.entries(params).filter((pair): pair is [string, string] =>
     pair[1] !== undefined
   );
-  return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams(given)}`;
+  return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams(present)}`;
 }
 
 function loopbackOf(uri: string): { host: string; rest: string } | undefined {

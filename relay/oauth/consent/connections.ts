@@ -4,35 +4,35 @@ import type { Log } from "kit/core/log.ts";
 import { seeOther } from "../../web/page.ts";
 import { formOf, mustGet } from "../forms.ts";
 import type { Grants } from "../grants/grants.ts";
-import { Refusal, refusalOf } from "../refusals.ts";
+import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
 import type { Session, Sessions } from "./consent.ts";
 import { connectionsPage, refusalPage, signInPage } from "./pages.ts";
 
-export interface ConnectionsNeeds {
+export interface ConnectionsDeps {
   readonly grants: Grants;
   readonly sessions: Sessions;
   readonly log: Log;
 }
 
 export class Connections {
-  readonly #needs: ConnectionsNeeds;
+  readonly #deps: ConnectionsDeps;
 
-  constructor(needs: ConnectionsNeeds) {
-    this.#needs = needs;
+  constructor(deps: ConnectionsDeps) {
+    this.#deps = deps;
   }
 
   async list(request: Request): Promise<Response> {
-    return await this.#onPage(
+    return await this.#withRefusalPage(
       request,
       ({ namespace, form_token }) =>
-        connectionsPage(this.#needs.grants.connections(namespace), form_token),
+        connectionsPage(this.#deps.grants.connections(namespace), form_token),
     );
   }
 
   /** Only a form of a page that this session was shown ends a grant. */
   async end(request: Request): Promise<Response> {
-    const { grants, sessions } = this.#needs;
-    return await this.#onPage(request, async ({ namespace }) => {
+    const { grants, sessions } = this.#deps;
+    return await this.#withRefusalPage(request, async ({ namespace }) => {
       const params = await formOf(request);
       sessions.refuseForged(request, mustGet(params, "form_token"));
       grants.disconnect(namespace, mustGet(params, "grant_id"));
@@ -40,16 +40,16 @@ export class Connections {
     });
   }
 
-  async #onPage(
+  async #withRefusalPage(
     request: Request,
     work: (session: Session) => Response | Promise<Response>,
   ): Promise<Response> {
-    const { sessions, log } = this.#needs;
+    const { sessions, log } = this.#deps;
     try {
-      const session = sessions.of(request);
-      return session ? await work(session) : signInPage(new Refusal("signed_out"));
-    } catch (fault) {
-      return refusalPage(refusalOf(fault, log));
+      const session = sessions.get(request);
+      return session ? await work(session) : signInPage(new OAuthRefusal("signed_out"));
+    } catch (error) {
+      return refusalPage(toOAuthRefusal(error, log));
     }
   }
 }

@@ -2,16 +2,16 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { Address } from "../../web/issuer.ts";
+import type { OriginPolicy } from "../../web/issuer.ts";
 import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
 import { isRegistered, redirectTo } from "../clients/redirects.ts";
 import { formOf, mustGet, type Params, paramsOf } from "../forms.ts";
 import type { Grants } from "../grants/grants.ts";
-import { Refusal, refusalOf } from "../refusals.ts";
-import { BrowserCookie, type Form, Seal } from "./form.ts";
+import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
+import { BrowserCookie, type Form, FormSealer } from "./form.ts";
 import { consentPage, refusalPage } from "./pages.ts";
-import { type Target, targetOf, wantedOf } from "./request.ts";
+import { type RedirectTarget, redirectTargetOf, requestedAccessOf } from "./request.ts";
 
 /** A form is as long as what it asks for, and has to come back within a body. */
 const QUERY_CHARACTERS_MAX = 8192;
@@ -25,7 +25,7 @@ export interface Session {
 }
 
 export interface Sessions {
-  of(request: Request): Session | undefined;
+  get(request: Request): Session | undefined;
   /** Refuses a form that no page of ours has sent. */
   refuseForged(request: Request, form_token: string): void;
 }
@@ -35,19 +35,19 @@ export interface Machines {
   list(namespace: string): readonly unknown[];
 }
 
-export interface ConsentNeeds {
+export interface ConsentDeps {
   readonly issuer: string;
   readonly resource: string;
   readonly clients: Clients;
   readonly grants: Grants;
   readonly sessions: Sessions;
   readonly machines: Machines;
-  readonly address: Address;
+  readonly originPolicy: OriginPolicy;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
   /** How often a session may decide, or an address without one: the seconds to wait. */
-  readonly pace: {
+  readonly limit: {
     take(request: Request, remote: Remote, form_token: string | undefined): number | undefined;
   };
 }
@@ -55,34 +55,37 @@ export interface ConsentNeeds {
 type Remote = Deno.NetAddr | undefined;
 
 export class Consent {
-  readonly #needs: ConsentNeeds;
-  readonly #seal: Seal;
+  readonly #deps: ConsentDeps;
+  readonly #formSealer: FormSealer;
   readonly #cookie: BrowserCookie;
 
-  constructor(needs: ConsentNeeds) {
-    this.#needs = needs;
-    this.#seal = new Seal(needs.clock, needs.ids);
-    this.#cookie = new BrowserCookie(needs.ids, needs.address);
+  constructor(deps: ConsentDeps) {
+    this.#deps = deps;
+    this.#formSealer = new FormSealer(deps.clock, deps.ids);
+    this.#cookie = new BrowserCookie(deps.ids, deps.originPolicy);
   }
 
   /** `GET /oauth/authorize`: the form, or a refusal on a page, or one that goes to the app. */
   async ask(request: Request): Promise<Response> {
-    const { clients, resource, sessions } = this.#needs;
-    return await this.#onPage(async () => {
+    const { clients, resource, sessions } = this.#deps;
+    return await this.#withRefusalPage(async () => {
       const { search, searchParams } = new URL(request.url);
       if (search.length > QUERY_CHARACTERS_MAX) {
-        throw new Refusal("too_large", String(QUERY_CHARACTERS_MAX));
+        throw new OAuthRefusal("too_large", String(QUERY_CHARACTERS_MAX));
       }
       const params = paramsOf(searchParams);
-      const target = targetOf(params, (client_id) => clients.mustGet(client_id));
-      return await this.#toApp(target, async () => {
-        const { scope, code_challenge } = wantedOf(params, resource);
+      const target = redirectTargetOf(params, (client_id) => clients.mustGet(client_id));
+      return await this.#withRefusalToApp(target, async () => {
+        const { scope, code_challenge } = requestedAccessOf(params, resource);
         const { client, redirect_uri, state } = target;
         const { browser, headers } = this.#cookie.keep(request);
-        const asking = { client_id: client.client_id, redirect_uri, scope, code_challenge };
-        const shown_to = sessions.of(request)?.namespace;
-        const more = { ...(state && { state }), ...(shown_to !== undefined && { shown_to }) };
-        const sealed = await this.#seal.close({ ...asking, ...more }, browser);
+        const formRequest = { client_id: client.client_id, redirect_uri, scope, code_challenge };
+        const shown_to = sessions.get(request)?.namespace;
+        const optionalFields = {
+          ...(state && { state }),
+          ...(shown_to !== undefined && { shown_to }),
+        };
+        const sealed = await this.#formSealer.close({ ...formRequest, ...optionalFields }, browser);
         const signed_in = shown_to !== undefined;
         return consentPage({ client, redirect_uri, scope, sealed, signed_in, headers });
       });
@@ -91,29 +94,31 @@ export class Consent {
 
   /** `POST /oauth/authorize`: what the person decided, in the browser that was asked. */
   async decide(request: Request, remote: Remote): Promise<Response> {
-    const { clients, grants, address, sessions, pace } = this.#needs;
-    return await this.#onPage(async () => {
-      address.refuseForeign(request);
-      const wait = pace.take(request, remote, sessions.of(request)?.form_token);
-      if (wait !== undefined) throw new Refusal("hasty", String(wait), wait);
+    const { clients, grants, originPolicy, sessions, limit } = this.#deps;
+    return await this.#withRefusalPage(async () => {
+      originPolicy.refuseForeign(request);
+      const wait = limit.take(request, remote, sessions.get(request)?.form_token);
+      if (wait !== undefined) throw new OAuthRefusal("hasty", String(wait), wait);
       const params = await formOf(request);
       const sealed = mustGet(params, "request");
-      const form = await this.#seal.open(sealed, this.#cookie.of(request));
+      const form = await this.#formSealer.open(sealed, this.#cookie.get(request));
       const client = clients.mustGet(form.client_id);
       const { redirect_uri, state } = form;
-      if (!isRegistered(redirect_uri, client.redirect_uris)) throw new Refusal("unknown_redirect");
-      const target: Target = { client, redirect_uri, state };
+      if (!isRegistered(redirect_uri, client.redirect_uris)) {
+        throw new OAuthRefusal("unknown_redirect");
+      }
+      const target: RedirectTarget = { client, redirect_uri, state };
       const decision = params.get("decision");
       if (decision === "deny") {
         grants.deny(form.form_id, form.expires_at);
-        return this.#refused(target, new Refusal("denied"));
+        return this.#redirectRefusal(target, new OAuthRefusal("denied"));
       }
-      if (decision !== "allow") throw new Refusal("wrong_decision");
-      const namespace = this.#allowing(request, params, form);
-      if (namespace instanceof Refusal) {
-        return this.#again(request, { form, sealed, client, refusal: namespace });
+      if (decision !== "allow") throw new OAuthRefusal("wrong_decision");
+      const namespace = this.#namespaceToAllow(request, params, form);
+      if (namespace instanceof OAuthRefusal) {
+        return this.#showFormAgain(request, { form, sealed, client, refusal: namespace });
       }
-      return this.#allowed(form, namespace);
+      return this.#approve(form, namespace);
     });
   }
 
@@ -121,23 +126,23 @@ export class Consent {
    * Whose machines the person may open: known by a secret that was typed, or by the session that
    * the form was shown to. No other session counts, as the person saw nothing of it.
    */
-  #allowing(request: Request, params: Params, { shown_to }: Form): string | Refusal {
-    const { sessions, machines, grants } = this.#needs;
+  #namespaceToAllow(request: Request, params: Params, { shown_to }: Form): string | OAuthRefusal {
+    const { sessions, machines, grants } = this.#deps;
     const secret = params.get("relay_secret")?.trim();
-    const signed_in = shown_to === undefined ? undefined : sessions.of(request)?.namespace;
+    const signed_in = shown_to === undefined ? undefined : sessions.get(request)?.namespace;
     if (!secret && signed_in !== undefined && signed_in !== shown_to) {
-      throw new Refusal("other_session");
+      throw new OAuthRefusal("other_session");
     }
     const namespace = secret ? namespaceOf(secret) : signed_in;
-    if (namespace === undefined) return new Refusal("wrong_secret");
+    if (namespace === undefined) return new OAuthRefusal("wrong_secret");
     // Any secret of the right form is a namespace; the first time, a daemon proves that it is one.
-    const is_proved = machines.list(namespace).length > 0 || grants.isKnown(namespace);
-    return is_proved ? namespace : new Refusal("no_machine");
+    const isProven = machines.list(namespace).length > 0 || grants.hasExchangedGrant(namespace);
+    return isProven ? namespace : new OAuthRefusal("no_machine");
   }
 
-  #allowed(form: Form, namespace: string): Response {
+  #approve(form: Form, namespace: string): Response {
     const { client_id, scope, redirect_uri, code_challenge, form_id, state } = form;
-    const code = this.#needs.grants.approve({
+    const code = this.#deps.grants.approve({
       client_id,
       namespace,
       scope,
@@ -150,45 +155,51 @@ export class Consent {
   }
 
   /** The same form once more, with the reason; it is still good for its ten minutes. */
-  #again(
+  #showFormAgain(
     request: Request,
     { form, sealed, client, refusal }: {
       form: Form;
       sealed: string;
-      client: Target["client"];
-      refusal: Refusal;
+      client: RedirectTarget["client"];
+      refusal: OAuthRefusal;
     },
   ): Response {
     const { redirect_uri, scope, shown_to } = form;
-    const now = this.#needs.sessions.of(request)?.namespace;
+    const now = this.#deps.sessions.get(request)?.namespace;
     const signed_in = now !== undefined && now === shown_to;
     const { headers } = this.#cookie.keep(request);
     return consentPage({ client, redirect_uri, scope, sealed, signed_in, refusal, headers });
   }
 
-  async #onPage(work: () => Promise<Response>): Promise<Response> {
+  async #withRefusalPage(work: () => Promise<Response>): Promise<Response> {
     try {
       return await work();
-    } catch (fault) {
-      return refusalPage(refusalOf(fault, this.#needs.log));
+    } catch (error) {
+      return refusalPage(toOAuthRefusal(error, this.#deps.log));
     }
   }
 
-  async #toApp(target: Target, work: () => Promise<Response>): Promise<Response> {
+  async #withRefusalToApp(
+    target: RedirectTarget,
+    work: () => Promise<Response>,
+  ): Promise<Response> {
     try {
       return await work();
-    } catch (fault) {
-      return this.#refused(target, refusalOf(fault, this.#needs.log));
+    } catch (error) {
+      return this.#redirectRefusal(target, toOAuthRefusal(error, this.#deps.log));
     }
   }
 
-  #refused({ redirect_uri, state }: Target, { error, description }: Refusal): Response {
+  #redirectRefusal(
+    { redirect_uri, state }: RedirectTarget,
+    { error, description }: OAuthRefusal,
+  ): Response {
     return this.#redirect(redirect_uri, { error, error_description: description, state });
   }
 
   /** 303, which never carries a posted secret on (RFC 9700 4.12); `iss` says who answers. */
   #redirect(uri: string, params: Readonly<Record<string, string | undefined>>): Response {
-    const location = redirectTo(uri, { ...params, iss: this.#needs.issuer });
+    const location = redirectTo(uri, { ...params, iss: this.#deps.issuer });
     const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
     return new Response(null, { status: 303, headers });
   }

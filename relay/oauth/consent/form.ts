@@ -4,11 +4,11 @@ import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
-import type { Address } from "../../web/issuer.ts";
+import type { OriginPolicy } from "../../web/issuer.ts";
 import { digestOf } from "../../web/secrets.ts";
 import { Scope } from "../contract.ts";
 import { cookieOf } from "../forms.ts";
-import { Refusal } from "../refusals.ts";
+import { OAuthRefusal } from "../refusals.ts";
 
 const FORM_MS = 10 * 60_000;
 
@@ -27,12 +27,12 @@ const Sealed = z.object({
 });
 export type Form = z.output<typeof Sealed>;
 /** What a request says; the rest is added when it is sealed. */
-export type Asking = Omit<Form, "form_id" | "browser" | "expires_at">;
+export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 
 /** Its key lives as long as the process: a restart forgets open forms, and nothing else. */
-export class Seal {
+export class FormSealer {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #key: Uint8Array;
@@ -43,9 +43,9 @@ export class Seal {
     this.#key = createHash("sha256").update(ids.secret(32)).digest();
   }
 
-  close(asking: Asking, browser: string): Promise<string> {
+  close(formRequest: FormRequest, browser: string): Promise<string> {
     const form: Form = {
-      ...asking,
+      ...formRequest,
       form_id: this.#ids.secret(16),
       browser: digestOf(browser),
       expires_at: this.#clock.now() + FORM_MS,
@@ -56,8 +56,8 @@ export class Seal {
   /** The form that this very browser was shown, while it is fresh. */
   async open(sealed: string, browser: string | undefined): Promise<Form> {
     const form = await this.#decrypt(sealed);
-    const mine = browser !== undefined && form.browser === digestOf(browser);
-    if (!mine || form.expires_at <= this.#clock.now()) throw new Refusal("lost_form");
+    const isSameBrowser = browser !== undefined && form.browser === digestOf(browser);
+    if (!isSameBrowser || form.expires_at <= this.#clock.now()) throw new OAuthRefusal("lost_form");
     return form;
   }
 
@@ -70,7 +70,7 @@ export class Seal {
       return Sealed.parse(payload["form"]);
     } catch {
       // Whatever it is, it is no form that this process has sealed.
-      throw new Refusal("lost_form");
+      throw new OAuthRefusal("lost_form");
     }
   }
 }
@@ -80,22 +80,22 @@ const COOKIE = /^[A-Za-z0-9_-]{43}$/;
 /** A browser's cookie: it says which browser, and nothing about who. */
 export class BrowserCookie {
   readonly #ids: Ids;
-  readonly #address: Address;
+  readonly #originPolicy: OriginPolicy;
 
-  constructor(ids: Ids, address: Address) {
+  constructor(ids: Ids, originPolicy: OriginPolicy) {
     this.#ids = ids;
-    this.#address = address;
+    this.#originPolicy = originPolicy;
   }
 
-  of(request: Request): string | undefined {
+  get(request: Request): string | undefined {
     const value = cookieOf(request, this.#nameFor(request));
     return value !== undefined && COOKIE.test(value) ? value : undefined;
   }
 
   /** The browser of a request, known or new, and the header that keeps it known. */
   keep(request: Request): { browser: string; headers: Record<string, string> } {
-    const browser = this.of(request) ?? this.#ids.secret(32);
-    const secure = this.#address.isSecure(request) ? "; Secure" : "";
+    const browser = this.get(request) ?? this.#ids.secret(32);
+    const secure = this.#originPolicy.isSecure(request) ? "; Secure" : "";
     const cookie = `${this.#nameFor(request)}=${browser}; Path=/; Max-Age=${FORM_MS / 1000}; ` +
       `HttpOnly; SameSite=Lax${secure}`;
     return { browser, headers: { "set-cookie": cookie } };
@@ -103,6 +103,6 @@ export class BrowserCookie {
 
   /** `__Host-`: no other host and no plain http can set it. */
   #nameFor(request: Request): string {
-    return this.#address.isSecure(request) ? "__Host-mesh-consent" : "mesh-consent";
+    return this.#originPolicy.isSecure(request) ? "__Host-mesh-consent" : "mesh-consent";
   }
 }

@@ -4,7 +4,7 @@ import { WRITE } from "../../mcp/contract.ts";
 import { html, type Markup, page } from "../../web/page.ts";
 import type { Client, Scope } from "../contract.ts";
 import type { Connection } from "../grants/store.ts";
-import type { Refusal } from "../refusals.ts";
+import type { OAuthRefusal } from "../refusals.ts";
 
 export interface ConsentPage {
   readonly client: Client;
@@ -13,7 +13,7 @@ export interface ConsentPage {
   readonly sealed: string;
   readonly signed_in: boolean;
   /** Why what was sent before was refused. */
-  readonly refusal?: Refusal;
+  readonly refusal?: OAuthRefusal;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +23,7 @@ export function consentPage(consent: ConsentPage): Response {
 ${refusal && html`<p class="bad" role="alert">${refusal.description}.</p>`}
 <p>An app that calls itself <strong>${client.client_name ?? "nothing"}</strong> wants to reach your
 agents. Nobody has checked its name. You will be sent back to <strong>${
-    placeOf(redirect_uri)
+    destinationOf(redirect_uri)
   }</strong>.</p>
 <p>For 30 days at most, and until you revoke it, it could, on every machine that shares the relay
 secret:</p>
@@ -56,13 +56,13 @@ function rightsOf(scope: Scope): Markup[] {
 }
 
 /** A program on this very computer, or the host that the person should recognize. */
-function placeOf(redirect_uri: string): string {
+function destinationOf(redirect_uri: string): string {
   const { protocol, host } = new URL(redirect_uri);
   return protocol === "http:" ? `a program on this computer (${host})` : host;
 }
 
 /** A refusal that may not be sent on to the app. */
-export function refusalPage(refusal: Refusal): Response {
+export function refusalPage(refusal: OAuthRefusal): Response {
   const { description, error } = refusal;
   const body = html`<h1>This cannot go on</h1>
 <p class="bad" role="alert">${description}.</p>
@@ -74,7 +74,7 @@ export function refusalPage(refusal: Refusal): Response {
   return page({ title: "This cannot go on", status, headers }, body);
 }
 
-export function signInPage(refusal: Refusal): Response {
+export function signInPage(refusal: OAuthRefusal): Response {
   const body = html`<h1>Connected apps</h1>
 <p class="bad" role="alert">${refusal.description}.</p>
 <p><a href="/">Sign in with your relay secret</a>, then come back to this page.</p>`;

@@ -3,18 +3,18 @@
 import type { Client, Scope } from "../contract.ts";
 import { mustGet, type Params } from "../forms.ts";
 import { isRegistered } from "../clients/redirects.ts";
-import { Refusal } from "../refusals.ts";
+import { OAuthRefusal } from "../refusals.ts";
 import { scopeOf } from "../scopes.ts";
 
 /** Where the answer goes: verified, so that a refusal may go there as well. */
-export interface Target {
+export interface RedirectTarget {
   readonly client: Client;
   readonly redirect_uri: string;
   readonly state: string | undefined;
 }
 
 /** What the person is asked to allow. */
-export interface Wanted {
+export interface RequestedAccess {
   readonly scope: Scope;
   readonly code_challenge: string;
 }
@@ -23,38 +23,45 @@ export interface Wanted {
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 /** Whoever is refused here is told on a page: nothing goes to an address that is not verified. */
-export function targetOf(params: Params, clientOf: (client_id: string) => Client): Target {
-  const untold = params.repeated.filter((name) => name === "client_id" || name === "redirect_uri");
-  if (untold.length > 0) throw new Refusal("repeated", untold.join(", "));
+export function redirectTargetOf(
+  params: Params,
+  clientOf: (client_id: string) => Client,
+): RedirectTarget {
+  const repeated = params.repeated.filter((name) =>
+    name === "client_id" || name === "redirect_uri"
+  );
+  if (repeated.length > 0) throw new OAuthRefusal("repeated", repeated.join(", "));
   const client = clientOf(mustGet(params, "client_id"));
-  const redirect_uri = params.get("redirect_uri") ?? onlyOne(client.redirect_uris);
-  if (!isRegistered(redirect_uri, client.redirect_uris)) throw new Refusal("unknown_redirect");
+  const redirect_uri = params.get("redirect_uri") ?? onlyRedirectUri(client.redirect_uris);
+  if (!isRegistered(redirect_uri, client.redirect_uris)) throw new OAuthRefusal("unknown_redirect");
   return { client, redirect_uri, state: params.get("state") };
 }
 
 /** Whoever is refused here is told by a redirect to the app. */
-export function wantedOf(params: Params, resource: string): Wanted {
-  if (params.repeated.length > 0) throw new Refusal("repeated", params.repeated.join(", "));
-  if (mustGet(params, "response_type") !== "code") throw new Refusal("wrong_response_type");
+export function requestedAccessOf(params: Params, resource: string): RequestedAccess {
+  if (params.repeated.length > 0) throw new OAuthRefusal("repeated", params.repeated.join(", "));
+  if (mustGet(params, "response_type") !== "code") throw new OAuthRefusal("wrong_response_type");
   if ((params.get("response_mode") ?? "query") !== "query") {
-    throw new Refusal("wrong_response_mode");
+    throw new OAuthRefusal("wrong_response_mode");
   }
   const code_challenge = mustGet(params, "code_challenge");
   // Left out, the method would be `plain` (RFC 7636 4.3), which is not spoken here.
-  if (params.get("code_challenge_method") !== "S256") throw new Refusal("wrong_challenge_method");
-  if (!CHALLENGE.test(code_challenge)) throw new Refusal("wrong_challenge");
+  if (params.get("code_challenge_method") !== "S256") {
+    throw new OAuthRefusal("wrong_challenge_method");
+  }
+  if (!CHALLENGE.test(code_challenge)) throw new OAuthRefusal("wrong_challenge");
   refuseResource(params, resource);
   const scope = scopeOf(params.get("scope"));
-  if (!scope) throw new Refusal("wrong_scope");
+  if (!scope) throw new OAuthRefusal("wrong_scope");
   return { scope, code_challenge };
 }
 
 /** Tokens are for the relay's MCP and for nothing else (RFC 8707). */
 export function refuseResource(params: Params, resource: string): void {
-  if (params.get("resource") !== resource) throw new Refusal("wrong_resource", resource);
+  if (params.get("resource") !== resource) throw new OAuthRefusal("wrong_resource", resource);
 }
 
-function onlyOne([first, ...others]: readonly string[]): string {
-  if (first === undefined || others.length > 0) throw new Refusal("missing", "redirect_uri");
+function onlyRedirectUri([first, ...others]: readonly string[]): string {
+  if (first === undefined || others.length > 0) throw new OAuthRefusal("missing", "redirect_uri");
   return first;
 }

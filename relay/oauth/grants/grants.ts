@@ -7,8 +7,8 @@ import type { Bearer } from "../../mcp/contract.ts";
 import { digestOf } from "../../web/secrets.ts";
 import type { Client, Credentials, Scope } from "../contract.ts";
 import { codeMachine, type GrantEvent, grantMachine, refreshMachine } from "../machine.ts";
-import { Refusal, type RefusalCode } from "../refusals.ts";
-import { narrowed } from "../scopes.ts";
+import { OAuthRefusal, type RefusalCode } from "../refusals.ts";
+import { narrowScope } from "../scopes.ts";
 import * as rows from "./store.ts";
 
 const CODE_MS = 60_000;
@@ -38,38 +38,38 @@ export interface Redemption {
   readonly redirect_uri: string | undefined;
 }
 
-export interface GrantsNeeds {
+export interface GrantsDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;
   /** In the transaction of an exchange: the client stays. */
-  readonly exchanged: (client: Client) => void;
+  readonly onExchanged: (client: Client) => void;
   /** How often one grant may have tokens: the seconds to wait. */
-  readonly exchanges: { pass(grant_id: string): number | undefined };
+  readonly exchanges: { acquire(grant_id: string): number | undefined };
 }
 
 export class Grants {
-  readonly #needs: GrantsNeeds;
+  readonly #deps: GrantsDeps;
 
-  constructor(needs: GrantsNeeds) {
-    this.#needs = needs;
+  constructor(deps: GrantsDeps) {
+    this.#deps = deps;
   }
 
   /** A grant that waits for its code to be exchanged; the code. */
   approve(consent: Consent): string {
-    const { db, clock, ids } = this.#needs;
+    const { db, clock, ids } = this.#deps;
     const now = clock.now();
     const code = `mesh_ac_${ids.secret(32)}`, grant_id = `mg_${ids.secret(16)}`;
     const { client_id, namespace, scope, redirect_uri, code_challenge, form_id } = consent;
     db.transactNow((tx) => {
-      sweep(db, now);
-      this.#decide(form_id, consent.form_expires_at);
+      deleteExpired(db, now);
+      this.#spendForm(form_id, consent.form_expires_at);
       rows.insertGrant(tx, {
         grant_id,
         client_id,
         namespace,
         scope,
-        asker: this.#freshAsker(),
+        asker: this.#newAsker(),
         state: "inactive",
         granted_at: now,
         exchanged_at: null,
@@ -89,23 +89,23 @@ export class Grants {
 
   /** The person said no: what was denied cannot be allowed afterwards. */
   deny(form_id: string, form_expires_at: number): void {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     db.transactNow(() => {
-      sweep(db, clock.now());
-      this.#decide(form_id, form_expires_at);
+      deleteExpired(db, clock.now());
+      this.#spendForm(form_id, form_expires_at);
     });
   }
 
   /** Tokens for a code, once. A second time, whatever was issued for it is revoked. */
   exchange(client: Client, { code, code_verifier, redirect_uri }: Redemption): Credentials {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     const now = clock.now(), code_hash = digestOf(code);
     return this.#issue(client, "exchanged", () => {
-      sweep(db, now);
+      deleteExpired(db, now);
       const found = rows.code(db, code_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant || found.expires_at <= now && found.state === "issued") return "wrong_code";
-      if (!codeMachine.takes(found.state, "exchanged")) {
+      if (!codeMachine.accepts(found.state, "exchanged")) {
         db.transact((tx) =>
           rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "replayed") })
         );
@@ -128,15 +128,15 @@ export class Grants {
    * The next tokens for a refresh token, in one transaction that finds, consumes and replaces it.
    * One that was consumed before ends its grant, and with it all its tokens (specification 5).
    */
-  refresh(client: Client, token: string, wanted: string | undefined): Credentials {
-    const { db, clock } = this.#needs;
+  refresh(client: Client, token: string, scopeParameter: string | undefined): Credentials {
+    const { db, clock } = this.#deps;
     const now = clock.now(), token_hash = digestOf(token);
     return this.#issue(client, "refreshed", () => {
-      sweep(db, now);
+      deleteExpired(db, now);
       const found = rows.refreshToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant) return "wrong_refresh";
-      if (!refreshMachine.takes(found.state, "rotated")) {
+      if (!refreshMachine.accepts(found.state, "rotated")) {
         db.transact((tx) =>
           rows.stepRefreshToken(tx, {
             ...found,
@@ -146,9 +146,9 @@ export class Grants {
         this.#end(grant, "replayed");
         return "replayed_refresh";
       }
-      const is_live = grant.state === "active" && grant.expires_at > now;
-      if (!is_live || grant.client_id !== client.client_id) return "wrong_refresh";
-      const scope = narrowed(grant.scope, wanted);
+      const isLive = grant.state === "active" && grant.expires_at > now;
+      if (!isLive || grant.client_id !== client.client_id) return "wrong_refresh";
+      const scope = narrowScope(grant.scope, scopeParameter);
       if (!scope) return "wider_scope";
       db.transact((tx) =>
         rows.stepRefreshToken(tx, { ...found, state: refreshMachine.step(found.state, "rotated") })
@@ -162,10 +162,10 @@ export class Grants {
    * what is its own and nothing else; one that does not has shown the token, which is as good.
    */
   revoke(token: string, client_id?: string): void {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     const token_hash = digestOf(token);
     db.transactNow((tx) => {
-      sweep(db, clock.now());
+      deleteExpired(db, clock.now());
       const refresh = rows.refreshToken(db, token_hash);
       const found = refresh ?? rows.accessToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
@@ -177,11 +177,11 @@ export class Grants {
 
   /** The person ends a grant of its own namespace; another's is as good as none. */
   disconnect(namespace: string, grant_id: string): void {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     db.transactNow(() => {
-      sweep(db, clock.now());
+      deleteExpired(db, clock.now());
       const grant = rows.grant(db, grant_id);
-      if (grant?.namespace === namespace && grantMachine.takes(grant.state, "revoked")) {
+      if (grant?.namespace === namespace && grantMachine.accepts(grant.state, "revoked")) {
         this.#end(grant, "revoked");
       }
     });
@@ -189,18 +189,18 @@ export class Grants {
 
   /** What an access token stands for now; undefined when that is nothing. Writes nothing. */
   bearerOf(token: string): Bearer | undefined {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     return rows.bearer(db, digestOf(token), clock.now());
   }
 
   connections(namespace: string): rows.Connection[] {
-    const { db, clock } = this.#needs;
+    const { db, clock } = this.#deps;
     return rows.connections(db, { namespace, now: clock.now(), most: CONNECTIONS_MAX });
   }
 
   /** Whether this namespace was proved before; the first time, a daemon of it has to be online. */
-  isKnown(namespace: string): boolean {
-    return rows.isKnown(this.#needs.db, namespace);
+  hasExchangedGrant(namespace: string): boolean {
+    return rows.hasExchangedGrant(this.#deps.db, namespace);
   }
 
   /**
@@ -212,7 +212,7 @@ export class Grants {
     on: GrantEvent & ("exchanged" | "refreshed"),
     decide: () => rows.Grant | RefusalCode,
   ): Credentials {
-    const { db, clock, ids } = this.#needs;
+    const { db, clock, ids } = this.#deps;
     const access_token = `mesh_at_${ids.secret(32)}`, refresh_token = `mesh_rt_${ids.secret(32)}`;
     const now = clock.now();
     const issued = db.transactNow((tx) => {
@@ -221,16 +221,16 @@ export class Grants {
       const state = grantMachine.step(decided.state, on);
       const grant: rows.Grant = { ...decided, state, exchanged_at: now };
       const { grant_id } = grant;
-      this.#refuseHasty(grant_id);
+      this.#enforceLimit(grant_id);
       const expires_at = Math.min(now + ACCESS_MS, grant.expires_at);
       rows.stepGrant(tx, grant);
       const token_hash = digestOf(refresh_token);
       rows.insertRefreshToken(tx, { token_hash, grant_id, state: "current" });
       rows.insertAccessToken(tx, { token_hash: digestOf(access_token), grant_id, expires_at });
-      this.#needs.exchanged(client);
+      this.#deps.onExchanged(client);
       return { expires_at, scope: grant.scope };
     });
-    if (typeof issued === "string") throw new Refusal(issued);
+    if (typeof issued === "string") throw new OAuthRefusal(issued);
     const { expires_at, scope } = issued;
     const expires_in = Math.floor((expires_at - now) / 1000);
     return { access_token, token_type: "Bearer", expires_in, refresh_token, scope };
@@ -240,27 +240,27 @@ export class Grants {
    * In a transaction, which it takes back. Only who has shown a code or a token of the grant is
    * counted: an app's id is no secret, and whoever knows it holds up nobody.
    */
-  #refuseHasty(grant_id: string): void {
-    const wait = this.#needs.exchanges.pass(grant_id);
-    if (wait !== undefined) throw new Refusal("busy", String(wait), wait);
+  #enforceLimit(grant_id: string): void {
+    const wait = this.#deps.exchanges.acquire(grant_id);
+    if (wait !== undefined) throw new OAuthRefusal("busy", String(wait), wait);
   }
 
   /** In a transaction. A form is decided once, and remembered for as long as it would open. */
-  #decide(form_id: string, expires_at: number): void {
-    const { db } = this.#needs;
-    if (rows.isSpent(db, form_id)) throw new Refusal("decided_form");
+  #spendForm(form_id: string, expires_at: number): void {
+    const { db } = this.#deps;
+    if (rows.isSpent(db, form_id)) throw new OAuthRefusal("decided_form");
     db.transact((tx) => rows.spendForm(tx, form_id, expires_at));
   }
 
   #end(grant: rows.Grant, on: "revoked" | "replayed"): void {
-    this.#needs.db.transact((tx) =>
+    this.#deps.db.transact((tx) =>
       rows.stepGrant(tx, { ...grant, state: grantMachine.step(grant.state, on) })
     );
   }
 
   /** Drawn again should it be taken: two grants must never read each other's replies. */
-  #freshAsker(): string {
-    const { db, ids } = this.#needs;
+  #newAsker(): string {
+    const { db, ids } = this.#deps;
     for (;;) {
       const asker = ids.next("mcp");
       if (!rows.isAsker(db, asker)) return asker;
@@ -281,7 +281,7 @@ const GRANTS_MAX = 20;
 const ROWS_MAX = 500;
 
 /** Expiry: each write clears some of what is over; it counted for nothing before. */
-function sweep(db: Database, now: number): void {
+function deleteExpired(db: Database, now: number): void {
   db.transact((tx) => rows.expireGrants(tx, now, GRANTS_MAX));
   db.transact((tx) => rows.expireAccessTokens(tx, now, ROWS_MAX));
   db.transact((tx) => rows.expireForms(tx, now, ROWS_MAX));

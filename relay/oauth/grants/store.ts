@@ -53,7 +53,7 @@ const BearerRow = rowOf(Bearer);
 const ConnectionRow = rowOf(Grant.extend({ client_name: z.string().nullable() }));
 export type Connection = z.output<typeof ConnectionRow>;
 
-const One = z.object({ one: z.literal(1) });
+const ExistsRow = z.object({ one: z.literal(1) });
 
 /** The check of an access token: two searches by primary key, and nothing is written. */
 export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
@@ -70,14 +70,14 @@ export function grant(db: Reader, grant_id: string): Grant | undefined {
 }
 
 export function isAsker(db: Reader, asker: string): boolean {
-  return db.get(One, `select 1 as one from oauth_grants where asker = :asker`, { asker }) !==
+  return db.get(ExistsRow, `select 1 as one from oauth_grants where asker = :asker`, { asker }) !==
     undefined;
 }
 
 /** Whether a grant of this namespace was ever exchanged, as far as is remembered. */
-export function isKnown(db: Reader, namespace: string): boolean {
+export function hasExchangedGrant(db: Reader, namespace: string): boolean {
   return db.get(
-    One,
+    ExistsRow,
     `select 1 as one from oauth_grants
      where namespace = :namespace and exchanged_at is not null limit 1`,
     { namespace },
@@ -181,7 +181,7 @@ export function removeAccessToken(tx: Tx, token_hash: string): void {
 
 export function isSpent(db: Reader, form_id: string): boolean {
   return db.get(
-    One,
+    ExistsRow,
     `select 1 as one from oauth_spent_forms where form_id = :form_id`,
     { form_id },
   ) !== undefined;

@@ -1,14 +1,14 @@
 /** Internet addresses as numbers: read strictly, compared by prefix. */
 
 /** An address of 32 or 128 bits. What is mapped into IPv6 is the IPv4 address it stands for. */
-export interface Address {
+export interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }
 
 /** All addresses that share their first `length` bits. */
-export interface Range {
-  readonly base: Address;
+export interface IpRange {
+  readonly base: IpAddress;
   readonly length: number;
 }
 
@@ -18,7 +18,7 @@ const BYTE = /^(?:0|[1-9]\d{0,2})$/;
 const GROUP = /^[0-9a-f]{1,4}$/i;
 
 /** The address that a text is, and undefined for any other text: a port, a zone, a blank. */
-export function addressOf(text: string): Address | undefined {
+export function parseIpAddress(text: string): IpAddress | undefined {
   const plain = ipv4Of(text);
   if (plain !== undefined) return { bits: 32, value: plain };
   const value = ipv6Of(text);
@@ -27,28 +27,28 @@ export function addressOf(text: string): Address | undefined {
 }
 
 /** `192.0.2.0/24`; for tables of ours, so that a mistake is a fault. */
-export function rangeOf(text: string): Range {
-  const range = text.includes("/") ? tryRange(text) : undefined;
+export function mustParseRange(text: string): IpRange {
+  const range = text.includes("/") ? parseRange(text) : undefined;
   if (!range) throw new Error(`Cannot read the range "${text}"`);
   return range;
 }
 
 /** The range that a text is, or the one address; undefined for any other text. */
-export function tryRange(text: string): Range | undefined {
+export function parseRange(text: string): IpRange | undefined {
   const [start = "", length, ...more] = text.split("/");
-  const base = addressOf(start);
+  const base = parseIpAddress(start);
   if (!base || more.length > 0) return undefined;
   if (length === undefined) return { base, length: base.bits };
   if (!/^\d{1,3}$/.test(length) || Number(length) > base.bits) return undefined;
   return { base, length: Number(length) };
 }
 
-export function isWithin(address: Address, { base, length }: Range): boolean {
+export function isWithin(address: IpAddress, { base, length }: IpRange): boolean {
   const rest = BigInt(base.bits - length);
   return address.bits === base.bits && address.value >> rest === base.value >> rest;
 }
 
-export function isSame(one: Address, other: Address): boolean {
+export function isSameAddress(one: IpAddress, other: IpAddress): boolean {
   return one.bits === other.bits && one.value === other.value;
 }
 
@@ -66,20 +66,20 @@ function ipv6Of(text: string): bigint | undefined {
   if (halves.length > 2) return undefined;
   const [head, tail] = halves.map(groupsOf);
   if (!head || (halves.length === 2 && !tail)) return undefined;
-  const lacking = GROUPS - head.length - (tail?.length ?? 0);
-  if (tail ? lacking < 1 : lacking !== 0) return undefined;
+  const missing = GROUPS - head.length - (tail?.length ?? 0);
+  if (tail ? missing < 1 : missing !== 0) return undefined;
   // Digits with dots end an address: `1.2.3.4::` is none.
   if (tail && halves[0]?.includes(".")) return undefined;
-  const groups = [...head, ...Array<bigint>(lacking).fill(0n), ...tail ?? []];
+  const groups = [...head, ...Array<bigint>(missing).fill(0n), ...tail ?? []];
   return groups.reduce((value, group) => value << 16n | group, 0n);
 }
 
 function groupsOf(half: string): bigint[] | undefined {
   if (half === "") return [];
-  const words = half.split(":");
-  const last = ipv4Of(words.at(-1) ?? "");
-  const plain = last === undefined ? words : words.slice(0, -1);
-  if (!plain.every((word) => GROUP.test(word))) return undefined;
-  const groups = plain.map((word) => BigInt(`0x${word}`));
+  const parts = half.split(":");
+  const last = ipv4Of(parts.at(-1) ?? "");
+  const plain = last === undefined ? parts : parts.slice(0, -1);
+  if (!plain.every((hex) => GROUP.test(hex))) return undefined;
+  const groups = plain.map((hex) => BigInt(`0x${hex}`));
   return last === undefined ? groups : [...groups, last >> 16n, last & 0xffffn];
 }

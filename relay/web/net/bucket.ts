@@ -3,32 +3,38 @@
  * address authenticates anyone (specification 5).
  */
 
-import { type Address, addressOf, isSame, isWithin, type Range } from "./address.ts";
+import {
+  type IpAddress,
+  type IpRange,
+  isSameAddress,
+  isWithin,
+  parseIpAddress,
+} from "./address.ts";
 import { CDN, LOAD_BALANCER } from "./ranges.ts";
 
 /** What stands between the relay and its visitors. */
 export type Proxy =
   | { readonly mode: "direct" }
-  | { readonly mode: "cloudlb"; readonly forwarding: Address }
-  | { readonly mode: "trusted"; readonly proxies: readonly Range[] };
+  | { readonly mode: "cloudlb"; readonly forwarding: IpAddress }
+  | { readonly mode: "trusted"; readonly proxies: readonly IpRange[] };
 
 /** The bucket of a caller without an address: a socket of another kind. */
-export const NOWHERE = "nowhere";
+export const UNKNOWN_ADDRESS = "nowhere";
 
 /** `192.0.2.7`, or the /64 of an IPv6 address. */
 export function bucketOf(socket: string | undefined, headers: Headers, proxy: Proxy): string {
-  const peer = socket === undefined ? undefined : addressOf(withoutZone(socket));
-  return peer ? nameOf(visitorOf(peer, headers, proxy)) : NOWHERE;
+  const peer = socket === undefined ? undefined : parseIpAddress(withoutZone(socket));
+  return peer ? toBucketName(visitorOf(peer, headers, proxy)) : UNKNOWN_ADDRESS;
 }
 
 /** The last address that is verified: each step needs the one before it. */
-function visitorOf(peer: Address, headers: Headers, proxy: Proxy): Address {
+function visitorOf(peer: IpAddress, headers: Headers, proxy: Proxy): IpAddress {
   if (proxy.mode === "trusted") return visitorBehind(peer, headers, proxy.proxies);
-  if (proxy.mode === "direct" || !isIn(peer, LOAD_BALANCER)) return peer;
+  if (proxy.mode === "direct" || !isInAny(peer, LOAD_BALANCER)) return peer;
   const source = sourceOf(headers, proxy.forwarding);
   if (!source) return peer;
-  const visitor = addressOf(headers.get("cf-connecting-ip")?.trim() ?? "");
-  return visitor && isIn(source, CDN) ? visitor : source;
+  const visitor = parseIpAddress(headers.get("cf-connecting-ip")?.trim() ?? "");
+  return visitor && isInAny(source, CDN) ? visitor : source;
 }
 
 /**
@@ -36,11 +42,11 @@ function visitorOf(peer: Address, headers: Headers, proxy: Proxy): Address {
  * proxy wrote it; the first that is no such proxy is the visitor. A malformed or empty entry ends
  * the reading: whatever is left of it may be the visitor's own invention.
  */
-function visitorBehind(peer: Address, headers: Headers, proxies: readonly Range[]): Address {
+function visitorBehind(peer: IpAddress, headers: Headers, proxies: readonly IpRange[]): IpAddress {
   let verified = peer;
   for (const entry of (headers.get("x-forwarded-for") ?? "").split(",").reverse()) {
-    if (!isIn(verified, proxies)) return verified;
-    const address = addressOf(withoutPort(entry.trim()));
+    if (!isInAny(verified, proxies)) return verified;
+    const address = parseIpAddress(withoutPort(entry.trim()));
     if (!address) return verified;
     verified = address;
   }
@@ -56,17 +62,17 @@ function withoutPort(entry: string): string {
 }
 
 /** The load balancer appends two entries, who connected and itself; what is before is hearsay. */
-function sourceOf(headers: Headers, forwarding: Address): Address | undefined {
+function sourceOf(headers: Headers, forwarding: IpAddress): IpAddress | undefined {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").slice(-2);
-  const [source, last] = entries.map((entry) => addressOf(entry.trim()));
-  return source && last && isSame(last, forwarding) ? source : undefined;
+  const [source, last] = entries.map((entry) => parseIpAddress(entry.trim()));
+  return source && last && isSameAddress(last, forwarding) ? source : undefined;
 }
 
-function isIn(address: Address, ranges: readonly Range[]): boolean {
+function isInAny(address: IpAddress, ranges: readonly IpRange[]): boolean {
   return ranges.some((range) => isWithin(address, range));
 }
 
-function nameOf({ bits, value }: Address): string {
+function toBucketName({ bits, value }: IpAddress): string {
   if (bits === 128) return `${(value >> 64n).toString(16).padStart(16, "0")}/64`;
   return [24n, 16n, 8n, 0n].map((shift) => value >> shift & 0xffn).join(".");
 }

@@ -6,12 +6,12 @@ import { Problem } from "kit/core/problem.ts";
 /** How long a body may take to come: none that is held whole is longer than 1 MiB. */
 export const BODY_MS_MAX = 30_000;
 /** Of one address, all its bodies together: 8 of the longest, or some thousand usual ones. */
-export const BODIES_BYTES_MAX = 8_388_608;
+export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
 const RETRY_SECONDS = 1;
 
-export class Intake {
+export class BodyLimiter {
   readonly #clock: Clock;
-  readonly #reading = new Set<Reading>();
+  readonly #open = new Set<LimitedBody>();
   readonly #bytes = new Map<string, number>();
 
   constructor(clock: Clock) {
@@ -19,23 +19,23 @@ export class Intake {
   }
 
   /** A request with a body that counts, and has to come in time, until this is disposed of. */
-  begin(request: Request, address: string): Reading {
-    const reading = new Reading(request, this.#clock.now(), {
-      came: (bytes) => this.#count(address, bytes),
-      over: (bytes) => {
-        this.#reading.delete(reading);
+  begin(request: Request, address: string): LimitedBody {
+    const limitedBody = new LimitedBody(request, this.#clock.now(), {
+      count: (bytes) => this.#count(address, bytes),
+      release: (bytes) => {
+        this.#open.delete(limitedBody);
         this.#count(address, -bytes);
       },
     });
-    this.#reading.add(reading);
-    return reading;
+    this.#open.add(limitedBody);
+    return limitedBody;
   }
 
   /** Once a second. */
-  beat(now: number): void {
-    for (const reading of this.#reading) {
-      if (now - reading.began_at < BODY_MS_MAX) return; // The rest is younger.
-      reading.giveUp();
+  tick(now: number): void {
+    for (const limitedBody of this.#open) {
+      if (now - limitedBody.startedAt < BODY_MS_MAX) return; // The rest is younger.
+      limitedBody.fail();
     }
   }
 
@@ -44,30 +44,30 @@ export class Intake {
     const now = (this.#bytes.get(address) ?? 0) + bytes;
     if (now > 0) this.#bytes.set(address, now);
     else this.#bytes.delete(address);
-    return now <= BODIES_BYTES_MAX;
+    return now <= ADDRESS_BODY_BYTES_MAX;
   }
 }
 
-interface ReadingNeeds {
-  came(bytes: number): boolean;
-  over(bytes: number): void;
+interface LimitedBodyDeps {
+  count(bytes: number): boolean;
+  release(bytes: number): void;
 }
 
-class Reading implements Disposable {
+class LimitedBody implements Disposable {
   readonly request: Request;
-  readonly began_at: number;
-  readonly #needs: ReadingNeeds;
+  readonly startedAt: number;
+  readonly #deps: LimitedBodyDeps;
   #controller: TransformStreamDefaultController | undefined;
   #bytes = 0;
 
-  constructor(request: Request, began_at: number, needs: ReadingNeeds) {
-    this.began_at = began_at;
-    this.#needs = needs;
+  constructor(request: Request, startedAt: number, deps: LimitedBodyDeps) {
+    this.startedAt = startedAt;
+    this.#deps = deps;
     const counted = new TransformStream<Uint8Array<ArrayBuffer>>({
       start: (controller) => void (this.#controller = controller),
       transform: (chunk, controller) => {
         this.#bytes += chunk.length;
-        if (needs.came(chunk.length)) return controller.enqueue(chunk);
+        if (deps.count(chunk.length)) return controller.enqueue(chunk);
         throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
       },
       flush: () => void (this.#controller = undefined),
@@ -77,12 +77,12 @@ class Reading implements Disposable {
   }
 
   /** What did not come by now will not come; one that is whole only waits for its answer. */
-  giveUp(): void {
+  fail(): void {
     this.#controller?.error(new Error("The body comes too slowly"));
     this.#controller = undefined;
   }
 
   [Symbol.dispose](): void {
-    this.#needs.over(this.#bytes);
+    this.#deps.release(this.#bytes);
   }
 }

@@ -1,17 +1,17 @@
 /** The address ranges that providers publish, embedded: nothing is fetched while the relay runs. */
 
-import { type Range, rangeOf } from "./address.ts";
+import { type IpRange, mustParseRange } from "./address.ts";
 
 /** The front ends of the cloud's load balancers (contract 9). */
-export const LOAD_BALANCER: readonly Range[] = [
+export const LOAD_BALANCER: readonly IpRange[] = [
   "35.191.0.0/16",
   "130.211.0.0/22",
   "2600:2d00:1:b029::/64",
   "2600:2d00:1:1::/64",
-].map(rangeOf);
+].map(mustParseRange);
 
 /** The CDN that may stand before the load balancer. */
-export const CDN: readonly Range[] = [
+export const CDN: readonly IpRange[] = [
   "173.245.48.0/20",
   "103.21.244.0/22",
   "103.22.200.0/22",
@@ -34,4 +34,4 @@ export const CDN: readonly Range[] = [
   "2405:8100::/32",
   "2a06:98c0::/29",
   "2c0f:f248::/32",
-].map(rangeOf);
+].map(mustParseRange);

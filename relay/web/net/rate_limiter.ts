@@ -17,7 +17,7 @@ export const BUCKETS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** A bucket is one instant: when it will be full again. One that is full need not be kept. */
-export class Turnstile {
+export class RateLimiter {
   readonly #clock: Clock;
   readonly #rates: Rates;
   /** In the order of their last use, so that the first one has had the longest time to fill. */
@@ -35,31 +35,34 @@ export class Turnstile {
   }
 
   /** Goes through, or says in how many seconds it may be tried again. */
-  pass(bucket: string): number | undefined {
+  acquire(bucket: string): number | undefined {
     const { each, all } = this.#rates;
     const now = this.#clock.now();
-    const mine = Math.max(now, this.#full_at.get(bucket) ?? now);
-    const ours = Math.max(now, this.#all_full_at);
-    const wait_ms = Math.max(waitOf(mine - now, each), waitOf(ours - now, all));
+    const bucketFullAt = Math.max(now, this.#full_at.get(bucket) ?? now);
+    const allFullAt = Math.max(now, this.#all_full_at);
+    const wait_ms = Math.max(
+      msUntilAllowed(bucketFullAt - now, each),
+      msUntilAllowed(allFullAt - now, all),
+    );
     if (wait_ms > 0) return Math.ceil(wait_ms / 1000);
-    this.#all_full_at = ours + drop(all);
+    this.#all_full_at = allFullAt + msPerRequest(all);
     this.#full_at.delete(bucket);
-    this.#full_at.set(bucket, mine + drop(each));
-    if (this.#full_at.size > BUCKETS_MAX) this.#forgetFirst();
+    this.#full_at.set(bucket, bucketFullAt + msPerRequest(each));
+    if (this.#full_at.size > BUCKETS_MAX) this.#evictOldest();
     return undefined;
   }
 
-  #forgetFirst(): void {
+  #evictOldest(): void {
     for (const bucket of this.#full_at.keys()) return void this.#full_at.delete(bucket);
   }
 }
 
 /** How long it takes for one more to fit in. */
-function drop({ per_minute }: Rate): number {
+function msPerRequest({ per_minute }: Rate): number {
   return MINUTE_MS / per_minute;
 }
 
 /** How long until one fits in, when it will be full in `lacking_ms`. */
-function waitOf(lacking_ms: number, rate: Rate): number {
-  return lacking_ms - (rate.burst - 1) * drop(rate);
+function msUntilAllowed(msUntilFull: number, rate: Rate): number {
+  return msUntilFull - (rate.burst - 1) * msPerRequest(rate);
 }

@@ -3,12 +3,14 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { type World, world, type WorldOptions } from "../../support/world.ts";
-import { cliHouse } from "../../support/cli/listening_daemon.ts";
-import { ask, enter, get, join, notify } from "../../support/daemon/peer_clients.ts";
+import { cliFixture } from "../../support/cli/listening_daemon.ts";
+import { addPeer, ask, connectPeer, get, notify } from "../../support/daemon/peer_clients.ts";
 
 /** A daemon that listens, and a directory with files to send. */
-function house(settings: WorldOptions["settings"] = {}) {
-  const at = cliHouse(world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } }));
+function fixture(settings: WorldOptions["settings"] = {}) {
+  const at = cliFixture(
+    world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } }),
+  );
   return {
     ...at,
     /** Writes a file; where it is. */
@@ -22,9 +24,9 @@ function house(settings: WorldOptions["settings"] = {}) {
 }
 
 /** What comes by a real socket comes when it does: looked for until it is there. */
-async function arrival<T>(w: World, look: () => T | undefined): Promise<T> {
+async function waitForArrival<T>(w: World, probe: () => T | undefined): Promise<T> {
   for (let turns = 0; turns < 200; turns++) {
-    const found = look();
+    const found = probe();
     if (found !== undefined) return found;
     await w.clock.settle();
   }
@@ -32,7 +34,7 @@ async function arrival<T>(w: World, look: () => T | undefined): Promise<T> {
 }
 
 Deno.test("mesh attach prints the id, or with --json the record", async () => {
-  await using at = house();
+  await using at = fixture();
   const path = at.file('a "quoted" Grüße.PNG', "picture");
   const { code, out } = await at.mesh("attach", path);
   assert.equal(code, 0);
@@ -45,8 +47,8 @@ Deno.test("mesh attach prints the id, or with --json the record", async () => {
 });
 
 Deno.test("what cannot be sent is said in a line, and nothing is sent", async () => {
-  await using at = house({ "daemon.attachments.file_bytes_max": "100000" });
-  await enter(at.w, "web");
+  await using at = fixture({ "daemon.attachments.file_bytes_max": "100000" });
+  await addPeer(at.w, "web");
   const fine = at.file("fine.txt", "x"), large = at.file("large.bin", new Uint8Array(900_000));
   const folder = pathOf(fine, "..");
   for (const path of ["/none/such.txt", folder]) {
@@ -71,9 +73,9 @@ Deno.test("what cannot be sent is said in a line, and nothing is sent", async ()
 });
 
 Deno.test("ask, ack and notify send files along, and show names them", async () => {
-  await using at = house();
-  await enter(at.w, "api");
-  const web = await join(at.w, "web");
+  await using at = fixture();
+  await addPeer(at.w, "api");
+  const web = await connectPeer(at.w, "web");
   const one = at.file("one.txt", "1"), two = at.file("two.md", "22");
   const asked = ["ask", "web", "Look", "--attach", one, "--from", "api", "--attach", two, "--json"];
   const { correlation_id } = JSON.parse((await at.mesh(...asked)).out);
@@ -94,18 +96,18 @@ Deno.test("ask, ack and notify send files along, and show names them", async () 
 });
 
 Deno.test("a wait shows the files of the reply", async () => {
-  await using at = house();
-  const web = await join(at.w, "web");
+  await using at = fixture();
+  const web = await connectPeer(at.w, "web");
   const path = at.file("one.txt", "1");
   const waiting = at.mesh("ask", "web", "Which?", "--wait");
-  const { correlation_id } = await arrival(at.w, () => web.of("ask")[0]);
+  const { correlation_id } = await waitForArrival(at.w, () => web.of("ask")[0]);
   await at.mesh("ack", correlation_id, "This", "--attach", path, "--from", "web");
   assert.match((await waiting).out, /^answered by web:\nThis\nattached one\.txt \(/);
 });
 
 Deno.test("inbox reply sends files, and an item shows its own", async () => {
-  await using at = house({ "human.name": "sam" });
-  await join(at.w, "web");
+  await using at = fixture({ "human.name": "sam" });
+  await connectPeer(at.w, "web");
   const path = at.file("one.txt", "1");
   const { out } = await at.mesh("attach", path);
   const attachments = [out.trim()];
@@ -121,7 +123,7 @@ Deno.test("inbox reply sends files, and an item shows its own", async () => {
 });
 
 Deno.test("over a real socket, HEAD tells the length, and a refusal comes before the end", async () => {
-  await using at = house({ "daemon.attachments.file_bytes_max": "1000000" });
+  await using at = fixture({ "daemon.attachments.file_bytes_max": "1000000" });
   const { out } = await at.mesh("attach", at.file("a.bin", new Uint8Array(100_000)));
   const head = await fetch(`${at.url}/attachments/${out.trim()}`, { method: "HEAD" });
   assert.equal(head.headers.get("content-length"), "100000");
@@ -132,13 +134,13 @@ Deno.test("over a real socket, HEAD tells the length, and a refusal comes before
 });
 
 Deno.test("--attach takes the id of a file that is uploaded already, beside files", async () => {
-  await using at = house();
-  await enter(at.w, "web");
-  await enter(at.w, "api");
+  await using at = fixture();
+  await addPeer(at.w, "web");
+  await addPeer(at.w, "api");
   const one = at.file("one.txt", "1"), two = at.file("two.txt", "2");
   const id = (await at.mesh("attach", one)).out.trim();
-  const words = ["notify", "web", "Look", "--from", "api", "--attach", id, "--attach", two];
-  assert.equal((await at.mesh(...words)).code, 0);
+  const args = ["notify", "web", "Look", "--from", "api", "--attach", id, "--attach", two];
+  assert.equal((await at.mesh(...args)).code, 0);
   const { deliveries } = await get(at.w, "/deliveries?peer_id=web");
   const named = deliveries[0].attachments.map((file: { filename: string }) => file.filename);
   assert.deepEqual(named, ["one.txt", "two.txt"]);

@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 Deno.test("a broadcast names whom it reached, and says so when that is nobody", async () => {
   const sent = [{ peer_id: "peer-1", name: "ada" }, { peer_id: "peer-2", name: "bob" }];
   // deno-fmt-ignore
-  const cases: [sent_to: typeof sent, said: RegExp][] = [
+  const cases: [sent_to: typeof sent, pattern: RegExp][] = [
     [sent, /^sent to 2: ada, bob\n$/],
     [[],   /^sent to nobody; --circle/],
   ];
-  for (const [sent_to, said] of cases) {
+  for (const [sent_to, pattern] of cases) {
     const answer = {
       ok: true,
       sent_to: sent_to.map((one) => ({ ...one, delivery_id: "qd-1" })),
@@ -24,9 +24,9 @@ Deno.test("a broadcast names whom it reached, and says so when that is nobody", 
     const dir = Deno.makeTempDirSync();
     const port = String(server.addr.port);
     const env = { MESH_CONFIG: join(dir, "none.yaml"), MESH_STATE: dir, MESH_DAEMON__PORT: port };
-    const { terminal, lines } = paper();
+    const { terminal, lines } = capturedTerminal();
     assert.equal(await runCli(["broadcast", "All", "--from", "eve"], env, terminal), 0);
-    assert.match(lines.out, said);
+    assert.match(lines.out, pattern);
     Deno.removeSync(dir, { recursive: true });
   }
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { COMMANDS, runCli } from "../../../cli.ts";
 import type { Terminal } from "../../../cli/output/print.ts";
 import { renderHelp } from "../../support/help.ts";
-import { hurried, paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
 
 const PEER = {
   peer_id: "peer-000000000001",
@@ -23,27 +23,27 @@ const PEER = {
   path: "/srv/api",
 };
 
-interface Heard {
+interface ReceivedRequest {
   readonly route: string;
   readonly headers: Headers;
   readonly body: unknown;
 }
-type Answers = Record<string, (heard: Heard) => unknown>;
+type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
 /** A server with these answers by route, and a home whose configuration names it. */
-function place(answers: Answers = {}) {
+function setup(answers: Answers = {}) {
   const dir = Deno.makeTempDirSync();
-  const heard: Heard[] = [];
+  const received: ReceivedRequest[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (req) => {
     const { pathname, search } = new URL(req.url);
     const text = await req.text();
-    const said = {
+    const request = {
       route: `${req.method} ${pathname}${search}`,
       headers: req.headers,
       body: text === "" ? undefined : JSON.parse(text),
     };
-    heard.push(said);
-    const answer = answers[`${req.method} ${pathname}`]?.(said);
+    received.push(request);
+    const answer = answers[`${req.method} ${pathname}`]?.(request);
     if (answer instanceof Response) return answer;
     return answer === undefined
       ? refusal(404, { error: "not_found", detail: "No such route" })
@@ -57,11 +57,11 @@ function place(answers: Answers = {}) {
   return {
     dir,
     env,
-    heard,
+    received,
     url: `http://127.0.0.1:${server.addr.port}`,
-    async mesh(words: string[], given: Partial<Terminal> = {}, more: Record<string, string> = {}) {
-      const { terminal, lines } = paper(given);
-      const code = await runCli(words, { ...env, ...more }, terminal);
+    async mesh(args: string[], given: Partial<Terminal> = {}, more: Record<string, string> = {}) {
+      const { terminal, lines } = capturedTerminal(given);
+      const code = await runCli(args, { ...env, ...more }, terminal);
       return { code, ...lines };
     },
     async [Symbol.asyncDispose]() {
@@ -95,7 +95,7 @@ const HEALTH = {
 
 Deno.test("what a peer wrote reaches the terminal without its escapes", async () => {
   const description = "\u001b]0;owned\u0007\u001b[31mworking";
-  await using p = place({ "GET /peers": () => ({ peers: [{ ...PEER, description }] }) });
+  await using p = setup({ "GET /peers": () => ({ peers: [{ ...PEER, description }] }) });
   const { code, out } = await p.mesh(["peers"]);
   assert.equal(code, 0);
   assert.match(out, /api +main +sdk +online/);
@@ -119,16 +119,16 @@ Deno.test("wrong usage is 2, told on stderr, and needs no daemon", async () => {
     ["inbox", "list", "--limit", "-1"],
     ["config", "get", "daemon.bogus"],
   ];
-  for (const words of wrong) {
-    const { terminal, lines } = paper();
-    assert.equal(await runCli(words, env, terminal), 2, words.join(" "));
-    assert.match(lines.err, /^mesh: /, words.join(" "));
-    assert.equal(lines.out, "", words.join(" "));
+  for (const args of wrong) {
+    const { terminal, lines } = capturedTerminal();
+    assert.equal(await runCli(args, env, terminal), 2, args.join(" "));
+    assert.match(lines.err, /^mesh: /, args.join(" "));
+    assert.equal(lines.out, "", args.join(" "));
   }
 });
 
 Deno.test("a configuration with mistakes is 2 and names each; `config check` says so too", async () => {
-  await using p = place();
+  await using p = setup();
   const bad = { MESH_DAEMON__PORT: "high", MESH_HUMAN__NAME: "two words" };
   const peers = await p.mesh(["peers"], {}, bad);
   assert.equal(peers.code, 2);
@@ -138,10 +138,10 @@ Deno.test("a configuration with mistakes is 2 and names each; `config check` say
 });
 
 Deno.test("a secret is not shown by `config`", async () => {
-  await using p = place();
+  await using p = setup();
   const env = { MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef" };
-  for (const words of [["config"], ["config", "--json"], ["config", "get", "daemon.auth_token"]]) {
-    const { code, out } = await p.mesh(words, {}, env);
+  for (const args of [["config"], ["config", "--json"], ["config", "get", "daemon.auth_token"]]) {
+    const { code, out } = await p.mesh(args, {}, env);
     assert.equal(code, 0);
     assert.match(out, /\[hidden\]/);
     assert.doesNotMatch(out, /0123456789abcdef/);
@@ -149,12 +149,12 @@ Deno.test("a secret is not shown by `config`", async () => {
 });
 
 Deno.test("a daemon that cannot be reached is 3, with the line that starts it", async () => {
-  await using p = place();
+  await using p = setup();
   const dead = { MESH_DAEMON__PORT: deadPort() };
   const commands = [["peers"], ["status"], ["ask", "api", "hi"], ["inbox"], ["watch"], ["asks"]];
-  for (const words of commands) {
-    const { code, out, err } = await p.mesh(words, {}, dead);
-    assert.equal(code, 3, words.join(" "));
+  for (const args of commands) {
+    const { code, out, err } = await p.mesh(args, {}, dead);
+    assert.equal(code, 3, args.join(" "));
     assert.match(err, /No daemon answers at .*\nStart it with: mesh up\n/);
     assert.equal(out, "");
   }
@@ -162,7 +162,7 @@ Deno.test("a daemon that cannot be reached is 3, with the line that starts it", 
 
 Deno.test("what answers without being a daemon counts as none", async () => {
   const page = () => new Response("<html>", { headers: { "content-type": "text/html" } });
-  await using p = place({ "GET /peers": page, "GET /health": page });
+  await using p = setup({ "GET /peers": page, "GET /health": page });
   assert.equal((await p.mesh(["peers"])).code, 3);
   assert.equal((await p.mesh(["status"])).code, 3);
 });
@@ -175,7 +175,7 @@ Deno.test("a refusal is 1, with its detail, its hint and its candidates on stder
     hint: "use the id",
     candidates,
   };
-  await using p = place({ "POST /ask": () => refusal(409, problem) });
+  await using p = setup({ "POST /ask": () => refusal(409, problem) });
   const { code, out, err } = await p.mesh(["ask", "api", "hi"]);
   assert.equal(code, 1);
   assert.equal(out, "");
@@ -184,14 +184,14 @@ Deno.test("a refusal is 1, with its detail, its hint and its candidates on stder
 
 Deno.test("--json prints the answer unchanged", async () => {
   const answer = { peers: [{ ...PEER, status: "retired", new_field: 1 }] };
-  await using p = place({ "GET /peers": () => answer });
+  await using p = setup({ "GET /peers": () => answer });
   const { code, out } = await p.mesh(["peers", "--json"]);
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(out), answer);
 });
 
 Deno.test("retired peers are listed only on request", async () => {
-  await using p = place({
+  await using p = setup({
     "GET /peers": () => ({ peers: [PEER, { ...PEER, name: "old", status: "retired" }] }),
   });
   assert.doesNotMatch((await p.mesh(["peers"])).out, /old/);
@@ -218,12 +218,12 @@ const ANSWERED = {
 };
 
 Deno.test("`-` takes the text from the standard input", async () => {
-  await using p = place({ "POST /ask": () => OPENED });
+  await using p = setup({ "POST /ask": () => OPENED });
   const read = () => Promise.resolve("line one\nline two\n");
   const { code, out } = await p.mesh(["ask", "api", "-"], { read });
   assert.equal(code, 0);
   assert.equal(out, "ask-000000000001  sent to api\n");
-  assert.partialDeepStrictEqual(p.heard[0]?.body, {
+  assert.partialDeepStrictEqual(p.received[0]?.body, {
     from_peer: "cli",
     to_peer: "api",
     text: "line one\nline two",
@@ -233,14 +233,14 @@ Deno.test("`-` takes the text from the standard input", async () => {
 
 Deno.test("`ask --wait` waits again until the answer is there", async () => {
   let waits = 0;
-  await using p = place({
+  await using p = setup({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () => ++waits < 3 ? { status: "pending" } : ANSWERED,
   });
   const { code, out } = await p.mesh(["ask", "api", "Which port?", "--wait"]);
   assert.equal(code, 0);
   assert.equal(out, "answered by api:\nPort 8080\n");
-  const [opened, waited] = p.heard.map(({ body }) => body);
+  const [opened, waited] = p.received.map(({ body }) => body);
   assert.partialDeepStrictEqual(opened, { reply_delivery: "pull" });
   assert.deepEqual(waited, { peer_id: "cli", timeout_seconds: 45 });
   assert.equal(waits, 3);
@@ -248,13 +248,13 @@ Deno.test("`ask --wait` waits again until the answer is there", async () => {
 
 Deno.test("`ask --wait` outlives a restart of the daemon", async () => {
   let waits = 0;
-  await using p = place({
+  await using p = setup({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () =>
       ++waits < 3 ? refusal(503, { error: "shutting_down", detail: "Going" }) : ANSWERED,
   });
-  const { terminal, lines } = paper();
-  const clock = hurried();
+  const { terminal, lines } = capturedTerminal();
+  const clock = instantClock();
   const code = await runCli(["ask", "api", "Which port?", "--wait"], p.env, terminal, clock);
   assert.equal(code, 0);
   assert.equal(lines.err, "The daemon is away; waiting for it\n");
@@ -262,16 +262,16 @@ Deno.test("`ask --wait` outlives a restart of the daemon", async () => {
 });
 
 Deno.test("`ask --wait` that runs out of time is 1 and says how to wait again", async () => {
-  await using p = place({
+  await using p = setup({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () => ({ status: "pending" }),
   });
-  const words = ["ask", "api", "Which port?", "--wait", "--timeout", "0"];
-  const { code, out, err } = await p.mesh(words);
+  const args = ["ask", "api", "Which port?", "--wait", "--timeout", "0"];
+  const { code, out, err } = await p.mesh(args);
   assert.deepEqual([code, out], [1, ""]);
   assert.match(err, /ask-000000000001 is still open/);
   assert.match(err, /mesh show ask-000000000001 --wait/);
-  const json = await p.mesh([...words, "--json"]);
+  const json = await p.mesh([...args, "--json"]);
   const { correlation_id } = OPENED;
   assert.deepEqual(JSON.parse(json.out), { correlation_id, status: "pending" });
 });
@@ -286,45 +286,45 @@ Deno.test("the sender is --from, else the pane's peer, else the human, else cli"
   };
   let pane: () => unknown = () => ({ peer_id: "peer-of-pane" });
   let inbox: () => unknown = () => ({ human: "sam", human_peer_id: "peer-of-sam", items: [] });
-  await using p = place({
+  await using p = setup({
     "POST /notify": () => sent,
     "GET /peers/by-pane/%253": () => pane(),
     "GET /inbox": () => inbox(),
   });
   const tmux = { TMUX: "/tmp/tmux,0/default,123,0", TMUX_PANE: "%3" };
-  const speak = async (words: string[], person: boolean, env = {}) => {
-    const { code, err } = await p.mesh(["notify", "api", "hi", ...words], { person }, env);
+  const runAs = async (args: string[], interactive: boolean, env = {}) => {
+    const { code, err } = await p.mesh(["notify", "api", "hi", ...args], { interactive }, env);
     assert.equal(code, 0, err);
-    return p.heard.at(-1)?.body;
+    return p.received.at(-1)?.body;
   };
-  assert.partialDeepStrictEqual(await speak(["--from", "web"], true, tmux), { from_peer: "web" });
-  assert.partialDeepStrictEqual(await speak([], true, tmux), { from_peer: "peer-of-pane" });
-  const asked = p.heard.at(-2)?.route;
+  assert.partialDeepStrictEqual(await runAs(["--from", "web"], true, tmux), { from_peer: "web" });
+  assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-of-pane" });
+  const asked = p.received.at(-2)?.route;
   assert.match(
     asked ?? "",
     /^GET \/peers\/by-pane\/%253\?tmux_socket=%2Ftmp%2Ftmux%2C0%2Fdefault$/,
   );
   pane = none("no_pane_peer");
-  assert.partialDeepStrictEqual(await speak([], true, tmux), { from_peer: "peer-of-sam" });
-  assert.partialDeepStrictEqual(await speak([], false, tmux), { from_peer: "cli" });
+  assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-of-sam" });
+  assert.partialDeepStrictEqual(await runAs([], false, tmux), { from_peer: "cli" });
   inbox = none("no_human");
-  assert.partialDeepStrictEqual(await speak([], true, tmux), { from_peer: "cli" });
+  assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "cli" });
 });
 
 Deno.test("the token goes along always, our pid only when a person sits there", async () => {
-  await using p = place({ "GET /peers": () => ({ peers: [] }) });
+  await using p = setup({ "GET /peers": () => ({ peers: [] }) });
   const env = { MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef" };
-  await p.mesh(["peers"], { person: true }, env);
-  await p.mesh(["peers"], { person: false });
-  const [person, program] = p.heard.map(({ headers }) => headers);
-  assert.equal(person?.get("authorization"), "Bearer 0123456789abcdef");
-  assert.equal(person?.get("x-mesh-terminal"), String(Deno.pid));
+  await p.mesh(["peers"], { interactive: true }, env);
+  await p.mesh(["peers"], { interactive: false });
+  const [interactive, program] = p.received.map(({ headers }) => headers);
+  assert.equal(interactive?.get("authorization"), "Bearer 0123456789abcdef");
+  assert.equal(interactive?.get("x-mesh-terminal"), String(Deno.pid));
   assert.equal(program?.get("authorization"), null);
   assert.equal(program?.get("x-mesh-terminal"), null);
 });
 
 Deno.test("daemon.json says where the daemon is; one that a dead process left is ignored", async () => {
-  await using p = place({ "GET /peers": () => ({ peers: [] }) });
+  await using p = setup({ "GET /peers": () => ({ peers: [] }) });
   const file = join(p.dir, "daemon.json");
   const dead = { MESH_DAEMON__PORT: deadPort() };
   const beacon = { pid: Deno.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
@@ -340,7 +340,7 @@ Deno.test("daemon.json says where the daemon is; one that a dead process left is
 
 Deno.test("`mesh` alone says how things stand and what to do next", async () => {
   const health = { ...HEALTH, uptime_seconds: 61 };
-  await using p = place({ "GET /health": () => health });
+  await using p = setup({ "GET /health": () => health });
   const up = await p.mesh([]);
   assert.equal(up.code, 0);
   assert.match(up.out, /up for +1 min/);
@@ -352,7 +352,7 @@ Deno.test("`mesh` alone says how things stand and what to do next", async () => 
 
 Deno.test("`down` without a daemon is done; a stranger's daemon and process are left alone", async () => {
   const health = { ...HEALTH, pid: 999_999_999 };
-  await using p = place({ "GET /health": () => health });
+  await using p = setup({ "GET /health": () => health });
   const alone = await p.mesh(["down"], {}, { MESH_DAEMON__PORT: deadPort() });
   assert.deepEqual([alone.code, alone.out], [0, "No daemon is up.\n"]);
   const stranger = await p.mesh(["down"]);
@@ -369,27 +369,27 @@ Deno.test("`down` without a daemon is done; a stranger's daemon and process are 
 });
 
 Deno.test("`up` finds the one that is up already", async () => {
-  await using p = place({ "GET /health": () => HEALTH });
+  await using p = setup({ "GET /health": () => HEALTH });
   const { code, out } = await p.mesh(["up"]);
   assert.equal(code, 0);
   assert.match(out, new RegExp(`^Up already at ${p.url}\nprocess +7\nlog file +${p.dir}`));
 });
 
 Deno.test("every command has an example that begins with its own words", () => {
-  for (const { words, example } of COMMANDS) {
-    const own = words.replace(/ [<[].*$/, "");
-    assert.ok(example.includes(`mesh ${own}`), words);
+  for (const { usage, example } of COMMANDS) {
+    const own = usage.replace(/ [<[].*$/, "");
+    assert.ok(example.includes(`mesh ${own}`), usage);
   }
 });
 
 Deno.test("completions know every command, in each shell; another shell is wrong usage", async () => {
-  await using p = place();
+  await using p = setup();
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await p.mesh(["completions", shell]);
     assert.equal(code, 0);
-    for (const { words, hidden } of COMMANDS) {
-      const last = words.replace(/ [<[].*$/, "").split(" ").at(-1) ?? "";
-      if (!hidden) assert.ok(out.includes(last), `${shell}: ${words}`);
+    for (const { usage, hidden } of COMMANDS) {
+      const last = usage.replace(/ [<[].*$/, "").split(" ").at(-1) ?? "";
+      if (!hidden) assert.ok(out.includes(last), `${shell}: ${usage}`);
     }
   }
   assert.equal((await p.mesh(["completions", "tcsh"])).code, 2);

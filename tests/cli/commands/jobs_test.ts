@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
 import { type World, world } from "../../support/world.ts";
-import { paper } from "../../support/cli/captured_output.ts";
-import { job, list, stateOf, template, worker } from "../../support/daemon/jobs.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
+import { connectWorker, job, list, stateOf, template } from "../../support/daemon/jobs.ts";
 
-async function house() {
+async function fixture() {
   const w: World = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
@@ -21,9 +21,9 @@ async function house() {
   return {
     w,
     api,
-    async mesh(words: string[], columns?: number) {
-      const { terminal, lines } = paper(columns === undefined ? {} : { columns });
-      const code = await runCli(["jobs", ...words], env, terminal, w.clock);
+    async mesh(args: string[], columns?: number) {
+      const { terminal, lines } = capturedTerminal(columns === undefined ? {} : { columns });
+      const code = await runCli(["jobs", ...args], env, terminal, w.clock);
       await w.clock.settle();
       return { code, ...lines };
     },
@@ -38,7 +38,7 @@ async function house() {
 const idOf = (line: string) => /^(?:work|cal)-[0-9a-f]{12}/.exec(line)?.[0] ?? "";
 
 Deno.test("mesh jobs create hands work out, show tells of it, result prints what came of it", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, api, w } = at;
   const made = await mesh([
     "create",
@@ -53,20 +53,20 @@ Deno.test("mesh jobs create hands work out, show tells of it, result prints what
   const id = idOf(made.out);
   const { title, provenance } = await job(w, id);
   assert.deepEqual([title, provenance["created_by"]], ["Mend the test", "cli"]);
-  await api.begin();
+  await api.beginTurn();
   const shown = await mesh(["show", id]);
   assert.match(shown.out, /state +running/);
   assert.equal((await mesh(["status", id])).out, shown.out);
   assert.match(shown.out, /^ {2}It is flaky$/m);
   assert.match(shown.out, /attempt 1 {2}running {2}assigned peer-/);
-  await api.end("It was the clock\nNow it is fake");
+  await api.endTurn("It was the clock\nNow it is fake");
   const result = await mesh(["result", id]);
   assert.equal(result.out, "It was the clock\nNow it is fake\n");
   assert.equal(JSON.parse((await mesh(["result", id, "--json"])).out).state, "completed");
 });
 
 Deno.test("mesh jobs lists what there is in a table that fits, and says what to do when there is none [c7.jobs]", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh } = at;
   assert.match((await mesh([])).out, /^No jobs\. Hand one out: mesh jobs create/);
   await mesh(["create", `A long title ${"that goes on ".repeat(20)}`, "--to", "api"]);
@@ -97,7 +97,7 @@ Deno.test("mesh jobs lists what there is in a table that fits, and says what to 
 });
 
 Deno.test("times are said as instants or from now, and what is neither is refused before it is sent", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, w } = at;
   const times = ["--due", "10m", "--deadline", "in 2h", "--expires", "2030-01-01T05:00:00+02:00"];
   const id = idOf((await mesh(["create", "Later", "--to", "api", ...times])).out);
@@ -107,8 +107,8 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
     "2030-01-01T02:00:00.000Z",
     "2030-01-01T03:00:00.000Z",
   ]);
-  const refused = async (...words: string[]) => {
-    const { code, err } = await mesh(["create", "Go", ...words]);
+  const refused = async (...args: string[]) => {
+    const { code, err } = await mesh(["create", "Go", ...args]);
     return [code, /^mesh: (.*)$/m.exec(err)?.[1]];
   };
   assert.match(String(await refused("--to", "api", "--due", "soon")), /^2,--due: not an instant/);
@@ -122,13 +122,13 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
 });
 
 Deno.test("run, retry, cancel, pause, resume and update act on a job, and say what it is then", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, api, w } = at;
   const id = idOf((await mesh(["create", "Later", "--to", "api", "--due", "1d"])).out);
   assert.match((await mesh(["run", id])).out, /^work-\w+ {2}queued/);
   assert.equal(await stateOf(w, id), "delivered");
   assert.equal((await mesh(["retry", id])).code, 0);
-  await api.begin();
+  await api.beginTurn();
   const held = await mesh([
     "update",
     id,
@@ -155,10 +155,10 @@ Deno.test("run, retry, cancel, pause, resume and update act on a job, and say wh
 });
 
 Deno.test("--follow shows each state until the end, and its exit code says how that was", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, api, w } = at;
-  const follow = async (words: string[], work: () => Promise<void>) => {
-    const following = mesh([...words, "--follow"]);
+  const follow = async (args: string[], work: () => Promise<void>) => {
+    const following = mesh([...args, "--follow"]);
     let done = false;
     const watched = following.finally(() => done = true);
     while (api.fires().length === 0) await w.clock.advance(500);
@@ -177,9 +177,9 @@ Deno.test("--follow shows each state until the end, and its exit code says how t
   };
   const good = await follow(["create", "Mend", "--to", "api"], async () => {
     await pause();
-    await api.begin();
+    await api.beginTurn();
     await pause();
-    await api.end("Mended");
+    await api.endTurn("Mended");
   });
   assert.equal(good.code, 0);
   assert.match(good.out, /queued\n.*delivered\n.*running {2}turn_started\n.*completed\nMended\n$/s);

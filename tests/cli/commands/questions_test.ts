@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
-import { cliHouse } from "../../support/cli/listening_daemon.ts";
-import { ask, enter, get, post } from "../../support/daemon/peer_clients.ts";
+import { cliFixture } from "../../support/cli/listening_daemon.ts";
+import { addPeer, ask, get, post } from "../../support/daemon/peer_clients.ts";
 
-const house = () => cliHouse(world());
+const fixture = () => cliFixture(world());
 
 const CHOICE = {
   kind: "choice",
@@ -14,9 +14,9 @@ const CHOICE = {
 };
 
 Deno.test("answer answers by an option, a text or a refusal, and show shows which", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, mesh } = at;
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
   const open = await mesh("show", id);
   assert.match(open.out, /question +choice, deploy/);
@@ -40,9 +40,9 @@ Deno.test("answer answers by an option, a text or a refusal, and show shows whic
 });
 
 Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, mesh } = at;
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
   const wrong = await mesh("answer", id, "Plums");
   assert.deepEqual([wrong.code, wrong.out], [1, ""]);
@@ -56,7 +56,7 @@ Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
 });
 
 Deno.test("a question under an id that its asker chose is shown by it", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, mesh } = at;
   const line = post(w, "/questions/ask-blocking", {
     prompt: "Run rm?",
@@ -73,10 +73,10 @@ Deno.test("a question under an id that its asker chose is shown by it", async ()
 });
 
 Deno.test("ask-many says who was asked and who not, and show what became of it", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, mesh } = at;
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const asked = await mesh("ask-many", "bob, eve,nobody", "Ready?", "--from", "ada");
   assert.equal(asked.code, 0);
   const [parent = "", ...children] = asked.out.trimEnd().split("\n");
@@ -103,13 +103,13 @@ nobody: unknown_peer
 });
 
 Deno.test("ask-many --wait prints all answers once they are there", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, mesh } = at;
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const waiting = mesh("ask-many", "bob,eve", "Ready?", "--wait", "--json");
   const opened = Promise.withResolvers<void>();
-  using _ = w.daemon.ground.events.subscribe({
+  using _ = w.daemon.ctx.events.subscribe({
     event: ({ type, data }) => {
       if (type === "ask" && "to" in data && data.to === "eve") opened.resolve();
     },

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
 import { world } from "../../support/world.ts";
-import { enter, get } from "../../support/daemon/peer_clients.ts";
-import { paper } from "../../support/cli/captured_output.ts";
-import { ids, look } from "../../support/daemon/schedules.ts";
+import { addPeer, get } from "../../support/daemon/peer_clients.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
+import { ids, readSchedule } from "../../support/daemon/schedules.ts";
 
-async function house() {
+async function fixture() {
   const w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
@@ -22,9 +22,9 @@ async function house() {
   };
   return {
     w,
-    async mesh(words: string[], columns?: number) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, env, { ...terminal, columns }, w.clock);
+    async mesh(args: string[], columns?: number) {
+      const { terminal, lines } = capturedTerminal();
+      const code = await runCli(args, env, { ...terminal, columns }, w.clock);
       return { code, ...lines };
     },
     async [Symbol.asyncDispose]() {
@@ -37,7 +37,7 @@ async function house() {
 const FROM = ["--from", "ada"];
 
 Deno.test("mesh schedule create says when, and show tells how it went [c7.schedule]", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
   const made = await mesh(["schedule", "create", "bob", "Stand up", "--at", "in 2h", ...FROM]);
   assert.deepEqual([made.code, made.err], [0, ""]);
@@ -47,14 +47,14 @@ Deno.test("mesh schedule create says when, and show tells how it went [c7.schedu
   assert.match(before, /^schedule +sched-\w+\nstate +active\nfrom +ada\nto +bob\nkind +notify\n/);
   assert.match(before, /\nnext +2030-01-01T02:00:00\.000Z\n/);
   assert.match(before, /\n\nStand up\n$/);
-  await w.beat(7200);
+  await w.tick(7200);
   const after = (await mesh(["schedule", "show", id])).out;
   assert.match(after, /\nstate +fired\n/);
   assert.match(after, /\nlast fire +2030-01-01T02:00:00\.000Z {2}fired\nmessage +notif-\w{12}\n/);
 });
 
 Deno.test("a time without an offset is one on the wall here, and so is a pattern's", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
   const wall = "2031-07-01T09:00";
   await mesh(["schedule", "create", "bob", "x", "--at", wall.replace("T", " "), ...FROM]);
@@ -75,7 +75,7 @@ Deno.test("a time without an offset is one on the wall here, and so is a pattern
 });
 
 Deno.test("mesh schedule list is a table that fits; --json is the answer", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
   assert.match(
     (await mesh(["schedule"])).out,
@@ -101,14 +101,14 @@ Deno.test("mesh schedule list is a table that fits; --json is the answer", async
 });
 
 Deno.test("mesh schedule edit and delete change what is active, and are refused after", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
   await mesh(["schedule", "create", "bob", "Stand up", "--at", "3h", ...FROM]);
   const [id = ""] = await ids(w);
   const change = ["--at", "1h", "--text", "Sit down", "--kind", "ask", "--to", "sam"];
   const changed = await mesh(["schedule", "edit", id, ...change]);
   assert.match(changed.out, /^changed {2}to sam: at 2030-01-01T01:00:00\.000Z {2}sched-/);
-  const { text, kind } = await look(w, id);
+  const { text, kind } = await readSchedule(w, id);
   assert.deepEqual([text, kind], ["Sit down", "ask"]);
   assert.match((await mesh(["schedule", "delete", id])).out, /^cancelled {2}sched-\w+\n$/);
   const late = await mesh(["schedule", "edit", id, "--text", "x"]);
@@ -121,7 +121,7 @@ Deno.test("mesh schedule edit and delete change what is active, and are refused 
 });
 
 Deno.test("mesh schedule without a time, with two, or with nothing to change is wrong usage", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
   const create = ["schedule", "create", "bob", "x", ...FROM];
   const wrong = [
@@ -130,7 +130,7 @@ Deno.test("mesh schedule without a time, with two, or with nothing to change is 
     ["schedule", "edit", "sched-0"],
     ["schedule", "edit", "sched-0", "--kind", "shout"],
   ];
-  for (const words of wrong) assert.equal((await mesh(words)).code, 2, words.join(" "));
+  for (const args of wrong) assert.equal((await mesh(args)).code, 2, args.join(" "));
   const refused = await mesh([...create, "--at", "tomorrow"]);
   assert.equal(refused.code, 1);
   assert.match(refused.err, /"tomorrow" is not an instant with its offset, such as .* 10m, in 2h/);
@@ -138,12 +138,12 @@ Deno.test("mesh schedule without a time, with two, or with nothing to change is 
 });
 
 Deno.test("a failed one says why in the list", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { w, mesh } = at;
-  const { peer_id } = await enter(w, "tom");
+  const { peer_id } = await addPeer(w, "tom");
   await mesh(["schedule", "create", "tom", "x", "--at", "1m", ...FROM]);
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
-  await w.beat(60);
+  await w.tick(60);
   const { out } = await mesh(["schedule", "list", "--state", "failed"]);
   assert.match(out, /\nsched-\w+ +failed: unknown_peer /);
 });

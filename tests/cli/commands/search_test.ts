@@ -4,29 +4,29 @@ import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
 import { world, type WorldOptions } from "../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
-  join,
-  joinWithReceipts,
+  connectPeer,
+  connectPeerWithReceipts,
   notify,
   post,
 } from "../../support/daemon/peer_clients.ts";
-import { cliHouse } from "../../support/cli/listening_daemon.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { cliFixture } from "../../support/cli/listening_daemon.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
-function place(settings: NonNullable<WorldOptions["settings"]> = {}) {
-  return cliHouse(world({ settings }));
+function setup(settings: NonNullable<WorldOptions["settings"]> = {}) {
+  return cliFixture(world({ settings }));
 }
 
 Deno.test("`search` lists who said what to whom, newest first, and how to see more", async () => {
-  await using p = place();
+  await using p = setup();
   const { w, mesh } = p;
-  await enter(w, "api");
-  await enter(w, "web");
+  await addPeer(w, "api");
+  await addPeer(w, "web");
   const id = await ask(w, "web", "api", "Which port?");
-  await w.beat(60);
+  await w.tick(60);
   await notify(w, "api", "web", `${"x ".repeat(100)} the port is\n8080`);
-  await w.beat();
+  await w.tick();
   const { code, out } = await mesh("search", "port");
   assert.equal(code, 0);
   const [head, first, second, ...rest] = out.trimEnd().split("\n");
@@ -48,8 +48,8 @@ Deno.test("`search` lists who said what to whom, newest first, and how to see mo
 });
 
 Deno.test("`search` walks as many pages as it was asked for", async () => {
-  await using p = place({ "daemon.queue.max_per_peer": "10000" });
-  await enter(p.w, "api");
+  await using p = setup({ "daemon.queue.max_per_peer": "10000" });
+  await addPeer(p.w, "api");
   for (let count = 0; count < 510; count++) await notify(p.w, "web", "api", `plum ${count}`);
   const { out } = await p.mesh("search", "--limit", "505", "--json");
   const { messages, next } = JSON.parse(out);
@@ -58,7 +58,7 @@ Deno.test("`search` walks as many pages as it was asked for", async () => {
 });
 
 Deno.test("a time, a kind or a count that is none is wrong usage", async () => {
-  await using p = place();
+  await using p = setup();
   const wrong = [
     ["--since", "soon"],
     ["--since", "5 parsecs"],
@@ -67,18 +67,18 @@ Deno.test("a time, a kind or a count that is none is wrong usage", async () => {
     ["--limit", "0"],
     ["--limit", "1.5"],
   ];
-  for (const words of wrong) {
-    const { code, err } = await p.mesh("search", "x", ...words);
-    assert.equal(code, 2, words.join(" "));
-    assert.match(err, new RegExp(`^mesh: ${words[0]}: `));
+  for (const args of wrong) {
+    const { code, err } = await p.mesh("search", "x", ...args);
+    assert.equal(code, 2, args.join(" "));
+    assert.match(err, new RegExp(`^mesh: ${args[0]}: `));
   }
 });
 
 Deno.test("`show` shows whatever has an id: notes, replies, asks; `trace` how it went", async () => {
-  await using p = place();
+  await using p = setup();
   const { w, mesh } = p;
-  await join(w, "web");
-  await enter(w, "api");
+  await connectPeer(w, "web");
+  await addPeer(w, "api");
   const { delivery_id } = await notify(w, "web", "api", "Line one\nLine two");
   const id = await ask(w, "web", "api", "Which port?");
   await post(w, "/ack", { correlation_id: id, message: "Port 8080" });
@@ -95,32 +95,32 @@ Deno.test("`show` shows whatever has an id: notes, replies, asks; `trace` how it
 });
 
 /** What `why` says, without its times. */
-async function why(p: ReturnType<typeof place>, id: string): Promise<string[]> {
+async function undeliveredReasons(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
   const { code, out, err } = await p.mesh("why", id);
   assert.equal(code, 0, err);
   return out.trimEnd().split("\n").map((line) => line.slice(12).trim());
 }
 
 Deno.test("`why` tells in plain English what became of a message", async () => {
-  await using p = place({ "human.name": "sam" });
+  await using p = setup({ "human.name": "sam" });
   const { w } = p;
-  await enter(w, "api");
+  await addPeer(w, "api");
   const { delivery_id: waits } = await notify(w, "cli", "api", "Hello");
-  assert.deepEqual(await why(p, waits), [
+  assert.deepEqual(await undeliveredReasons(p, waits), [
     "cli told api: “Hello”",
     "So: it waits on the disk for api: nothing leads there now: no socket, no terminal, no hook.",
   ]);
-  await w.beat(86_401);
-  assert.deepEqual((await why(p, waits)).slice(1), [
+  await w.tick(86_401);
+  assert.deepEqual((await undeliveredReasons(p, waits)).slice(1), [
     "It was given up: nobody took it in time.",
     "So: it did not arrive.",
   ]);
-  const web = await joinWithReceipts(w, "web");
+  const web = await connectPeerWithReceipts(w, "web");
   const id = await ask(w, "cli", "web", "Ready?");
   await w.clock.settle();
   const [{ delivery_id } = { delivery_id: "" }] = web.of("ask");
-  await web.say({ type: "delivery_ack", delivery_id, status: "seen" });
-  assert.deepEqual(await why(p, id), [
+  await web.send({ type: "delivery_ack", delivery_id, status: "seen" });
+  assert.deepEqual(await undeliveredReasons(p, id), [
     "cli asked web: “Ready?”",
     "The daemon tried its open socket.",
     "It went out.",
@@ -128,20 +128,20 @@ Deno.test("`why` tells in plain English what became of a message", async () => {
     "So: it was read. web has not answered.",
   ]);
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
-  assert.deepEqual((await why(p, id)).slice(4), [
+  assert.deepEqual((await undeliveredReasons(p, id)).slice(4), [
     "web answered: “Yes”",
     "So: the ask is closed.",
   ]);
-  await join(w, "old");
+  await connectPeer(w, "old");
   const { delivery_id: unproved } = await notify(w, "cli", "old");
-  await w.beat(31);
-  assert.deepEqual((await why(p, unproved)).slice(3), [
+  await w.tick(31);
+  assert.deepEqual((await undeliveredReasons(p, unproved)).slice(3), [
     "Nothing proved that it arrived. It may have, so that it is not sent again.",
     "So: whether it arrived is not known.",
   ]);
   const early = await ask(w, "cli", "api", "Early?");
   await post(w, "/decline", { correlation_id: early, reason: "No" });
-  assert.deepEqual((await why(p, early)).slice(1), [
+  assert.deepEqual((await undeliveredReasons(p, early)).slice(1), [
     "api declined: “No”",
     "So: the ask is closed.",
   ]);
@@ -149,16 +149,16 @@ Deno.test("`why` tells in plain English what became of a message", async () => {
 });
 
 Deno.test("`doctor` says how the daemon is, who is waited for and why", async () => {
-  await using p = place();
+  await using p = setup();
   const { w, mesh } = p;
-  await enter(w, "api");
-  await join(w, "web");
+  await addPeer(w, "api");
+  await connectPeer(w, "web");
   await notify(w, "cli", "api");
   await notify(w, "cli", "api");
   await notify(w, "cli", "web");
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update messages set reason = 'no_transport' where seq < 3"));
-  await w.beat(31);
+  await w.tick(31);
   const { code, out } = await mesh("doctor");
   assert.equal(code, 0);
   assert.match(out, /^daemon +up\n/);
@@ -171,15 +171,15 @@ Deno.test("`doctor` says how the daemon is, who is waited for and why", async ()
 });
 
 Deno.test("`doctor --audit` counts by state, and is 1 when a message is not accounted for", async () => {
-  await using p = place();
+  await using p = setup();
   const { w, mesh } = p;
-  await enter(w, "api");
+  await addPeer(w, "api");
   await notify(w, "cli", "api");
   await ask(w, "cli", "api");
   const good = await mesh("doctor", "--audit");
   assert.equal(good.code, 0);
   assert.match(good.out, /\nqueued +2\ntotal +2\n0 unaccounted\n$/);
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) =>
     tx.run("update messages set ask_state = 'closed', closed_at = 1 where seq = 2")
   );
@@ -190,7 +190,7 @@ Deno.test("`doctor --audit` counts by state, and is 1 when a message is not acco
 });
 
 Deno.test("`doctor` without a daemon is 1, with the line that starts it", async () => {
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const port = String(listener.addr.port);
   listener.close(); // It was free a moment ago, so that nobody listens there.

@@ -1,13 +1,13 @@
 /** The commands that start agents, against a daemon in memory with a made-up tmux. */
 
 import assert from "node:assert/strict";
-import { listening } from "../../support/cli/listening_daemon.ts";
-import { agent, restartAndComeBack } from "../../support/daemon/restarts.ts";
+import { serveDaemon } from "../../support/cli/listening_daemon.ts";
+import { agentInPane, restartAndRegister } from "../../support/daemon/restarts.ts";
 import { SOCKET, spawningWorld, type WorldSettings } from "../../support/daemon/spawns.ts";
 
-async function house(settings: WorldSettings = {}) {
+async function fixture(settings: WorldSettings = {}) {
   const inner = await spawningWorld({ settings });
-  const { mesh, stop } = listening(inner.w);
+  const { mesh, stop } = serveDaemon(inner.w);
   return {
     ...inner,
     mesh,
@@ -19,10 +19,10 @@ async function house(settings: WorldSettings = {}) {
 }
 
 Deno.test("mesh spawn starts an agent, and says where", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, folder, terminals } = at;
-  const words = ["spawn", folder, "--backend", "codex", "--name", "api", "--circle", "red"];
-  const { code, out, err } = await mesh([...words, "--message", "Begin"]);
+  const args = ["spawn", folder, "--backend", "codex", "--name", "api", "--circle", "red"];
+  const { code, out, err } = await mesh([...args, "--message", "Begin"]);
   assert.deepEqual([code, err], [0, ""]);
   assert.match(out, /^api {2}awaiting, tmux red %1 {2}spawn-[0-9a-f]{12}\nmessage: awaiting_reg/);
   assert.equal(terminals.launches[0]?.cwd, folder);
@@ -34,7 +34,7 @@ Deno.test("mesh spawn starts an agent, and says where", async () => {
 });
 
 Deno.test("mesh spawn names the pane that it runs in, so that its window can be split", async () => {
-  await using at = await house({ "daemon.circle_boundary": "window" });
+  await using at = await fixture({ "daemon.circle_boundary": "window" });
   const { mesh, folder, terminals } = at;
   const { pane_id } = terminals.userPane();
   const inside = { TMUX: `${SOCKET},123,0`, TMUX_PANE: pane_id };
@@ -44,9 +44,9 @@ Deno.test("mesh spawn names the pane that it runs in, so that its window can be 
 });
 
 Deno.test("mesh peer restart shows the way it went, and what would run", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh } = at;
-  await agent(at);
+  await agentInPane(at);
   const dry = await mesh(["peer", "restart", "api", "--dry-run"]);
   assert.equal(dry.code, 0);
   assert.match(dry.out, /^would_restart {2}preflight {2}restart-/);
@@ -60,13 +60,13 @@ Deno.test("mesh peer restart shows the way it went, and what would run", async (
 });
 
 Deno.test("mesh peer fork starts a sibling, and the source stays", async () => {
-  await using at = await house();
+  await using at = await fixture();
   const { mesh, terminals } = at;
-  await agent(at);
+  await agentInPane(at);
   const { code, out, err } = await mesh(["peer", "fork", "api", "--backend", "generic"]);
   assert.deepEqual([code, err], [0, ""]);
   assert.match(out, /generic has no hooks here/);
   assert.equal(terminals.launches.length, 1);
   assert.equal((await mesh(["peer", "fork", "api", "--backend", "codex"])).code, 1);
-  assert.equal((await restartAndComeBack(at)).answer.outcome, "restarted");
+  assert.equal((await restartAndRegister(at)).answer.outcome, "restarted");
 });

@@ -5,8 +5,8 @@ import { dirname, join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { type World, world, type WorldOptions } from "../../support/world.ts";
-import { enter, join } from "../../support/daemon/peer_clients.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 import { HostileTmux } from "../../support/host/hostile_tmux.ts";
 import { SEARCH_PATH, withTmux } from "../../support/host/private_tmux.ts";
 
@@ -19,9 +19,9 @@ interface Finding {
 }
 
 /** A home, a state directory and a PATH of a test's own. */
-function place() {
+function setup() {
   const dir = Deno.makeTempDirSync();
-  const path = (...words: string[]) => pathOf(dir, ...words);
+  const path = (...args: string[]) => pathOf(dir, ...args);
   for (const name of ["bin", "state"]) Deno.mkdirSync(path(name), { mode: 0o700 });
   const env: Record<string, string> = {
     HOME: dir,
@@ -38,9 +38,9 @@ function place() {
       Deno.chmodSync(path(name), mode);
       return path(name);
     },
-    async doctor(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(["doctor", ...words], env, terminal);
+    async doctor(...args: string[]) {
+      const { terminal, lines } = capturedTerminal();
+      const code = await runCli(["doctor", ...args], env, terminal);
       return { code, ...lines };
     },
     async find(): Promise<{ code: number; found: Map<string, Finding> }> {
@@ -80,7 +80,7 @@ function freePort(): string {
 }
 
 Deno.test("with the daemon down, doctor says so and looks at all the rest", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   const { code, found } = await p.find();
   assert.equal(code, 1);
@@ -94,10 +94,10 @@ Deno.test("with the daemon down, doctor says so and looks at all the rest", asyn
 });
 
 Deno.test("with a daemon that is well, doctor is 0 and every finding has its area", async () => {
-  using p = place();
+  using p = setup();
   await using at = listening();
   p.env["MESH_DAEMON__PORT"] = at.port;
-  await join(at.w, "web");
+  await connectPeer(at.w, "web");
   const { code, found } = await p.find();
   assert.equal(code, 0);
   const wanted = ["DAEMON_UP", "VERSION_SAME", "SCHEMA_SAME", "MESSAGES_ACCOUNTED"];
@@ -111,7 +111,7 @@ Deno.test("with a daemon that is well, doctor is 0 and every finding has its are
 });
 
 Deno.test("people see what is wrong before what is only to note, and what is well with --all", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("config.yaml", "human:\n  name: sam\n", 0o644);
   const { out } = await p.doctor();
@@ -122,7 +122,7 @@ Deno.test("people see what is wrong before what is only to note, and what is wel
 });
 
 Deno.test("a daemon of another version or schema is named, with the restart that mends it", async () => {
-  using p = place();
+  using p = setup();
   await using at = listening({}, (request, w) => {
     if (new URL(request.url).pathname !== "/health") return undefined;
     return Response.json({
@@ -150,7 +150,7 @@ Deno.test("a daemon of another version or schema is named, with the restart that
 });
 
 Deno.test("a daemon that is stuck is given up after a while, and named with its process", async () => {
-  using p = place();
+  using p = setup();
   const held = Promise.withResolvers<Response>();
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -159,7 +159,7 @@ Deno.test("a daemon that is stuck is given up after a while, and named with its 
   const url = `http://127.0.0.1:${server.addr.port}`;
   const started_at = new Date().toISOString();
   p.write("state/daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at }));
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   const clock = new FakeClock();
   const doctor = runCli(["doctor"], p.env, terminal, clock);
   await clock.settle();
@@ -171,7 +171,7 @@ Deno.test("a daemon that is stuck is given up after a while, and named with its 
 });
 
 Deno.test("a daemon that was started with a debugger's door open is named", async () => {
-  using p = place();
+  using p = setup();
   const child = new Deno.Command("sh", {
     args: ["-c", "read line", "daemon", "--inspect=127.0.0.1:0"],
     stdin: "piped",
@@ -186,7 +186,7 @@ Deno.test("a daemon that was started with a debugger's door open is named", asyn
 });
 
 Deno.test("a daemon that does not take our token is up, and refuses", async () => {
-  using p = place();
+  using p = setup();
   await using at = listening({ "daemon.auth_token": "right-token" });
   p.env["MESH_DAEMON__PORT"] = at.port;
   p.env["MESH_DAEMON__AUTH_TOKEN"] = "wrong-token";
@@ -199,10 +199,10 @@ Deno.test("a daemon that does not take our token is up, and refuses", async () =
 });
 
 Deno.test("each mistake of the configuration is a finding, and the rest is looked at", async () => {
-  using p = place();
+  using p = setup();
   p.write("config.yaml", "daemon:\n  port: seven\n  prot: 1\n");
   p.env["MESH_DAEMON__QUEUE__TTL_SECONDS"] = "x";
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   assert.equal(await runCli(["doctor", "--json"], p.env, terminal), 1);
   const { findings }: { findings: Finding[] } = JSON.parse(lines.out);
   const mistakes = findings.filter(({ code }) => code === "CONFIG_MISTAKE");
@@ -218,7 +218,7 @@ Deno.test("each mistake of the configuration is a finding, and the rest is looke
 });
 
 Deno.test("what others may read is named, and so is a file where the state should be", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   Deno.chmodSync(p.path("state"), 0o755);
   p.write("state/hook.token", "x", 0o644);
@@ -230,7 +230,7 @@ Deno.test("what others may read is named, and so is a file where the state shoul
 });
 
 Deno.test("a database that is newer than this program, or from the future, is named", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   const head = new Uint8Array(100);
   new DataView(head.buffer).setUint32(60, 9999);
@@ -244,17 +244,17 @@ Deno.test("a database that is newer than this program, or from the future, is na
 const VERSION = (text: string) => `#!/bin/sh\necho "${text}"\n`;
 
 Deno.test("an agent is told with its version, and whether mesh is set up in it", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", VERSION("2.1.329 (Claude Code)"), 0o755);
   p.write("bin/codex", VERSION("codex-cli 0.99.1"), 0o755);
   p.write("bin/gemini", "#!/bin/sh\nexit 3\n", 0o755);
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   await runCli(["doctor", "--json"], p.env, terminal);
   const { findings }: { findings: Finding[] } = JSON.parse(lines.out);
   const agents = findings.filter(({ area }) => area === "agents");
-  const told = agents.map(({ code, detail }) => `${code} ${detail.split(/[ ,]/)[0]}`);
-  assert.deepEqual(told, [
+  const agentLines = agents.map(({ code, detail }) => `${code} ${detail.split(/[ ,]/)[0]}`);
+  assert.deepEqual(agentLines, [
     "AGENT_FOUND Claude",
     "AGENT_NOT_SET_UP Claude",
     "AGENT_UNPROVED Codex",
@@ -266,7 +266,7 @@ Deno.test("an agent is told with its version, and whether mesh is set up in it",
 });
 
 Deno.test("an agent that was set up by `mesh setup` knows of mesh", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", VERSION("2.1.329 (Claude Code)"), 0o755);
   const { runSetup } = await import("../../../cli/setup/setup_command.ts");
@@ -277,7 +277,7 @@ Deno.test("an agent that was set up by `mesh setup` knows of mesh", async () => 
 });
 
 Deno.test("an agent whose hooks begin with a variable, in a folder of its own, knows of mesh", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.env["COPILOT_HOME"] = p.path("elsewhere");
   p.write("bin/copilot", VERSION("GitHub Copilot CLI 1.0.102."), 0o755);
@@ -290,7 +290,7 @@ Deno.test("an agent whose hooks begin with a variable, in a folder of its own, k
 });
 
 Deno.test("a hook or an MCP entry of a program that is gone, or in a cache, is named", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", VERSION("2.1.329 (Claude Code)"), 0o755);
   p.write("bin/codex", VERSION("codex-cli 0.169.0"), 0o755);
@@ -311,7 +311,7 @@ Deno.test("a hook or an MCP entry of a program that is gone, or in a cache, is n
 });
 
 Deno.test("a tmux that does not do what delivery needs, or is too old, is named", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write(
     "bin/tmux",
@@ -324,7 +324,7 @@ Deno.test("a tmux that does not do what delivery needs, or is too old, is named"
 });
 
 withTmux("doctor names a folder of sockets that others could fill, and asks none", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.env["PATH"] = SEARCH_PATH;
   const folder = p.env["TMUX_TMPDIR"] = p.path("sockets");
@@ -338,7 +338,7 @@ withTmux("doctor names a folder of sockets that others could fill, and asks none
 });
 
 Deno.test("what the daemon finds contradictory of a peer is told, where it offers to look", async () => {
-  using p = place();
+  using p = setup();
   const contradictions = [
     { code: "PANE_MISSING", severity: "error", detail: "%3 is gone" },
     { code: "TURN_STUCK", severity: "warning", detail: "for an hour" },
@@ -353,7 +353,7 @@ Deno.test("what the daemon finds contradictory of a peer is told, where it offer
       : undefined;
   });
   p.env["MESH_DAEMON__PORT"] = at.port;
-  await enter(at.w, "bob");
+  await addPeer(at.w, "bob");
   const { code, found } = await p.find();
   assert.equal(code, 1);
   assert.equal(found.get("PANE_MISSING")?.detail, "bob: %3 is gone");
@@ -364,21 +364,21 @@ Deno.test("what the daemon finds contradictory of a peer is told, where it offer
 });
 
 Deno.test("doctor names the rung that failed its test, until it has passed", async () => {
-  using p = place();
+  using p = setup();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", "#!/bin/sh\necho '2.1.329 (Claude Code)'\n", 0o755);
-  const say = (why: string | null) => {
+  const setFailure = (why: string | null) => {
     const rungs = { native: { degraded: why !== null, why } };
     const tested = { version: "2.1.329", at: "2026-11-21T12:00:00.000Z", rungs };
     p.write("state/selftest.json", JSON.stringify({ agents: { "claude-code": tested } }));
   };
-  say("draft: The draft is gone");
+  setFailure("draft: The draft is gone");
   const failed = (await p.find()).found.get("RUNG_DEGRADED");
   assert.deepEqual([failed?.severity, failed?.fix], [
     ...["warning", "mesh selftest --agent claude-code"],
   ]);
   assert.match(failed?.detail ?? "", /"native" failed .* 2\.1\.329: draft: The draft is gone/);
-  say(null);
+  setFailure(null);
   const { found } = await p.find();
   assert.equal(found.get("RUNG_DEGRADED"), undefined);
   assert.equal(found.get("RUNGS_TESTED")?.severity, "ok");

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { roleOf, ROLES } from "../../../cli/commands/roles.ts";
-import { announce } from "../../../cli/hook/hook.ts";
+import { getRole, ROLES } from "../../../cli/commands/roles.ts";
+import { announceSession } from "../../../cli/hook/hook.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 
 const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
@@ -80,8 +80,8 @@ Deno.test("a hook hands its event on, says who it is, and prints the answer", as
   assert.deepEqual([code, JSON.parse(out)], [0, { answered: true }]);
   const [request] = daemon.requests;
   assert.deepEqual(request?.body, PAYLOAD);
-  const said = ["authorization", "x-mesh-agent-pid", "x-mesh-pane", "x-mesh-tmux"];
-  assert.deepEqual(said.map((name) => request?.headers.get(name)), [
+  const headerNames = ["authorization", "x-mesh-agent-pid", "x-mesh-pane", "x-mesh-tmux"];
+  assert.deepEqual(headerNames.map((name) => request?.headers.get(name)), [
     ...["Bearer tok-hook", "4242", "%7", "/tmp/sock,1,0"],
   ]);
 });
@@ -165,26 +165,26 @@ Deno.test("Copilot CLI's events are named for it, and its permissions wait for t
 Deno.test("what starts in a session of Copilot CLI's announces it, and keeps its faults to the log", async () => {
   using home = new Home();
   const env = { ...home.env, COPILOT_AGENT_SESSION_ID: "s-1", TMUX_PANE: "%7" };
-  await announce(env); // Nobody is there to hear it.
+  await announceSession(env); // Nobody is there to hear it.
   let status = 200;
   await using daemon = fakeDaemon(home, () => Response.json({}, { status }));
-  await announce(home.env); // No session of Copilot's.
-  await announce(env);
+  await announceSession(home.env); // No session of Copilot's.
+  await announceSession(env);
   assert.equal(daemon.requests.length, 1);
   const [request] = daemon.requests;
   assert.deepEqual(request?.body, { hookName: "arrived", sessionId: "s-1", cwd: Deno.cwd() });
-  const said = ["x-mesh-agent-pid", "x-mesh-pane"].map((name) => request?.headers.get(name));
-  assert.deepEqual(said, [String(Deno.ppid), "%7"]);
+  const headerNames = ["x-mesh-agent-pid", "x-mesh-pane"].map((name) => request?.headers.get(name));
+  assert.deepEqual(headerNames, [String(Deno.ppid), "%7"]);
   assert.equal(home.log, "");
   status = 500;
-  await announce(env);
+  await announceSession(env);
   assert.match(home.log, /copilot arrived: The daemon answered 500/);
 });
 
 Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
-  for (const words of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
-    assert.equal(roleOf(["hook", ...words]), ROLES.hook, words.join(" "));
+  for (const args of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
+    assert.equal(getRole(["hook", ...args]), ROLES.hook, args.join(" "));
   }
-  assert.equal(roleOf(["hook", "--help"]), undefined);
-  assert.equal(roleOf(["hook", "-h"]), undefined);
+  assert.equal(getRole(["hook", "--help"]), undefined);
+  assert.equal(getRole(["hook", "-h"]), undefined);
 });

@@ -5,7 +5,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { TOOLS } from "../../../daemon/api/mcp/tools/list.ts";
-import { type Answers, eventually, listening } from "../../support/daemon/mcp_server.ts";
+import { type Answers, serveMcp, waitUntil } from "../../support/daemon/mcp_server.ts";
 
 const MAIN = new URL("../../../main.ts", import.meta.url).pathname;
 const TOKEN = "a-token-of-sixteen";
@@ -48,18 +48,19 @@ function proxy(env: Record<string, string>) {
   const input = child.stdin.getWriter();
   const answers: Answered[] = [];
   const reading = read(child.stdout, answers);
-  const say = (line: string) => input.write(new TextEncoder().encode(`${line}\n`));
+  const writeLine = (line: string) => input.write(new TextEncoder().encode(`${line}\n`));
   return {
     pid: child.pid,
     status: child.status,
     answers,
-    say,
+    writeLine,
     end: () => input.close(),
-    send: (message: Record<string, unknown>) => say(JSON.stringify({ jsonrpc: "2.0", ...message })),
+    send: (message: Record<string, unknown>) =>
+      writeLine(JSON.stringify({ jsonrpc: "2.0", ...message })),
     /** The answer to the request with this id. */
     async answer(id: unknown): Promise<Answered> {
       const find = () => answers.find((answer) => answer.id === id);
-      await eventually(() => find() !== undefined, `an answer to ${id}`);
+      await waitUntil(() => find() !== undefined, `an answer to ${id}`);
       const found = find();
       assert.ok(found);
       answers.splice(answers.indexOf(found), 1);
@@ -84,7 +85,7 @@ async function read(output: ReadableStream<Uint8Array<ArrayBuffer>>, into: Answe
 
 /** A daemon whose whereabouts are written where the proxy looks. */
 function daemon(at: ReturnType<typeof home>, answers: Answers = LIST, port = 0) {
-  const listens = listening(answers, TOKEN, port);
+  const listens = serveMcp(answers, TOKEN, port);
   at.beacon(listens.url);
   at.config(TOKEN);
   return listens;
@@ -96,11 +97,11 @@ const call = (id: number | string, name: string, given: Record<string, unknown> 
   params: { name, arguments: given },
 });
 
-for (const generation of ["2025-11-25", "2026-07-28"]) {
-  Deno.test(`${generation}: the SDK's stdio client finds the daemon's tools by the proxy`, async () => {
+for (const protocolVersion of ["2025-11-25", "2026-07-28"]) {
+  Deno.test(`${protocolVersion}: the SDK's stdio client finds the daemon's tools by the proxy`, async () => {
     using at = home();
     await using here = daemon(at);
-    const mode = generation === "2026-07-28" ? { pin: generation } : "legacy" as const;
+    const mode = protocolVersion === "2026-07-28" ? { pin: protocolVersion } : "legacy" as const;
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
     const args = ["run", "-A", "--cached-only", MAIN, "mcp"];
     const env = { ...Deno.env.toObject(), ...at.env };
@@ -111,7 +112,7 @@ for (const generation of ["2025-11-25", "2026-07-28"]) {
     assert.deepEqual(structuredContent, { peers: [] });
     const { headers } = here.requests.at(-1) ?? new Request("http://none");
     assert.equal(headers.get("x-mesh-pid"), String(transport.pid));
-    assert.equal(headers.get("mcp-protocol-version"), generation);
+    assert.equal(headers.get("mcp-protocol-version"), protocolVersion);
     await client.close();
   });
 }
@@ -157,7 +158,7 @@ Deno.test("a request that is cancelled is dropped here and in the daemon, withou
   });
   await using agent = proxy(at.env);
   await agent.send(call(1, "wait_on_ack", { correlation_id: "ask-1" }));
-  await eventually(() => here.heard.length === 1, "the wait");
+  await waitUntil(() => here.received.length === 1, "the wait");
   await agent.send({ method: "notifications/cancelled", params: { requestId: 1 } });
   await dropped.promise;
   await agent.send(call(2, "list_peers"));
@@ -199,9 +200,9 @@ Deno.test("a line that is no JSON is answered, and the next one is heard", async
   using at = home();
   await using _here = daemon(at);
   await using agent = proxy(at.env);
-  await agent.say("{nonsense");
+  await agent.writeLine("{nonsense");
   assert.equal((await agent.answer(null)).error?.code, -32_700);
-  await agent.say("x".repeat(5_000_000));
+  await agent.writeLine("x".repeat(5_000_000));
   assert.equal((await agent.answer(null)).error?.code, -32_700);
   await agent.send(call(1, "list_peers"));
   assert.ok((await agent.answer(1)).result);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
 import { eventRecord } from "../../../cli/output/show.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const REFUSAL = { error: "unknown_peer", detail: "Unknown peer: bob", hint: "look", peer: "bob" };
 
@@ -18,9 +18,9 @@ Deno.test("a refusal is the daemon's own JSON with --json, and a sentence in any
     MESH_DAEMON__PORT: String(server.addr.port),
   };
   for (const flags of [[], ["--json"]]) {
-    const { terminal, lines } = paper();
-    const words = ["notify", "bob", "hi", "--from", "api", ...flags];
-    assert.equal(await runCli(words, env, terminal), 1);
+    const { terminal, lines } = capturedTerminal();
+    const args = ["notify", "bob", "hi", "--from", "api", ...flags];
+    assert.equal(await runCli(args, env, terminal), 1);
     assert.match(lines.err, /^mesh: Unknown peer: bob\nhint: look\n$/);
     if (flags.length > 0) assert.deepEqual(JSON.parse(lines.out), REFUSAL);
     else assert.equal(lines.out, "");

@@ -1,10 +1,10 @@
 /** How the CLI prints and reads: widths, tables, cleaning, the event stream. */
 
 import assert from "node:assert/strict";
-import { clean, ink, print, printJson, printTable } from "../../../cli/output/print.ts";
-import { fit, layOut, widthOf } from "../../../cli/output/table.ts";
+import { clean, print, printJson, printTable, styled } from "../../../cli/output/print.ts";
+import { columnWidths, displayWidth, truncate } from "../../../cli/output/table.ts";
 import { parseEvents, type StreamEvent, watchEvents } from "../../../cli/client/event_stream.ts";
-import { hurried, paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
 
 Deno.test("widths count cells: two for wide characters and emoji, none for marks", () => {
   // deno-fmt-ignore
@@ -22,41 +22,45 @@ Deno.test("widths count cells: two for wide characters and emoji, none for marks
     ["✓",         1],
     ["a\u200db",  2],
   ];
-  for (const [text, width] of rows) assert.equal(widthOf(text), width, JSON.stringify(text));
+  for (const [text, width] of rows) assert.equal(displayWidth(text), width, JSON.stringify(text));
 });
 
 Deno.test("what does not fit is cut before an ellipsis, and never through a character", () => {
-  assert.equal(fit("abcdef", 6), "abcdef");
-  assert.equal(fit("abcdefg", 6), "abcde…");
-  assert.equal(fit("日本語の", 6), "日本…");
-  assert.equal(fit("👩‍💻👩‍💻👩‍💻", 5), "👩‍💻👩‍💻…");
-  assert.equal(fit("abc", 0), "");
+  assert.equal(truncate("abcdef", 6), "abcdef");
+  assert.equal(truncate("abcdefg", 6), "abcde…");
+  assert.equal(truncate("日本語の", 6), "日本…");
+  assert.equal(truncate("👩‍💻👩‍💻👩‍💻", 5), "👩‍💻👩‍💻…");
+  assert.equal(truncate("abc", 0), "");
 });
 
 Deno.test("the widest columns give way first, and all of them fit the terminal", () => {
   const line = ["id-1", "x".repeat(90), "y".repeat(40)];
   for (const columns of [200, 80, 40, 20]) {
-    const widths = layOut([line], { columns });
+    const widths = columnWidths([line], { columns });
     const total = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1);
     assert.ok(total <= columns, `${total} > ${columns}`);
   }
-  assert.deepEqual(layOut([line], { columns: 80 }), [4, 36, 36]);
-  assert.deepEqual(layOut([line], { columns: undefined }), [4, 90, 40]);
-  assert.deepEqual(layOut([line], { columns: 80, kept: [true, false, true] }), [4, 32, 40]);
+  assert.deepEqual(columnWidths([line], { columns: 80 }), [4, 36, 36]);
+  assert.deepEqual(columnWidths([line], { columns: undefined }), [4, 90, 40]);
+  assert.deepEqual(columnWidths([line], { columns: 80, essential: [true, false, true] }), [
+    4,
+    32,
+    40,
+  ]);
 });
 
 Deno.test("a table stands in columns, also beside wide characters", () => {
-  const { terminal, lines } = paper({ columns: 24 });
+  const { terminal, lines } = capturedTerminal({ columns: 24 });
   const columns = [
-    { title: "NAME", of: ([name]: string[]) => name ?? "" },
-    { title: "TEXT", of: ([, text]: string[]) => text ?? "" },
+    { title: "NAME", cell: ([name]: string[]) => name ?? "" },
+    { title: "TEXT", cell: ([, text]: string[]) => text ?? "" },
   ];
   printTable(terminal, columns, [["日本", "short"], ["api", "a text that is too long"]], "None");
   assert.equal(lines.out, "NAME  TEXT\n日本  short\napi   a text that is to…\n");
 });
 
 Deno.test("an empty table is a sentence", () => {
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   printTable(terminal, [], [], "No peers yet");
   assert.equal(lines.out, "No peers yet\n");
 });
@@ -64,13 +68,13 @@ Deno.test("an empty table is a sentence", () => {
 Deno.test("no text can bring control characters, escapes or changes of direction", () => {
   const evil = "a\u001b[2Jb\u009b31mc\u0007d\u202ee\u2066f\r\ng\u007f\u0000";
   assert.equal(clean(evil), "abcdef g");
-  const { terminal, lines } = paper({ colours: true });
-  print(terminal, evil, ink("red", evil));
+  const { terminal, lines } = capturedTerminal({ colours: true });
+  print(terminal, evil, styled("red", evil));
   assert.equal(lines.out, "abcdef g\u001b[31mabcdef g\u001b[0m\n");
 });
 
 Deno.test("JSON says the same, with the characters that terminals obey as escapes", () => {
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   const answer = { text: "a\u001b[2J\u009b31m\u202e\u2028日本" };
   printJson(terminal, answer, 0);
   assert.deepEqual(JSON.parse(lines.out), answer);
@@ -78,8 +82,8 @@ Deno.test("JSON says the same, with the characters that terminals obey as escape
 });
 
 Deno.test("colours are for terminals only", () => {
-  const { terminal, lines } = paper({ colours: false });
-  print(terminal, ink("green", "up"));
+  const { terminal, lines } = capturedTerminal({ colours: false });
+  print(terminal, styled("green", "up"));
   assert.equal(lines.out, "up\n");
 });
 
@@ -108,17 +112,17 @@ Deno.test("a broken stream is taken up after the last event that came", async ()
     asked.push(`${path} ${init?.headers?.["last-event-id"] ?? "-"}`);
     return Promise.resolve(new Response(parts[asked.length - 1] ?? "id: 6\ndata: {}\n\n"));
   };
-  const clock = hurried();
-  const heard: StreamEvent[] = [];
+  const clock = instantClock();
+  const received: StreamEvent[] = [];
   const watching = {
     daemon: { get },
     clock,
     signal: over.signal,
     query: { replay: "1" },
-    notice: (what: string) => void notices.push(what),
+    onConnectionChange: (what: string) => void notices.push(what),
   };
   for await (const event of watchEvents(watching)) {
-    heard.push(event);
+    received.push(event);
     if (event.id === "6") over.abort();
   }
   assert.deepEqual(asked, [
@@ -126,6 +130,6 @@ Deno.test("a broken stream is taken up after the last event that came", async ()
     "/events/stream 4",
     "/events/stream 5",
   ]);
-  assert.deepEqual(heard.map(({ id, type }) => id ?? type), ["ready", "5", "6"]);
+  assert.deepEqual(received.map(({ id, type }) => id ?? type), ["ready", "5", "6"]);
   assert.deepEqual(notices, ["lost", "resumed", "lost", "resumed"]);
 });

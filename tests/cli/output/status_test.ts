@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { showHealth } from "../../../cli/output/show.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const HEALTH = {
   status: "ok" as const,
@@ -20,7 +20,7 @@ const HEALTH = {
 };
 
 Deno.test("status says that the relay is away, and why", () => {
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   showHealth(terminal, "http://127.0.0.1:8377", HEALTH);
   assert.match(lines.out, /relay +down {2}https:\/\/relay\.test {2}the relay does not take/);
 });

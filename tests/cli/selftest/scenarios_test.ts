@@ -1,21 +1,21 @@
 /** The scenarios of selftest with a twin of an agent: a sound one passes, each vice is found. */
 
 import assert from "node:assert/strict";
-import { tryOut } from "../../../cli/selftest/run.ts";
+import { runScenario } from "../../../cli/selftest/run.ts";
 import { SCENARIOS } from "../../../cli/selftest/scenarios.ts";
-import { Twin, type Vice } from "../../support/selftest/scripted_agent.ts";
+import { type Defect, FakeAgent } from "../../support/selftest/scripted_agent.ts";
 
 const { signal } = new AbortController();
 
-async function results(vice: Vice | undefined, ...names: readonly string[]) {
-  await using twin = new Twin(vice);
-  const { trial } = twin;
-  await trial.start();
+async function results(defect: Defect | undefined, ...names: readonly string[]) {
+  await using agent = new FakeAgent(defect);
+  const { driver } = agent;
+  await driver.start();
   const found: Record<string, string> = {};
   for (const scenario of SCENARIOS) {
     if (names.length > 0 && !names.includes(scenario.name)) continue;
-    if (!(await scenario.fits?.(trial) ?? true)) continue;
-    const { result, rung, detail } = await tryOut(scenario, trial, signal);
+    if (!(await scenario.applies?.(driver) ?? true)) continue;
+    const { result, rung, detail } = await runScenario(scenario, driver, signal);
     found[scenario.name] = `${result} ${rung}: ${detail}`;
   }
   return found;
@@ -34,7 +34,7 @@ Deno.test("a sound agent passes every scenario that fits it, by the rung that it
 });
 
 // deno-fmt-ignore
-const VICES: [vice: Vice, scenario: string, found: RegExp][] = [
+const DEFECTS: [defect: Defect, scenario: string, found: RegExp][] = [
   ["hears nothing",         "idle",    /^failed native: Waited in vain for the message at the model, which is nowhere .*, attempting \(native\), sent$/],
   ["tells of no prompt",    "idle",    /^failed native: Waited in vain for the proof that it was seen$/],
   ["says all twice",        "idle",    /^failed native: The message came 2 times$/],
@@ -44,10 +44,10 @@ const VICES: [vice: Vice, scenario: string, found: RegExp][] = [
   ["comes back as another", "resumed", /^failed native: Waited in vain for the message at the model, which is nowhere .*, queued$/],
 ];
 
-for (const [vice, scenario, found] of VICES) {
-  Deno.test(`an agent that ${vice} is found out`, async () => {
-    const said = await results(vice, scenario);
-    assert.match(said[scenario] ?? "", found);
+for (const [defect, scenario, found] of DEFECTS) {
+  Deno.test(`an agent that ${defect} is found out`, async () => {
+    const outcomes = await results(defect, scenario);
+    assert.match(outcomes[scenario] ?? "", found);
   });
 }
 
@@ -58,11 +58,11 @@ Deno.test("after a failure the agent is started anew, and the next scenario is t
 });
 
 Deno.test("an interruption is no result", async () => {
-  await using twin = new Twin("hears nothing");
-  const { trial } = twin;
-  await trial.start();
+  await using agent = new FakeAgent("hears nothing");
+  const { driver } = agent;
+  await driver.start();
   const [idle] = SCENARIOS;
   assert(idle);
   const interrupted = AbortSignal.abort(new Error("Interrupted"));
-  await assert.rejects(() => tryOut(idle, trial, interrupted), /Interrupted/);
+  await assert.rejects(() => runScenario(idle, driver, interrupted), /Interrupted/);
 });

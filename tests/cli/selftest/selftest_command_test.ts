@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
-import { paper } from "../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 /** A home without agents, on a PATH of the system's own. */
-function place() {
+function setup() {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-selftest-test-" });
   return {
     async selftest(...words: string[]) {
       const env = { HOME: dir, PATH: "/usr/bin:/bin", MESH_STATE: join(dir, "state") };
-      const { terminal, lines } = paper();
+      const { terminal, lines } = capturedTerminal();
       const code = await runCli(["selftest", ...words], env, terminal);
       return { code, ...lines };
     },
@@ -20,12 +20,12 @@ function place() {
 }
 
 Deno.test("an agent that is not installed is said to be so, and is no failure", async () => {
-  using p = place();
+  using p = setup();
   const { code, out } = await p.selftest("--agent", "codex");
   assert.deepEqual([code, out], [0, "Codex is not installed: there is no `codex` on the PATH.\n"]);
-  const told = await p.selftest("--json");
-  assert.equal(told.code, 0);
-  assert.deepEqual(JSON.parse(told.out), {
+  const report = await p.selftest("--json");
+  assert.equal(report.code, 0);
+  assert.deepEqual(JSON.parse(report.out), {
     ok: true,
     interrupted: false,
     results: [],
@@ -34,14 +34,14 @@ Deno.test("an agent that is not installed is said to be so, and is no failure", 
 });
 
 Deno.test("an agent that nobody knows is misuse, and the known ones are named", async () => {
-  using p = place();
+  using p = setup();
   const { code, err } = await p.selftest("--agent", "clippy");
   assert.equal(code, 2);
   assert.match(err, /"clippy" is not one of claude-code, codex, copilot, gemini, opencode/);
 });
 
 Deno.test("a scenario that there is none of is misuse, and the known ones are named", async () => {
-  using p = place();
+  using p = setup();
   const { code, err } = await p.selftest("--scenario", "idle", "--scenario", "lunch");
   assert.equal(code, 2);
   assert.match(err, /"lunch" is not one of idle, by pane, draft, busy, dialog/);

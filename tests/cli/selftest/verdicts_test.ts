@@ -2,10 +2,15 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { keepVerdict, learned, type Result, verdictOf } from "../../../cli/selftest/verdicts.ts";
-import { VERDICTS_FILE, verdictsIn } from "../../../daemon/features/agents/selftest/contract.ts";
+import {
+  mergeVerdict,
+  type Result,
+  saveVerdict,
+  toVerdict,
+} from "../../../cli/selftest/verdicts.ts";
+import { parseVerdicts, VERDICTS_FILE } from "../../../daemon/features/agents/selftest/contract.ts";
 
-const AT = Date.parse("2026-11-21T12:00:00Z");
+const TESTED_AT = Date.parse("2026-11-21T12:00:00Z");
 
 function result(more: Partial<Result>): Result {
   return {
@@ -20,19 +25,19 @@ function result(more: Partial<Result>): Result {
   };
 }
 
-const WHOLE = { at: AT, whole: true } as const;
+const FULL_RUN = { at: TESTED_AT, isComplete: true } as const;
 const FAILED = { result: "failed", ms: null, detail: "The draft is gone" } as const;
 
 Deno.test("one failure degrades its rung, and only that one", () => {
-  const verdict = verdictOf([
+  const verdict = toVerdict([
     result({}),
     result({ scenario: "draft", ...FAILED }),
     result({ scenario: "by pane", rung: "pane" }),
     result({ scenario: "all", rung: "hook", result: "not tested", ms: null }),
-  ], WHOLE);
+  ], FULL_RUN);
   assert.deepEqual(verdict, {
     version: "2.1.329",
-    at: AT,
+    at: TESTED_AT,
     rungs: {
       native: { degraded: true, why: "draft: The draft is gone" },
       pane: { degraded: false, why: null },
@@ -42,38 +47,42 @@ Deno.test("one failure degrades its rung, and only that one", () => {
 
 Deno.test("an agent that could not be started says nothing of its rungs", () => {
   const start = result({ scenario: "start", rung: null, ...FAILED });
-  assert.equal(verdictOf([start], WHOLE), undefined);
-  assert.equal(verdictOf([result({ result: "not tested" })], WHOLE), undefined);
-  assert.equal(verdictOf([], WHOLE), undefined);
+  assert.equal(toVerdict([start], FULL_RUN), undefined);
+  assert.equal(toVerdict([result({ result: "not tested" })], FULL_RUN), undefined);
+  assert.equal(toVerdict([], FULL_RUN), undefined);
 });
 
 Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => {
-  const part = { at: AT, whole: false };
-  assert.equal(verdictOf([result({})], part), undefined);
-  const verdict = verdictOf([result(FAILED), result({ rung: "pane" })], part);
+  const part = { at: TESTED_AT, isComplete: false };
+  assert.equal(toVerdict([result({})], part), undefined);
+  const verdict = toVerdict([result(FAILED), result({ rung: "pane" })], part);
   assert.deepEqual(verdict?.rungs, {
     native: { degraded: true, why: "idle: The draft is gone" },
   });
 });
 
 Deno.test("a way that is no rung of ours is no verdict", () => {
-  assert.equal(verdictOf([result({ rung: "none", ...FAILED })], WHOLE), undefined);
+  assert.equal(toVerdict([result({ rung: "none", ...FAILED })], FULL_RUN), undefined);
 });
 
 Deno.test("what was not tried this time stays known, and a pass clears a failure", () => {
-  const tested = (rungs: object) => ({ version: "1", at: AT, rungs });
+  const tested = (rungs: object) => ({ version: "1", at: TESTED_AT, rungs });
   const known = {
     agents: {
       codex: tested({ native: { degraded: true, why: "idle: deaf" } }),
       gemini: tested({ pane: { degraded: true, why: "draft: gone" } }),
     },
   };
-  const passed = { version: "2", at: AT + 1, rungs: { pane: { degraded: false, why: null } } };
-  assert.deepEqual(learned(known, "gemini", passed).agents, {
+  const passed = {
+    version: "2",
+    at: TESTED_AT + 1,
+    rungs: { pane: { degraded: false, why: null } },
+  };
+  assert.deepEqual(mergeVerdict(known, "gemini", passed).agents, {
     codex: known.agents.codex,
     gemini: passed,
   });
-  assert.deepEqual(learned(known, "codex", passed).agents.codex?.rungs, {
+  assert.deepEqual(mergeVerdict(known, "codex", passed).agents.codex?.rungs, {
     ...known.agents.codex.rungs,
     ...passed.rungs,
   });
@@ -84,17 +93,20 @@ Deno.test("verdicts are kept in the state directory, for nobody else's eyes", ()
   try {
     const env = { MESH_STATE: join(dir, "state") };
     const path = join(dir, "state", VERDICTS_FILE);
-    const verdict = verdictOf([result({})], WHOLE);
+    const verdict = toVerdict([result({})], FULL_RUN);
     assert(verdict);
-    keepVerdict(env, "claude-code", verdict);
-    assert.deepEqual(verdictsIn(Deno.readTextFileSync(path)), {
+    saveVerdict(env, "claude-code", verdict);
+    assert.deepEqual(parseVerdicts(Deno.readTextFileSync(path)), {
       agents: { "claude-code": verdict },
     });
     assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o600);
-    for (const damaged of ["", "{", '{"agents": 3}']) {
-      Deno.writeTextFileSync(path, damaged);
-      keepVerdict(env, "claude-code", verdict);
-      assert.equal(verdictsIn(Deno.readTextFileSync(path))?.agents["claude-code"]?.at, AT);
+    for (const invalid of ["", "{", '{"agents": 3}']) {
+      Deno.writeTextFileSync(path, invalid);
+      saveVerdict(env, "claude-code", verdict);
+      assert.equal(
+        parseVerdicts(Deno.readTextFileSync(path))?.agents["claude-code"]?.at,
+        TESTED_AT,
+      );
     }
   } finally {
     Deno.removeSync(dir, { recursive: true });

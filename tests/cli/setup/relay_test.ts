@@ -16,11 +16,11 @@ class Home implements Disposable {
   err = "";
 
   setup(...args: string[]): Promise<number> {
-    const paper = {
+    const output = {
       out: (text: string) => void (this.out += `${text}\n`),
       err: (text: string) => void (this.err += `${text}\n`),
     };
-    return runSetup(args, this.env, paper, (request) => {
+    return runSetup(args, this.env, output, (request) => {
       this.asked.push(request);
       return Promise.resolve(this.answer());
     });
@@ -95,7 +95,7 @@ Deno.test("--json tells the same to machines, without the secret", async () => {
 });
 
 for (
-  const [what, answer, told] of [
+  const [what, answer, message] of [
     ["refuses", () => Response.json({ detail: "Too many" }, { status: 429 }), /429: Too many/],
     ["is something else", () => new Response("<html>"), /gave no secret/],
     ["gives a secret of another form", () => Response.json({ secret: "x" }), /gave no secret/],
@@ -106,7 +106,7 @@ for (
     using home = new Home();
     home.answer = answer;
     assert.equal(await home.setup("--relay", RELAY), 1);
-    assert.match(home.err, told);
+    assert.match(home.err, message);
     assert.throws(() => Deno.statSync(home.config));
   });
 }

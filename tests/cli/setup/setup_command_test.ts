@@ -6,7 +6,7 @@ import { runSetup } from "../../../cli/setup/setup_command.ts";
 const SETTINGS = ".claude/settings.json";
 const CLAUDE_JSON = ".claude.json";
 /** Written by a person: four spaces, an own Stop hook, an empty list, no newline at the end. */
-const THEIR_SETTINGS = `{
+const USER_SETTINGS = `{
     "model": "opus",
     "hooks": {
         "Stop": [
@@ -20,7 +20,7 @@ const THEIR_SETTINGS = `{
     },
     "permissions": { "allow": ["Bash(ls:*)"] }
 }`;
-const THEIR_JSON = `{
+const USER_JSON = `{
   "numStartups": 5,
   "mcpServers": {},
   "projects": {}
@@ -66,27 +66,27 @@ class Home implements Disposable {
 
 /** Runs it without a word on the terminal. */
 async function setup(args: readonly string[], env: Record<string, string>): Promise<number> {
-  return (await told(args, env)).code;
+  return (await runSetupCommand(args, env)).code;
 }
 
-async function told(args: readonly string[], env: Record<string, string>) {
-  const said: string[] = [], complained: string[] = [];
-  const paper = {
-    out: (text: string) => said.push(text),
-    err: (text: string) => complained.push(text),
+async function runSetupCommand(args: readonly string[], env: Record<string, string>) {
+  const out: string[] = [], errors: string[] = [];
+  const output = {
+    out: (text: string) => out.push(text),
+    err: (text: string) => errors.push(text),
   };
-  return { code: await runSetup(args, env, paper), said, complained };
+  return { code: await runSetup(args, env, output), out, errors };
 }
 
 Deno.test("setup puts our entries in, once, and leaves all others where they are", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS, 0o640);
-  home.write(CLAUDE_JSON, THEIR_JSON, 0o600);
+  home.write(SETTINGS, USER_SETTINGS, 0o640);
+  home.write(CLAUDE_JSON, USER_JSON, 0o600);
   assert.equal(await setup([], home.env), 0);
   const settings = JSON.parse(home.read(SETTINGS) ?? "");
   assert.deepEqual(Object.keys(settings), ["model", "hooks", "permissions"]);
-  const [theirs, ours] = settings.hooks.Stop;
-  assert.equal(theirs.hooks[0].command, "say done");
+  const [userConfig, ours] = settings.hooks.Stop;
+  assert.equal(userConfig.hooks[0].command, "say done");
   assert.match(ours.hooks[0].command, /^\/.* run -A --quiet \/.*main\.ts hook claude-code Stop$/);
   assert.deepEqual(Object.keys(settings.hooks), [
     ...["Stop", "PreToolUse"],
@@ -106,10 +106,10 @@ Deno.test("setup puts our entries in, once, and leaves all others where they are
 
 Deno.test("--json tells the same for machines: which agent, and how its files differ", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
-  home.write(CLAUDE_JSON, THEIR_JSON);
-  const { code, said } = await told(["--dry-run", "--json"], home.env);
-  const { agents, dry_run, uninstall } = JSON.parse(said.join("\n"));
+  home.write(SETTINGS, USER_SETTINGS);
+  home.write(CLAUDE_JSON, USER_JSON);
+  const { code, out } = await runSetupCommand(["--dry-run", "--json"], home.env);
+  const { agents, dry_run, uninstall } = JSON.parse(out.join("\n"));
   assert.deepEqual([code, dry_run, uninstall], [0, true, false]);
   assert.deepEqual(agents.map(({ agent }: { agent: string }) => agent), ["claude-code"]);
   assert.equal(agents[0].differences.length, 2);
@@ -117,14 +117,14 @@ Deno.test("--json tells the same for machines: which agent, and how its files di
 
 Deno.test("uninstall gives both files back byte for byte, and takes its backups away", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
-  home.write(CLAUDE_JSON, THEIR_JSON);
+  home.write(SETTINGS, USER_SETTINGS);
+  home.write(CLAUDE_JSON, USER_JSON);
   const before = home.files;
   await setup([], home.env);
-  assert.equal(home.read(`${SETTINGS}.mesh-backup`), THEIR_SETTINGS);
+  assert.equal(home.read(`${SETTINGS}.mesh-backup`), USER_SETTINGS);
   assert.equal(await setup(["--uninstall"], home.env), 0);
-  assert.equal(home.read(SETTINGS), THEIR_SETTINGS);
-  assert.equal(home.read(CLAUDE_JSON), THEIR_JSON);
+  assert.equal(home.read(SETTINGS), USER_SETTINGS);
+  assert.equal(home.read(CLAUDE_JSON), USER_JSON);
   assert.deepEqual(home.files, [...before, CONFIG].sort(), "the token stays");
 });
 
@@ -139,31 +139,31 @@ Deno.test("files that were not there are made for their owner only, and taken aw
 
 Deno.test("a dry run changes nothing", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
-  const { code, said, complained } = await told(["--dry-run"], home.env);
-  assert.deepEqual([code, complained], [0, []]);
-  assert.match(said.join("\n"), /would change\n.*settings\.json\n[^]*\+ .*hook claude-code Stop/);
-  assert.equal(home.read(SETTINGS), THEIR_SETTINGS);
+  home.write(SETTINGS, USER_SETTINGS);
+  const { code, out, errors } = await runSetupCommand(["--dry-run"], home.env);
+  assert.deepEqual([code, errors], [0, []]);
+  assert.match(out.join("\n"), /would change\n.*settings\.json\n[^]*\+ .*hook claude-code Stop/);
+  assert.equal(home.read(SETTINGS), USER_SETTINGS);
   assert.deepEqual(home.files, [SETTINGS]);
 });
 
 Deno.test("setup refuses a damaged file and then touches neither", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
+  home.write(SETTINGS, USER_SETTINGS);
   home.write(CLAUDE_JSON, `{"numStartups": 5,`);
-  const { code, complained } = await told([], home.env);
+  const { code, errors } = await runSetupCommand([], home.env);
   assert.equal(code, 1);
-  assert.match(complained.join(), /\.claude\.json": it is not JSON/);
-  assert.equal(home.read(SETTINGS), THEIR_SETTINGS);
+  assert.match(errors.join(), /\.claude\.json": it is not JSON/);
+  assert.equal(home.read(SETTINGS), USER_SETTINGS);
   assert.deepEqual(home.files, [CLAUDE_JSON, SETTINGS]);
 });
 
 Deno.test("setup refuses to replace another program's server of our name", async () => {
   using home = new Home();
-  const theirs = `{"mcpServers": {"mesh": {"type": "stdio", "command": "other", "args": []}}}`;
-  home.write(CLAUDE_JSON, theirs);
+  const userConfig = `{"mcpServers": {"mesh": {"type": "stdio", "command": "other", "args": []}}}`;
+  home.write(CLAUDE_JSON, userConfig);
   assert.equal(await setup([], home.env), 1);
-  assert.equal(home.read(CLAUDE_JSON), theirs);
+  assert.equal(home.read(CLAUDE_JSON), userConfig);
 });
 
 Deno.test("setup tells wrong usage apart from an agent that is not there", async () => {
@@ -175,9 +175,9 @@ Deno.test("setup tells wrong usage apart from an agent that is not there", async
 
 Deno.test("setup gives the configuration a token, once, and for its owner only", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
-  const { said } = await told([], home.env);
-  assert.match(said.join("\n"), /config\.yaml: has a token now/);
+  home.write(SETTINGS, USER_SETTINGS);
+  const { out } = await runSetupCommand([], home.env);
+  assert.match(out.join("\n"), /config\.yaml: has a token now/);
   const config = home.read(CONFIG);
   assert.match(config ?? "", /^daemon:\n {2}auth_token: [\w-]{43}\n$/);
   assert.equal((Deno.statSync(`${home.dir}/${CONFIG}`).mode ?? 0) & 0o777, 0o600);
@@ -187,7 +187,7 @@ Deno.test("setup gives the configuration a token, once, and for its owner only",
 
 Deno.test("a token leaves the rest of the configuration as it was, comments and all", async () => {
   using home = new Home();
-  home.write(SETTINGS, THEIR_SETTINGS);
+  home.write(SETTINGS, USER_SETTINGS);
   home.write("mine.yaml", "# mine\ndaemon:\n  port: 9000 # not 8377\nhuman:\n  name: sam\n");
   await setup([], { ...home.env, MESH_CONFIG: `${home.dir}/mine.yaml` });
   const expected =
@@ -205,7 +205,7 @@ const NO_TOKEN_NEEDED = [
 for (const [what, text, env, code] of NO_TOKEN_NEEDED) {
   Deno.test(`setup leaves ${what} alone`, async () => {
     using home = new Home();
-    home.write(SETTINGS, THEIR_SETTINGS);
+    home.write(SETTINGS, USER_SETTINGS);
     home.write("mine.yaml", text);
     const MESH_CONFIG = `${home.dir}/mine.yaml`;
     assert.equal(await setup([], { ...home.env, ...env, MESH_CONFIG }), code);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { saidOf } from "kit/core/problem.ts";
+import { toPublicCode } from "kit/core/problem.ts";
 import { routesOf } from "../../../daemon/app/routes.ts";
-import { BASE, HERE, type World, world } from "../../support/world.ts";
+import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
 const TOKEN = "a token of 16 letters";
 
@@ -47,9 +47,9 @@ Deno.test("every route refuses a foreign origin, a rebinding host and a cross-si
   assert.ok(routes.some(({ path }) => path === "/events/stream"));
   for (const { path, method } of [...routes, { path: "/nowhere", method: "GET" }]) {
     for (const [headers, code] of FOREIGN) {
-      const answer = await w.daemon.fetch(request(path, method, headers), HERE);
-      const said = `${method} ${path} ${JSON.stringify(headers)}`;
-      assert.deepEqual(await refusal(answer), [403, code], said);
+      const answer = await w.daemon.fetch(request(path, method, headers), LOOPBACK);
+      const requestLine = `${method} ${path} ${JSON.stringify(headers)}`;
+      assert.deepEqual(await refusal(answer), [403, code], requestLine);
       assert.equal(answer.headers.get("access-control-allow-origin"), null);
     }
   }
@@ -62,7 +62,7 @@ Deno.test("a foreign preflight is refused, and no answer ever allows another ori
     method: "OPTIONS",
     headers: { origin: "http://evil.example", "access-control-request-method": "POST" },
   });
-  const answer = await w.daemon.fetch(preflight, HERE);
+  const answer = await w.daemon.fetch(preflight, LOOPBACK);
   assert.equal(answer.status, 403);
   const fine = await w.fetch("/health", { headers: { origin: BASE } });
   assert.equal(fine.status, 200);
@@ -85,7 +85,7 @@ Deno.test("our own names, programs and the address bar are let in", async () => 
       { "sec-fetch-site": "same-origin", origin: BASE },
     ]
   ) {
-    const answer = await w.daemon.fetch(request("/health", "GET", headers), HERE);
+    const answer = await w.daemon.fetch(request("/health", "GET", headers), LOOPBACK);
     assert.equal(answer.status, 200, JSON.stringify(headers));
   }
 });
@@ -93,16 +93,25 @@ Deno.test("our own names, programs and the address bar are let in", async () => 
 Deno.test("an IPv6 address that we listen on is ours, in the brackets of a URL", async () => {
   const settings = { "daemon.host": "'fd00::1'", "daemon.auth_token": TOKEN };
   await using w = world({ settings });
-  const ours = await w.daemon.fetch(request("/health", "GET", { host: "[fd00::1]:8377" }), HERE);
-  assert.equal(ours.status, 200);
-  const other = await w.daemon.fetch(request("/health", "GET", { host: "[fd00::2]:8377" }), HERE);
+  const ownHostAnswer = await w.daemon.fetch(
+    request("/health", "GET", { host: "[fd00::1]:8377" }),
+    LOOPBACK,
+  );
+  assert.equal(ownHostAnswer.status, 200);
+  const other = await w.daemon.fetch(
+    request("/health", "GET", { host: "[fd00::2]:8377" }),
+    LOOPBACK,
+  );
   assert.deepEqual(await refusal(other), [403, "forbidden_host"]);
 });
 
 Deno.test("a host with another port than ours is not us", async () => {
   await using w = world();
   w.daemon.port = 8377;
-  const answer = await w.daemon.fetch(request("/health", "GET", { host: "127.0.0.1:80" }), HERE);
+  const answer = await w.daemon.fetch(
+    request("/health", "GET", { host: "127.0.0.1:80" }),
+    LOOPBACK,
+  );
   assert.deepEqual(await refusal(answer), [403, "forbidden_host"]);
 });
 
@@ -113,7 +122,7 @@ Deno.test("with a token configured, every route but the open ones is 401 without
     if (contract.id.startsWith("mcp.") || path.startsWith("/hooks")) continue;
     for (const authorization of ["", "Bearer wrong", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`]) {
       const headers = authorization ? { authorization } : {};
-      const answer = await w.daemon.fetch(request(path, method, headers), HERE);
+      const answer = await w.daemon.fetch(request(path, method, headers), LOOPBACK);
       if (answer.status !== 401) open.push(path);
       else {
         assert.equal(answer.headers.get("www-authenticate"), "Bearer", path);
@@ -130,7 +139,7 @@ Deno.test("the token opens every route, in any case of its scheme", async () => 
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {
     for (const path of ["/peers", "/metrics", "/events", "/openapi.json", "/docs"]) {
-      const answer = await w.daemon.fetch(request(path, "GET", { authorization }), HERE);
+      const answer = await w.daemon.fetch(request(path, "GET", { authorization }), LOOPBACK);
       assert.equal(answer.status, 200, path);
       await answer.body?.cancel();
     }
@@ -143,7 +152,8 @@ Deno.test("the order of the checks is host, route, token, size, JSON, keys, sche
   const huge = "x".repeat(1_048_577);
   const ask = async (path: string, headers: Record<string, string>, body: string) => {
     const init = { method: "POST", headers: { host: "127.0.0.1:8377", ...headers }, body };
-    return (await (await w.daemon.fetch(new Request(`${BASE}${path}`, init), HERE)).json()).error;
+    return (await (await w.daemon.fetch(new Request(`${BASE}${path}`, init), LOOPBACK)).json())
+      .error;
   };
   assert.equal(await ask("/nowhere", { host: "evil.example" }, huge), "forbidden_host");
   assert.equal(await ask("/nowhere", {}, huge), "not_found");
@@ -183,9 +193,9 @@ Deno.test("the interface is described whole: every route, every refusal [c3.open
     const path = contract.path.replaceAll(/:(\w+)/g, "{$1}");
     const operation = document.paths[path]?.[contract.method.toLowerCase()];
     assert.equal(operation?.operationId, contract.id);
-    const told = JSON.stringify(operation.responses);
-    for (const code of (contract.fails ?? []).map(saidOf)) {
-      assert.ok(told.includes(code), `${path} ${code}`);
+    const responses = JSON.stringify(operation.responses);
+    for (const code of (contract.fails ?? []).map(toPublicCode)) {
+      assert.ok(responses.includes(code), `${path} ${code}`);
     }
   }
   const docs = await w.fetch("/docs");

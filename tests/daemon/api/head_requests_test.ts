@@ -2,19 +2,22 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
-import { enter } from "../../support/daemon/peer_clients.ts";
+import { addPeer } from "../../support/daemon/peer_clients.ts";
 
 Deno.test("HEAD has the status and headers of GET, its length too, and no body", async () => {
   await using w = world();
-  await enter(w, "api");
+  await addPeer(w, "api");
   for (const path of ["/peers", "/peers/api", "/health", "/docs", "/openapi.json", "/metrics"]) {
     const full = await w.fetch(path), head = await w.fetch(path, { method: "HEAD" });
     const length = (await full.bytes()).length;
     assert.equal(head.status, 200);
     assert.equal(head.headers.get("content-type"), full.headers.get("content-type"), path);
-    const told = Number(head.headers.get("content-length"));
+    const contentLength = Number(head.headers.get("content-length"));
     // What they say of time differs by a digit or two.
-    assert.ok(Math.abs(told - length) < 32 && told > 0, `${path}: ${told} and ${length}`);
+    assert.ok(
+      Math.abs(contentLength - length) < 32 && contentLength > 0,
+      `${path}: ${contentLength} and ${length}`,
+    );
     assert.equal((await head.bytes()).length, 0);
   }
   for (const path of ["/peers/nobody", "/nowhere"]) {
@@ -26,7 +29,7 @@ Deno.test("HEAD has the status and headers of GET, its length too, and no body",
 
 Deno.test("HEAD of the stream begins none: nobody listens, and no dashboard is live", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "api");
+  await addPeer(w, "api");
   const head = await w.fetch("/events/stream?surface=dashboard", { method: "HEAD" });
   assert.equal(head.headers.get("content-type"), "text/event-stream");
   assert.equal(head.headers.get("content-length"), null);

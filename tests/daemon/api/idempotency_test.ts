@@ -7,7 +7,7 @@ import { contract } from "kit/http/contract.ts";
 import { EventLog } from "kit/data/events.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Input, type Route, route, serve } from "kit/http/route.ts";
+import { type HandlerInput, type Route, route, serve } from "kit/http/route.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { canonicalJson } from "kit/core/text.ts";
 import { Idempotency } from "../../../daemon/api/idempotency.ts";
@@ -15,36 +15,36 @@ import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 
-const say = contract({
+const sayContract = contract({
   id: "test.say",
   method: "POST",
   path: "/say",
   summary: "A test",
   access: "caller",
   tunnel: "never",
-  once: true,
+  idempotent: true,
   body: z.object({ by: z.string().default("ada"), word: z.string().optional() }),
   returns: z.object({ id: z.number(), state: z.string() }),
 });
-type Said = z.output<typeof say.returns>;
+type SayResponse = z.output<typeof sayContract.returns>;
 
 /** Who sends, and an answer that shows whether it is of then or of now. */
 const replay = {
-  sender: ({ body }: { body: z.output<typeof say.body> }) => body.by,
-  again: (before: Said) => ({ ...before, state: "now" }),
+  sender: ({ body }: { body: z.output<typeof sayContract.body> }) => body.by,
+  again: (before: SayResponse) => ({ ...before, state: "now" }),
 };
 
-function house(routesOf: (db: Database) => Route[]) {
+function fixture(routesOf: (db: Database) => Route[]) {
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const db = new Database(":memory:", migrations, log);
   const events = new EventLog(db, clock, log);
-  const memory = new Idempotency({ db, events, clock, ids: countingIds(), log });
+  const idempotencyStore = new Idempotency({ db, events, clock, ids: countingIds(), log });
   const fetch = serve(routesOf(db), {
     admit: () => {},
     authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
-    durable: () => db.durable(),
-    memory,
-    fault: (fault) => assert.fail(String(fault)),
+    whenDurable: () => db.whenDurable(),
+    idempotencyStore,
+    error: (error) => assert.fail(String(error)),
   });
   return {
     db,
@@ -65,7 +65,7 @@ function house(routesOf: (db: Database) => Route[]) {
 }
 
 /** A verb that may be held up before its transaction, and counts what it has done. */
-function saying() {
+function heldWork() {
   const begun: string[] = [];
   let done = 0;
   const held = Promise.withResolvers<void>();
@@ -73,18 +73,18 @@ function saying() {
     const id = ++done;
     return () => ({ id, state: "then" });
   };
-  const held_up = async ({ body, commit }: Input<typeof say>) => {
+  const heldHandler = async ({ body, commit }: HandlerInput<typeof sayContract>) => {
     begun.push(body.word ?? "");
     await held.promise;
     if (body.word === "bad") throw new Problem("unknown_peer", { peer: "bad" });
     return commit(work);
   };
-  return { begun, held, work, held_up, done: () => done };
+  return { begun, held, work, heldHandler, done: () => done };
 }
 
 Deno.test("while the first still runs, a second one with its key is refused, and the verb begun once [c1.idempotency.in-progress]", async () => {
-  const s = saying();
-  using h = house(() => [route(say, s.held_up, replay)]);
+  const s = heldWork();
+  using h = fixture(() => [route(sayContract, s.heldHandler, replay)]);
   const first = h.post({ word: "a" }, "k");
   await h.clock.settle();
   for (const body of [{ word: "a" }, { word: "b" }]) {
@@ -109,17 +109,17 @@ Deno.test("while the first still runs, a second one with its key is refused, and
 });
 
 Deno.test("two of one turn with one key are one: the second is answered as the first", async () => {
-  const s = saying();
-  using h = house(() => [route(say, ({ commit }) => commit(s.work), replay)]);
+  const s = heldWork();
+  using h = fixture(() => [route(sayContract, ({ commit }) => commit(s.work), replay)]);
   const both = await Promise.all([h.post({}, "k"), h.post({}, "k")]);
   assert.deepEqual(both.map(({ id, replayed }) => [id, replayed]), [[1, null], [1, "true"]]);
 });
 
 Deno.test("a refusal keeps nothing, before the transaction or in it: the key may be tried again", async () => {
-  const s = saying();
+  const s = heldWork();
   let full = true;
-  using h = house((db) => [
-    route(say, ({ body, commit }) =>
+  using h = fixture((db) => [
+    route(sayContract, ({ body, commit }) =>
       commit(() => {
         db.transact((tx) =>
           tx.run("insert into meta values (:key, 'half done')", { key: body.word ?? "" })
@@ -132,17 +132,17 @@ Deno.test("a refusal keeps nothing, before the transaction or in it: the key may
   full = false;
   assert.deepEqual((await h.post({ word: "a" }, "k")).replayed, null);
   assert.deepEqual((await h.post({ word: "a" }, "k")).replayed, "true");
-  using later = house(() => [route(say, s.held_up, replay)]);
+  using later = fixture(() => [route(sayContract, s.heldHandler, replay)]);
   s.held.resolve();
   assert.equal((await later.post({ word: "bad" }, "k")).status, 404);
   assert.deepEqual((await later.post({ word: "good" }, "k")).replayed, null);
 });
 
 Deno.test("when the commit fails, the key is lost with the work, and a retry does it", async () => {
-  const s = saying();
+  const s = heldWork();
   let orphan = true;
-  using h = house((db) => [
-    route(say, ({ commit }) =>
+  using h = fixture((db) => [
+    route(sayContract, ({ commit }) =>
       commit(() => {
         db.transact((tx) => tx.run("pragma defer_foreign_keys = on"));
         if (orphan) {
@@ -164,8 +164,8 @@ Deno.test("when the commit fails, the key is lost with the work, and a retry doe
 });
 
 Deno.test("a body is the same in whatever order its keys come, and whatever else it holds", async () => {
-  const s = saying();
-  using h = house(() => [route(say, ({ commit }) => commit(s.work), replay)]);
+  const s = heldWork();
+  using h = fixture(() => [route(sayContract, ({ commit }) => commit(s.work), replay)]);
   await h.post(`{"by": "ada", "word": "a"}`, "k");
   for (const body of [`{"word":"a","by":"ada"}`, `{"word":"a"}`, `{"word":"a","later":1}`]) {
     assert.equal((await h.post(body, "k")).replayed, "true", body);
@@ -175,10 +175,10 @@ Deno.test("a body is the same in whatever order its keys come, and whatever else
 });
 
 Deno.test("without a key, and on a route that takes none, nothing is kept", async () => {
-  const s = saying();
-  const { once: _, ...plain } = { ...say, id: "test.plain", path: "/plain" } as const;
-  using h = house(() => [
-    route(say, ({ commit }) => commit(s.work), replay),
+  const s = heldWork();
+  const { idempotent: _, ...plain } = { ...sayContract, id: "test.plain", path: "/plain" } as const;
+  using h = fixture(() => [
+    route(sayContract, ({ commit }) => commit(s.work), replay),
     route(plain, ({ commit }) => commit(s.work)),
   ]);
   assert.deepEqual([(await h.post({})).id, (await h.post({})).id], [1, 2]);
@@ -186,7 +186,7 @@ Deno.test("without a key, and on a route that takes none, nothing is kept", asyn
     [(await h.post({}, "k", "/plain")).id, (await h.post({}, "k", "/plain")).id],
     [3, 4],
   );
-  assert.throws(() => route(say, ({ commit }) => commit(s.work)), /cannot replay/);
+  assert.throws(() => route(sayContract, ({ commit }) => commit(s.work)), /cannot replay/);
 });
 
 Deno.test("canonical JSON says the same of equal values, and another thing of others", () => {

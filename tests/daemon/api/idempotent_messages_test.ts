@@ -7,12 +7,12 @@ import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 import { type World, world } from "../../support/world.ts";
 import {
-  enter,
+  addPeer,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventTypesSince,
   get,
-  join,
-  joinWithReceipts,
   post,
-  typesSince,
 } from "../../support/daemon/peer_clients.ts";
 
 const DAY_SECONDS = 86_400;
@@ -28,27 +28,27 @@ const QUESTION = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
 
 Deno.test("an ask that is sent twice with a key is asked once, and answered with the state of now [c1.idempotency.replay]", async () => {
   await using w = world();
-  await enter(w, "ada");
-  const bob = await joinWithReceipts(w, "bob");
+  await addPeer(w, "ada");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const first = await send(w, "/ask", QUESTION, "k-1");
   assert.deepEqual([first.status, first.replayed, first.delivery_state], [200, null, "sent"]);
   const { delivery_id } = bob.of("ask")[0] ?? { delivery_id: "" };
-  await bob.say({ type: "delivery_ack", delivery_id, status: "accepted" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "accepted" });
   const at = w.events.length;
   const second = await send(w, "/ask", QUESTION, "k-1");
   assert.deepEqual(second, { ...first, replayed: "true", delivery_state: "accepted" });
   assert.equal(bob.of("ask").length, 1);
-  assert.deepEqual(typesSince(w, at), []);
+  assert.deepEqual(eventTypesSince(w, at), []);
   assert.equal((await get(w, "/asks")).asks.length, 1);
 });
 
 Deno.test("a note and a broadcast with a key are said once", async () => {
   await using w = world();
-  const ada = await join(w, "ada"), bob = await joinWithReceipts(w, "bob");
+  const ada = await connectPeer(w, "ada"), bob = await connectPeerWithReceipts(w, "bob");
   const note = await send(w, "/notify", QUESTION, "k");
   assert.deepEqual([note.delivered, note.queued], [false, false]);
   const { delivery_id } = bob.of("notify")[0] ?? { delivery_id: "" };
-  await bob.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.deepEqual(await send(w, "/notify", QUESTION, "k"), {
     ...note,
     replayed: "true",
@@ -64,7 +64,7 @@ Deno.test("a note and a broadcast with a key are said once", async () => {
 
 Deno.test("an ask to the human keeps its item", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const body = { ...QUESTION, to_peer: "sam" };
   const first = await send(w, "/ask", body, "k"), second = await send(w, "/ask", body, "k");
   assert.deepEqual(second, { ...first, replayed: "true" });
@@ -74,8 +74,8 @@ Deno.test("an ask to the human keeps its item", async () => {
 
 Deno.test("with another body the key is refused; the keys of an ask are folded first [c1.idempotency.mismatch]", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const { correlation_id } = await send(w, "/ask", QUESTION, "k");
   const folded = { TEXT: "Ready?", To_Peer: "bob", FROM_PEER: "ada", reply_delivery: "push" };
   assert.equal((await send(w, "/ask", folded, "k")).correlation_id, correlation_id);
@@ -92,8 +92,8 @@ Deno.test("with another body the key is refused; the keys of an ask are folded f
 
 Deno.test("a key is its sender's and its route's own; a sender is one, by name or by id", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  await enter(w, "bob");
+  const ada = await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const bodies = [QUESTION, { ...QUESTION, from_peer: "eve" }];
   const ids = new Set<string>();
   for (const body of bodies) ids.add((await send(w, "/ask", body, "k")).correlation_id);
@@ -105,14 +105,14 @@ Deno.test("a key is its sender's and its route's own; a sender is one, by name o
 
 Deno.test("a refusal is not kept: the same key may be tried again, and then stands", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const unknown = await send(w, "/ask", QUESTION, "k");
   assert.deepEqual([unknown.status, unknown.error], [404, "unknown_peer"]);
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   await post(w, "/notify", QUESTION);
   assert.equal((await send(w, "/ask", QUESTION, "k")).error, "queue_full");
   await get(w, `/deliveries/pending?peer_id=${bob.peer_id}`);
-  await w.beat();
+  await w.tick();
   const drained = await get(w, "/deliveries?state=sent");
   const delivery_ids = drained.deliveries.map((one: { delivery_id: string }) => one.delivery_id);
   await post(w, "/deliveries/receipts", { delivery_ids, status: "accepted" });
@@ -125,7 +125,7 @@ Deno.test("a refusal is not kept: the same key may be tried again, and then stan
 
 Deno.test("a dry run is not kept, whatever its key", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const body = { ...QUESTION, dry_run: true };
   assert.equal((await send(w, "/ask", body, "k")).replayed, null);
   assert.equal((await send(w, "/ask", body, "k")).replayed, null);
@@ -134,7 +134,7 @@ Deno.test("a dry run is not kept, whatever its key", async () => {
 
 Deno.test("a key stands for a day, and is forgotten by the beat", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const first = await send(w, "/ask", QUESTION, "k");
   await w.clock.advance(DAY_SECONDS * 1000 - 1);
   assert.equal((await send(w, "/ask", QUESTION, "k")).correlation_id, first.correlation_id);
@@ -144,20 +144,20 @@ Deno.test("a key stands for a day, and is forgotten by the beat", async () => {
   assert.notEqual(next.correlation_id, first.correlation_id);
   for (let n = 0; n < 3; n++) await send(w, "/notify", QUESTION, `n-${n}`);
   assert.equal(kept(w), 4);
-  await w.beat(DAY_SECONDS - 1);
+  await w.tick(DAY_SECONDS - 1);
   assert.equal(kept(w), 4);
-  await w.beat();
+  await w.tick();
   assert.equal(kept(w), 0);
 });
 
 function kept(w: World): number {
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   return db.all(openAsk.returns.partial(), "select 1 from idempotency").length;
 }
 
 Deno.test("a key is 1 to 255 printable ASCII characters", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const bad of ["", "x".repeat(256), "caf\u00e9", "a\tb"]) {
     const refused = await send(w, "/notify", QUESTION, bad);
     assert.deepEqual([refused.status, refused.error], [422, "invalid_request"], bad);
@@ -173,7 +173,7 @@ Deno.test("a key is 1 to 255 printable ASCII characters", async () => {
 
 Deno.test("two of one turn, and many of one moment, are one", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const many = await Promise.all(
     Array.from({ length: 20 }, () => send(w, "/ask", QUESTION, "k")),
   );
@@ -184,17 +184,17 @@ Deno.test("two of one turn, and many of one moment, are one", async () => {
 
 Deno.test("on a socket the key is a field of the verb", async () => {
   await using w = world();
-  const ada = await join(w, "ada"), bob = await join(w, "bob");
+  const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   const verb = { type: "ask", to_peer: "bob", text: "Ready?", idempotency_key: "k" };
-  for (const request_id of ["1", "2"]) await ada.say({ ...verb, request_id });
-  await ada.say({ ...verb, request_id: "3", text: "Now?" });
+  for (const request_id of ["1", "2"]) await ada.send({ ...verb, request_id });
+  await ada.send({ ...verb, request_id: "3", text: "Now?" });
   const [first, second, third] = ada.of("result") as Record<string, unknown>[];
   assert.equal(second?.["correlation_id"], first?.["correlation_id"]);
   assert.equal(third?.["error"], "idempotency_mismatch");
   assert.equal(bob.of("ask").length, 1);
   const http = await send(w, "/ask", { ...QUESTION, from_peer: peerId(w, "ada") }, "k");
   assert.equal(http.correlation_id, first?.["correlation_id"]);
-  await ada.say({ ...verb, request_id: "4", idempotency_key: "" });
+  await ada.send({ ...verb, request_id: "4", idempotency_key: "" });
   assert.equal(ada.of("error")[0]?.error, "bad_frame");
 });
 
@@ -204,7 +204,7 @@ function peerId(w: World, name: string): string {
 
 Deno.test("a tool takes the key as an argument", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const call = async (name: string, args: Record<string, unknown>) => {
     const params = { name, arguments: { message: "Ready?", idempotency_key: "k", ...args } };
     const rpc = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
@@ -223,8 +223,8 @@ Deno.test("a tool takes the key as an argument", async () => {
   }
   assert.deepEqual(await call("broadcast", {}), await call("broadcast", {}));
   assert.equal((await call("broadcast", { idempotency_key: "" })).error, "invalid_request");
-  const heard = [bob.of("ask"), bob.of("notify"), bob.of("broadcast")];
-  assert.deepEqual(heard.map(({ length }) => length), [1, 1, 1]);
+  const received = [bob.of("ask"), bob.of("notify"), bob.of("broadcast")];
+  assert.deepEqual(received.map(({ length }) => length), [1, 1, 1]);
 });
 
 Deno.test("a repeat after a restart is answered with the same ids, and nothing is sent again", async () => {
@@ -233,8 +233,8 @@ Deno.test("a repeat after a restart is answered with the same ids, and nothing i
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
   try {
     let w = start();
-    await enter(w, "ada");
-    await enter(w, "bob");
+    await addPeer(w, "ada");
+    await addPeer(w, "bob");
     const before = await send(w, "/ask", QUESTION, "k");
     const noted = await send(w, "/notify", QUESTION, "k");
     await w[Symbol.asyncDispose]();
@@ -242,7 +242,7 @@ Deno.test("a repeat after a restart is answered with the same ids, and nothing i
     await using _ = w;
     assert.deepEqual(await send(w, "/ask", QUESTION, "k"), { ...before, replayed: "true" });
     assert.equal((await send(w, "/notify", QUESTION, "k")).delivery_id, noted.delivery_id);
-    const bob = await join(w, "bob", { peer_id: before.to_peer_id });
+    const bob = await connectPeer(w, "bob", { peer_id: before.to_peer_id });
     await w.clock.settle();
     assert.deepEqual([bob.of("ask").length, bob.of("notify").length], [1, 1]);
     assert.equal((await send(w, "/ask", QUESTION, "k")).delivery_state, "sent");
@@ -253,9 +253,9 @@ Deno.test("a repeat after a restart is answered with the same ids, and nothing i
 
 Deno.test("with the disk full neither message nor key is kept; with room again the retry is done", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const body = { ...QUESTION, text: "x".repeat(200_000) };
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const failed = await send(w, "/ask", body, "k");
   assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
@@ -271,7 +271,7 @@ Deno.test("the document shows the key, the header of a replay, and what may be r
   const { paths } = await get(w, "/openapi.json");
   for (const path of ["/ask", "/notify", "/broadcast"]) {
     const { parameters, responses } = paths[path].post;
-    const key = parameters.find(({ in: place }: { in: string }) => place === "header");
+    const key = parameters.find(({ in: parameterIn }: { in: string }) => parameterIn === "header");
     assert.deepEqual([key.name, key.required], ["Idempotency-Key", false]);
     assert.ok("Idempotent-Replay" in responses[200].headers);
     assert.match(responses[409].description, /idempotency_in_progress/);

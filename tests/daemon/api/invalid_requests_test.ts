@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
-import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 import { routesOf } from "../../../daemon/app/routes.ts";
-import { BASE, HERE, type World, world } from "../../support/world.ts";
-import { enter, get, post } from "../../support/daemon/peer_clients.ts";
+import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
+import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
 /** What any route may refuse, beyond its own list. */
 const GENERAL: readonly ProblemCode[] = [
@@ -18,12 +18,12 @@ const GENERAL: readonly ProblemCode[] = [
   "unauthorized",
 ];
 
-const NUL = "\u0000", LONE = "\ud800", HUGE = 1e308;
+const NUL = "\u0000", LONE_SURROGATE = "\ud800", HUGE = 1e308;
 const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
 
 /** Values that no field expects; each is put in the place of every field. */
 const VALUES: readonly unknown[] = [
-  ...[null, true, -1, 0, 1.5, HUGE, -HUGE, 2 ** 53, "", " ", "x", NUL, `a${NUL}b`, LONE],
+  ...[null, true, -1, 0, 1.5, HUGE, -HUGE, 2 ** 53, "", " ", "x", NUL, `a${NUL}b`, LONE_SURROGATE],
   ...["\u202eabc", "🦊".repeat(300), "../../etc/passwd", "' or 1=1 --", "%", "%00", "{}"],
   ...["__proto__", "constructor", "toString", "x".repeat(10_000)],
   ...[[], {}, [null], [[]], { a: 1 }, [1, "a"], { __proto__: null, length: 1e9 }],
@@ -38,7 +38,7 @@ function fieldsOf({ body }: Contract): string[] {
 }
 
 /** A body that every route in scope takes, so that one wrong field is what is wrong. */
-const WHOLE: Record<string, unknown> = {
+const VALID_BODIES: Record<string, unknown> = {
   from_peer: "ada",
   to_peer: "bob",
   text: "Hi",
@@ -79,49 +79,56 @@ function contracts(w: World): Contract[] {
 
 function send(w: World, contract: Pick<Contract, "path" | "method">, init: RequestInit = {}) {
   const path = contract.path.replaceAll(/:\w+/g, "bob");
-  return w.daemon.fetch(new Request(`${BASE}${path}`, { method: contract.method, ...init }), HERE);
+  return w.daemon.fetch(
+    new Request(`${BASE}${path}`, { method: contract.method, ...init }),
+    LOOPBACK,
+  );
 }
 
 /** Checks an answer: never a fault of ours, always flat, always a code that was announced. */
-async function check(contract: Contract, answer: Response, said: string): Promise<string> {
-  assert.notEqual(answer.status, 500, said);
+async function check(contract: Contract, answer: Response, requestLine: string): Promise<string> {
+  assert.notEqual(answer.status, 500, requestLine);
   if (answer.status === 200) {
     await answer.body?.cancel();
     return "";
   }
   const body = await answer.json();
-  assert.deepEqual([typeof body.error, typeof body.detail], ["string", "string"], said);
+  assert.deepEqual([typeof body.error, typeof body.detail], ["string", "string"], requestLine);
   const code: string = body.error;
   const announced: ProblemCode[] = [...GENERAL, ...contract.fails ?? []];
-  const rows = announced.filter((row) => saidOf(row) === code);
-  assert.ok(rows.length > 0, `${said}: ${code} is not announced`);
+  const rows = announced.filter((row) => toPublicCode(row) === code);
+  assert.ok(rows.length > 0, `${requestLine}: ${code} is not announced`);
   assert.ok(
     rows.some((row) => PROBLEMS[row].status === answer.status),
-    `${said}: ${answer.status}`,
+    `${requestLine}: ${answer.status}`,
   );
-  if (code === "invalid_request") assert.ok(Array.isArray(body.issues), said);
+  if (code === "invalid_request") assert.ok(Array.isArray(body.issues), requestLine);
   return code;
 }
 
-async function cast(): Promise<World> {
+async function createPeers(): Promise<World> {
   const w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   return w;
 }
 
 Deno.test("a body that cannot be taken is refused by every route that takes one", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
     for (const [name, body, code] of BODIES) {
-      const said = `${contract.method} ${contract.path}: ${name}`;
-      assert.equal(await check(contract, await send(w, contract, { body }), said), code, said);
+      const requestLine = `${contract.method} ${contract.path}: ${name}`;
+      assert.equal(
+        await check(contract, await send(w, contract, { body }), requestLine),
+        code,
+        requestLine,
+      );
     }
   }
 });
 
 Deno.test("a body that is too large is refused with and without a content-length [c1.body-size]", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   const chunk = new TextEncoder().encode("x".repeat(65_536));
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
     let pulled = 0;
@@ -149,17 +156,19 @@ const BARE: readonly string[] = [
 ];
 
 Deno.test("no value in the place of any field is a fault of ours", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
-    const { peer_id, ...same } = WHOLE; // A registration is the same session's, again and again.
+    const { peer_id, ...same } = VALID_BODIES; // A registration is the same session's, again and again.
     const whole = contract.path === "/peers" ? same : { ...same, peer_id };
     const fields = fieldsOf(contract);
     assert.ok(fields.length > 0 || BARE.includes(contract.path), contract.path);
     for (const field of fields) {
       for (const value of VALUES) {
         const body = JSON.stringify({ ...whole, [field]: value });
-        const said = `${contract.method} ${contract.path} ${field}: ${JSON.stringify(value)}`;
-        await check(contract, await send(w, contract, { body }), said.slice(0, 200));
+        const requestLine = `${contract.method} ${contract.path} ${field}: ${
+          JSON.stringify(value)
+        }`;
+        await check(contract, await send(w, contract, { body }), requestLine.slice(0, 200));
       }
     }
   }
@@ -167,7 +176,7 @@ Deno.test("no value in the place of any field is a fault of ours", async () => {
 });
 
 Deno.test("keys of every object's prototype are keys like any other", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   const body = `{"__proto__": {"to_peer": "bob"}, "constructor": {"prototype": {"text": "x"}},
     "from_peer": "ada", "text": "Hi", "metadata": {"__proto__": {"polluted": true}}}`;
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
@@ -177,7 +186,7 @@ Deno.test("keys of every object's prototype are keys like any other", async () =
 });
 
 Deno.test("no parameter and no query is a fault of ours", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   const odd = ["%00", "%ud800", "%ff", "%", "..", "%2e%2e", "%F0%9F%A6%8A", "__proto__", "'"];
   const keys = "peer_id pane_id max_results limit since surface state";
   for (const contract of contracts(w)) {
@@ -185,7 +194,7 @@ Deno.test("no parameter and no query is a fault of ours", async () => {
       const path = contract.path.replaceAll(/:\w+/g, value) as `/${string}`;
       for (const key of ["", ...keys.split(" ")]) {
         const asked = { method: contract.method, path: `${path}?${key}=${value}` as const };
-        const body = contract.body ? { body: JSON.stringify(WHOLE) } : {};
+        const body = contract.body ? { body: JSON.stringify(VALID_BODIES) } : {};
         await check(contract, await send(w, asked, body), `${asked.path.slice(0, 80)} ${key}`);
       }
     }
@@ -194,7 +203,7 @@ Deno.test("no parameter and no query is a fault of ours", async () => {
 });
 
 Deno.test("a wrong method is 405, and says which would be right", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   const known = new Map<string, Set<string>>();
   for (const { path, method } of contracts(w)) {
     known.set(path, (known.get(path) ?? new Set()).add(method));
@@ -220,15 +229,15 @@ Deno.test("an unknown route is 404, whatever it looks like", async () => {
 });
 
 Deno.test("a name that two peers bear is ambiguous wherever a peer is meant", async () => {
-  await using w = await cast();
-  await enter(w, "bob", { circle: "there" });
-  const { peer_id } = await enter(w, "eve");
+  await using w = await createPeers();
+  await addPeer(w, "bob", { circle: "there" });
+  const { peer_id } = await addPeer(w, "eve");
   const { correlation_id } = await post(w, "/ask", {
     from_peer: "cli",
     to_peer: peer_id,
     text: "Hi",
   });
-  const body = { ...WHOLE, correlation_id, circle: undefined, from_peer: "cli" };
+  const body = { ...VALID_BODIES, correlation_id, circle: undefined, from_peer: "cli" };
   const cases = [
     ["/ask", body],
     ["/notify", body],

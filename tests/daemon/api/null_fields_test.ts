@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
-import { ask, enter, get, post } from "../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, post } from "../../support/daemon/peer_clients.ts";
 
 Deno.test("null in the place of an optional field is as good as its absence", async () => {
   await using w = world();
@@ -22,8 +22,8 @@ Deno.test("null in the place of an optional field is as good as its absence", as
 
 Deno.test("null in the place of a field that is needed is refused, and so is a wrong type", async () => {
   await using w = world();
-  await enter(w, "api");
-  await enter(w, "web");
+  await addPeer(w, "api");
+  await addPeer(w, "web");
   const whole = { from_peer: "api", to_peer: "web", text: "?" };
   for (const [field, value] of [["text", null], ["circle", 5], ["attachments", [null]]] as const) {
     const { status, issues } = await post(w, "/ask", { ...whole, circle: null, [field]: value });

@@ -2,15 +2,15 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
-import { enter, get, post } from "../../support/daemon/peer_clients.ts";
+import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
-const NUL = "\u0000", LONE = "\ud800";
+const NUL = "\u0000", LONE_SURROGATE = "\ud800";
 
 Deno.test("a NUL or a lone surrogate in what a peer says of itself is refused", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const of_peers = { path: "/work", backend: "sdk" };
-  for (const broken of [`a${NUL}b`, LONE]) {
+  for (const broken of [`a${NUL}b`, LONE_SURROGATE]) {
     for (const field of ["path", "machine", "model", "tmux_session", "runtime_session_id"]) {
       const { status, issues } = await post(w, "/peers", { ...of_peers, [field]: broken });
       assert.deepEqual([field, status, issues[0].path], [field, 422, field]);
@@ -45,7 +45,7 @@ Deno.test("a body that is no UTF-8 is no JSON, announced or in chunks", async ()
 
 Deno.test("a question whose metadata is nested too deep, or too long, is refused", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const deep = "[".repeat(200_000) + "]".repeat(200_000);
   for (const inner of [deep, JSON.stringify("x".repeat(70_000))]) {
     const question = `{"kind":"text","metadata":{"a":${inner}}}`;

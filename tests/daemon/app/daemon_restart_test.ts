@@ -4,18 +4,18 @@ import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
-  said,
 } from "../../support/daemon/peer_clients.ts";
 
 /** A house whose daemon may end and start again on the same file. */
-function house(settings: WorldOptions["settings"] = {}) {
+function fixture(settings: WorldOptions["settings"] = {}) {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
   const db_path = pathOf(directory, "mesh.db");
@@ -26,21 +26,21 @@ function house(settings: WorldOptions["settings"] = {}) {
   };
 }
 
-async function restarted(w: World, start: () => World): Promise<World> {
+async function restartOn(w: World, start: () => World): Promise<World> {
   await w[Symbol.asyncDispose]();
   return start();
 }
 
 Deno.test("after a start every peer is offline until there is evidence of it [c2.peer.restart]", async () => {
-  using at = house({ "human.name": "sam" });
+  using at = fixture({ "human.name": "sam" });
   at.processes.start(7);
   let w = at.start();
-  const ada = await enter(w, "ada");
-  await enter(w, "live", { agent_pid: 7 });
-  const gone = await enter(w, "gone");
+  const ada = await addPeer(w, "ada");
+  await addPeer(w, "live", { agent_pid: 7 });
+  const gone = await addPeer(w, "gone");
   await post(w, `/peers/${gone.peer_id}/offline`, { terminal: true });
   const { human_peer_id } = await get(w, "/inbox");
-  w = await restarted(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   const states = (await get(w, "/peers")).peers.map((peer: Record<string, string>) => {
     return [peer["name"], peer["status"]];
@@ -63,68 +63,68 @@ Deno.test("after a start every peer is offline until there is evidence of it [c2
 });
 
 Deno.test("asks, replies, queues and events are there after a restart", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "ada");
-  const bob = await enter(w, "bob");
+  await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
   const open = await ask(w, "ada", "bob", "Open");
   const answered = await ask(w, "ada", "bob", "Answered");
   await post(w, "/ack", { correlation_id: answered, message: "Yes" });
   await notify(w, "ada", "bob", "Waiting");
   const { events: before } = await get(w, "/events");
-  w = await restarted(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   assert.equal((await get(w, `/asks/${open}`)).state, "open");
   assert.equal((await get(w, `/asks/${answered}`)).reply, "Yes");
   const { events } = await get(w, "/events");
   assert.deepEqual(events.slice(0, before.length), before);
-  const client = await join(w, "bob", { peer_id: bob.peer_id });
+  const client = await connectPeer(w, "bob", { peer_id: bob.peer_id });
   assert.equal(client.of("ask")[0]?.text, "Open");
   assert.equal(client.of("notify")[0]?.text, "Waiting");
 });
 
 Deno.test("what was sent to a client with receipts is sent again, and to one without never", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await joinWithReceipts(w, "careful");
-  await join(w, "plain");
+  await connectPeerWithReceipts(w, "careful");
+  await connectPeer(w, "plain");
   await notify(w, "ada", "careful");
   const { delivery_id } = await notify(w, "ada", "plain");
   await w.clock.settle();
-  w = await restarted(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 1, sent: 1 });
-  assert.equal((await joinWithReceipts(w, "careful")).of("notify").length, 1);
-  assert.equal((await join(w, "plain")).of("notify").length, 0);
-  await w.beat(31);
+  assert.equal((await connectPeerWithReceipts(w, "careful")).of("notify").length, 1);
+  assert.equal((await connectPeer(w, "plain")).of("notify").length, 0);
+  await w.tick(31);
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.equal(stages.at(-1).stage, "unproved");
 });
 
 Deno.test("what was under way stays sent where a repeat could be read twice", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update messages set state = 'attempting', rung = 'pane'"));
-  w = await restarted(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
-  const held = w.daemon.delivery.held(delivery_id);
+  const held = w.daemon.delivery.findMessage(delivery_id);
   assert.deepEqual([held?.state, held?.reason], ["sent", "daemon_restart"]);
-  await w.beat(31);
+  await w.tick(31);
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.equal(stages.at(-1).stage, "unproved");
 });
 
 Deno.test("an identity that was closed or retired stays so", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
-  w = await restarted(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   const claim = { name: "bob", path: "/work", backend: "sdk", peer_id };
   assert.equal((await post(w, "/peers", claim)).error, "peer_retired");
-  assert.equal(said(w, "peer_registered").length, 0);
+  assert.equal(eventData(w, "peer_registered").length, 0);
 });

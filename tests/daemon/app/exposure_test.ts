@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { makePrivate } from "kit/host/private_files.ts";
-import { closeConfig, closeState } from "../../../daemon/app/exposure.ts";
+import { protectConfig, protectState } from "../../../daemon/app/exposure.ts";
 
 /** A directory for one test; its files have exactly the modes that they were given. */
 class Folder implements Disposable {
@@ -38,19 +38,19 @@ Deno.test("a configuration with a secret is closed to group and others", () => {
   for (const text of SECRETS) {
     using folder = new Folder();
     const path = folder.file("config.yaml", 0o644, text);
-    const exposed = closeConfig({ MESH_CONFIG: path });
+    const exposed = protectConfig({ MESH_CONFIG: path });
     assert.deepEqual(exposed, [{ path, mode: "0644", changed_to: "0600" }], text);
     assert.equal(modeOf(path), 0o600);
-    assert.deepEqual(closeConfig({ MESH_CONFIG: path }), []);
+    assert.deepEqual(protectConfig({ MESH_CONFIG: path }), []);
   }
 });
 
 Deno.test("a configuration without a secret may be read by others, and not be written", () => {
   using folder = new Folder();
   const path = folder.file("config.yaml", 0o644, "daemon: {port: 9000}");
-  assert.deepEqual([closeConfig({ MESH_CONFIG: path }), modeOf(path)], [[], 0o644]);
+  assert.deepEqual([protectConfig({ MESH_CONFIG: path }), modeOf(path)], [[], 0o644]);
   Deno.chmodSync(path, 0o664); // Who writes it can name a check, which runs as us.
-  closeConfig({ MESH_CONFIG: path });
+  protectConfig({ MESH_CONFIG: path });
   assert.equal(modeOf(path), 0o600);
 });
 
@@ -59,13 +59,13 @@ Deno.test("a configuration that is a link has its target closed, and stays a lin
   const target = folder.file("dotfiles.yaml", 0o644, SECRETS[0]);
   const path = join(folder.path, "config.yaml");
   Deno.symlinkSync(target, path);
-  assert.equal(closeConfig({ MESH_CONFIG: path }).length, 1);
+  assert.equal(protectConfig({ MESH_CONFIG: path }).length, 1);
   assert.deepEqual([modeOf(target), Deno.lstatSync(path).isSymlink], [0o600, true]);
 });
 
 Deno.test("a configuration and a state directory that are not there need nothing", () => {
-  assert.deepEqual(closeConfig({ MESH_CONFIG: "/none/config.yaml" }), []);
-  assert.deepEqual(closeState("/none/state"), []);
+  assert.deepEqual(protectConfig({ MESH_CONFIG: "/none/config.yaml" }), []);
+  assert.deepEqual(protectState("/none/state"), []);
 });
 
 Deno.test("a state directory is closed with the files that the daemon keeps in it", () => {
@@ -75,7 +75,7 @@ Deno.test("a state directory is closed with the files that the daemon keeps in i
   const other = folder.file("notes.txt", 0o644);
   Deno.mkdirSync(join(folder.path, "attachments"), { mode: 0o755 });
   Deno.chmodSync(folder.path, 0o755);
-  assert.equal(closeState(folder.path).length, names.length + 2);
+  assert.equal(protectState(folder.path).length, names.length + 2);
   assert.deepEqual(files.map(modeOf), names.map(() => 0o600));
   assert.deepEqual(
     [folder.path, join(folder.path, "attachments"), other].map(modeOf),
@@ -92,7 +92,7 @@ Deno.test({
     const path = folder.file("hook.token", 0o666);
     Deno.chownSync(path, 65_534, 65_534);
     assert.throws(() => makePrivate(path), /hook\.token belongs to user 65534.*chown 0 /);
-    assert.throws(() => closeState(folder.path), /belongs to user 65534/);
+    assert.throws(() => protectState(folder.path), /belongs to user 65534/);
     assert.equal(modeOf(path), 0o666);
   },
 });

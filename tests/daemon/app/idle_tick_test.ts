@@ -2,28 +2,28 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
-import { ask, enter, joinWithReceipts, post } from "../../support/daemon/peer_clients.ts";
+import { addPeer, ask, connectPeerWithReceipts, post } from "../../support/daemon/peer_clients.ts";
 import { FakeAgents } from "../../support/host/fake_panes.ts";
 
 Deno.test("while nothing happens the heart writes nothing, whoever is here", async () => {
   const agents = new FakeAgents();
-  agents.sighting = { alive: true, turn_state: "idle", source: "screen" };
+  agents.observation = { alive: true, turn_state: "idle", source: "screen" };
   await using w = world({ adapters: [agents] });
   w.processes.start(41);
   const seen = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
-  const { peer_id } = await enter(w, "seen", { ...seen, turn_state: "idle" });
-  await enter(w, "told");
-  await joinWithReceipts(w, "connected");
+  const { peer_id } = await addPeer(w, "seen", { ...seen, turn_state: "idle" });
+  await addPeer(w, "told");
+  await connectPeerWithReceipts(w, "connected");
   const correlation_id = await ask(w, "told", "connected");
   await post(w, "/ack", { correlation_id, from_peer: "connected", message: "Yes" });
-  await w.beat(5);
-  const { db } = w.daemon.ground;
-  await db.durable();
+  await w.tick(5);
+  const { db } = w.daemon.ctx;
+  await db.whenDurable();
   const before = db.commits;
-  for (let second = 0; second < 20; second++) await w.beat();
+  for (let second = 0; second < 20; second++) await w.tick();
   assert.equal(db.commits, before);
   w.processes.end(41);
-  await w.beat();
+  await w.tick();
   assert.ok(db.commits > before, "it looks all the same");
   assert.equal(w.daemon.directory.record(peer_id).status, "offline");
 });
@@ -32,13 +32,13 @@ Deno.test("what a look has seen that is no news does not undo what was told sinc
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   w.processes.start(41);
-  const place = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
-  const { peer_id } = await enter(w, "api", { ...place, turn_state: "idle" });
+  const location = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
+  const { peer_id } = await addPeer(w, "api", { ...location, turn_state: "idle" });
   const { peers } = w.daemon;
-  const looked = w.daemon.directory.addressees();
-  peers.turn(peer_id, { turn_state: "working" });
+  const looked = w.daemon.directory.reachableAgents();
+  peers.reportTurn(peer_id, { turn_state: "working" });
   const idle = { alive: true, turn_state: "idle", source: "screen" } as const;
-  for (const peer of looked) peers.observed(peer, idle);
+  for (const peer of looked) peers.applyObservation(peer, idle);
   await w.clock.settle();
   assert.equal(w.daemon.directory.record(peer_id).turn_state, "working");
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { readHead, readTail, readWhole } from "../../../daemon/host/agent_files.ts";
-import { nativeRung } from "../../../daemon/features/agents/claude_code/native.ts";
+import { createNativeTransport } from "../../../daemon/features/agents/claude_code/native.ts";
 import {
   peerToken,
   type Session,
@@ -15,11 +15,11 @@ import { AppServer } from "../../../daemon/features/agents/codex/app_server.ts";
 import { rolloutOf } from "../../../daemon/features/agents/codex/rollouts.ts";
 import * as copilot from "../../../daemon/features/agents/copilot/sessions.ts";
 import * as gemini from "../../../daemon/features/agents/gemini/sessions.ts";
-import { startOf } from "../../../daemon/host/processes.ts";
+import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { CodexHome, THREAD } from "../../support/agents/codex_server.ts";
 import { silent } from "../../support/host/private_tmux.ts";
 
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 /** How long whoever opens a pipe to read it has to wait for a writer. */
 const WRITER_COMES_S = 3;
 const ID = "0a1b2c3d-0000-4000-8000-000000000001";
@@ -43,29 +43,29 @@ function write(path: string, text: string): string {
 
 /** Each file that an agent writes and that is read here: where it lies, and what reads it. */
 // deno-fmt-ignore
-const READ: [what: string, file: string, read: (dir: string) => unknown][] = [
+const FILE_READERS: [what: string, file: string, read: (dir: string) => unknown][] = [
   ["Claude Code's session entry", `sessions/${Deno.pid}.json`,                  (dir) => sessionOf([dir], Deno.pid)],
   ["Claude Code's key",           `sessions/${Deno.pid}.abc.key`,               (dir) => peerToken([dir], SESSION)],
   ["Claude Code's transcript",    `projects/x/${ID}.jsonl`,                     (dir) => resumeClaude([dir], OF_ID)],
   ["Codex's rollout",             `sessions/2026/1/1/rollout-1-${THREAD}.jsonl`, (dir) => rolloutOf(dir, THREAD, "/w")],
-  ["Copilot's lock",              `session-state/${ID}/inuse.7.lock`,           (dir) => new copilot.Records(dir).doingOf(ID, 7)],
+  ["Copilot's lock",              `session-state/${ID}/inuse.7.lock`,           (dir) => new copilot.SessionRecords(dir).activityOf(ID, 7)],
   ["Copilot's records",           `session-state/${ID}/events.jsonl`,           doingInCopilot],
   ["a session of Copilot's",      `session-state/${ID}/events.jsonl`,           (dir) => copilot.resumeOf(dir, OF_ID)],
-  ["Gemini's projects",           "projects.json",                              (dir) => gemini.lastSaidOf(dir, OF_ID)],
+  ["Gemini's projects",           "projects.json",                              (dir) => gemini.lastModelText(dir, OF_ID)],
   ["Gemini's records",            "tmp/w/chats/session-1-0a1b2c3d.json",        saidInGemini],
 ];
 
 function doingInCopilot(dir: string): unknown {
   write(join(dir, "session-state", ID, "inuse.7.lock"), "7");
-  return new copilot.Records(dir).doingOf(ID, 7);
+  return new copilot.SessionRecords(dir).activityOf(ID, 7);
 }
 
 function saidInGemini(dir: string): unknown {
   write(join(dir, "projects.json"), JSON.stringify({ projects: { "/w": "w" } }));
-  return gemini.lastSaidOf(dir, OF_ID);
+  return gemini.lastModelText(dir, OF_ID);
 }
 
-for (const [what, file, read] of READ) {
+for (const [what, file, read] of FILE_READERS) {
   Deno.test(`a pipe in place of ${what} holds nobody up`, () =>
     inFolder(async (dir) => {
       const pipe = join(dir, file);
@@ -119,11 +119,11 @@ Deno.test({
   ignore: !byRoot,
   fn: () =>
     inFolder((dir) => {
-      const procStart = startOf(Deno.pid) ?? "";
+      const procStart = startTimeOf(Deno.pid) ?? "";
       const entry = JSON.stringify({ ...SESSION, procStart });
       const file = write(join(dir, "sessions", `${Deno.pid}.json`), entry);
       assert.equal(sessionOf([dir], Deno.pid)?.sessionId, "s-1");
-      Deno.chownSync(file, NOBODY, NOBODY);
+      Deno.chownSync(file, NOBODY_UID, NOBODY_UID);
       assert.equal(sessionOf([dir], Deno.pid), undefined);
     }),
 });
@@ -133,10 +133,14 @@ Deno.test("a session's socket that others could replace is not written to", () =
     const config_dir = join(dir, "config"), messagingSocketPath = join(dir, "open", "cc.sock");
     Deno.mkdirSync(dirname(messagingSocketPath));
     using _listener = Deno.listen({ transport: "unix", path: messagingSocketPath });
-    const procStart = startOf(Deno.pid) ?? "";
+    const procStart = startTimeOf(Deno.pid) ?? "";
     const entry = { ...SESSION, procStart, peerProtocol: 1, messagingSocketPath };
     write(join(config_dir, "sessions", `${Deno.pid}.json`), JSON.stringify(entry));
-    const rung = nativeRung({ clock: systemClock, log: silent, config_dirs: [config_dir] });
+    const transport = createNativeTransport({
+      clock: systemClock,
+      log: silent,
+      config_dirs: [config_dir],
+    });
     const peer = {
       peer_id: "p",
       backend: "claude-code" as const,
@@ -148,8 +152,8 @@ Deno.test("a session's socket that others could replace is not written to", () =
       turn_state: null,
       metadata: {},
     };
-    const parcel = { kind: "notify", human: false, framed: "x" } as const;
-    const check = () => rung.check(peer, { ...parcel, delivery_id: "d", proof_id: "d" });
+    const outgoing = { kind: "notify", human: false, framed: "x" } as const;
+    const check = () => transport.check(peer, { ...outgoing, delivery_id: "d", proof_id: "d" });
     assert.deepEqual(await check(), { ready: true });
     Deno.chmodSync(dirname(messagingSocketPath), 0o777);
     assert.deepEqual(await check(), { ready: false, reason: "foreign_socket" });
@@ -157,9 +161,9 @@ Deno.test("a session's socket that others could replace is not written to", () =
 
 Deno.test("a shared server's socket that others could replace is not connected to", async () => {
   await using home = new CodexHome().listen();
-  const met = await AppServer.meet(home.dir, systemClock);
+  const met = await AppServer.connect(home.dir, systemClock);
   assert.ok(typeof met !== "string", "it is connected to while it is this user's alone");
   met[Symbol.dispose]();
   Deno.chmodSync(home.dir, 0o777);
-  assert.equal(await AppServer.meet(home.dir, systemClock), "foreign_socket");
+  assert.equal(await AppServer.connect(home.dir, systemClock), "foreign_socket");
 });

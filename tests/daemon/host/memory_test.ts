@@ -1,7 +1,7 @@
 /** Memory is given back at rest, and only where there is some to give. */
 
 import assert from "node:assert/strict";
-import { Memory, ownHeap } from "../../../daemon/host/memory.ts";
+import { IdleCollector, processHeap } from "../../../daemon/host/memory.ts";
 
 const MIB = 1024 * 1024;
 
@@ -26,16 +26,16 @@ class FakeHeap {
 }
 
 /** Seconds pass, each with this much work. */
-function pass(memory: Memory, heap: FakeHeap, seconds: number, work_ms: number): void {
+function pass(memory: IdleCollector, heap: FakeHeap, seconds: number, work_ms: number): void {
   for (let second = 0; second < seconds; second++) {
     heap.processor_ms += work_ms;
-    memory.beat();
+    memory.tick();
   }
 }
 
 Deno.test("memory is given back after ten quiet seconds, and never in the midst of work", () => {
   const heap = new FakeHeap();
-  const memory = new Memory(heap);
+  const memory = new IdleCollector(heap);
   for (let round = 0; round < 5; round++) {
     pass(memory, heap, 9, 4);
     pass(memory, heap, 1, 300);
@@ -47,7 +47,7 @@ Deno.test("memory is given back after ten quiet seconds, and never in the midst 
 
 Deno.test("a heap that has not grown since is left alone", () => {
   const heap = new FakeHeap();
-  const memory = new Memory(heap);
+  const memory = new IdleCollector(heap);
   pass(memory, heap, 100, 4);
   assert.equal(heap.collections, 1);
   heap.held += 7 * MIB;
@@ -59,7 +59,7 @@ Deno.test("a heap that has not grown since is left alone", () => {
 });
 
 Deno.test("the process's own heap shrinks by a collection, and its work is counted", () => {
-  const heap = ownHeap();
+  const heap = processHeap();
   const before = heap.processorMs();
   let held: unknown[] = Array.from({ length: 400_000 }, (_, number) => ({ number }));
   const full = heap.bytes();

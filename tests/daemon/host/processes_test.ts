@@ -11,18 +11,18 @@ import {
   isAlive,
   isDescendant,
   isStopped,
+  LivenessCache,
   parentOf,
   type ProcessControl,
-  Pulses,
   type Sent,
-  startOf,
+  startTimeOf,
   terminate,
   type Termination,
 } from "../../../daemon/host/processes.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 
 /** A pid that no Linux or macOS kernel hands out. */
-const NOBODY = 2 ** 30;
+const UNUSED_PID = 2 ** 30;
 
 function sleeper(): Deno.ChildProcess {
   return new Deno.Command("sleep", { args: ["1000"] }).spawn();
@@ -35,33 +35,35 @@ async function end(child: Deno.ChildProcess): Promise<void> {
 
 Deno.test("a process is alive by its pid and start time, and not by the pid alone", async () => {
   const child = sleeper();
-  const started = startOf(child.pid);
+  const started = startTimeOf(child.pid);
   assert.ok(started);
   assert.equal(isAlive(child.pid, started), true);
   assert.equal(isAlive(child.pid), true);
   assert.equal(isAlive(child.pid, "1"), false);
   await end(child);
   assert.equal(isAlive(child.pid, started), false);
-  assert.equal(startOf(child.pid), undefined);
+  assert.equal(startTimeOf(child.pid), undefined);
 });
 
 Deno.test("a process that is looked at again and again is alive for as long as it is", async () => {
-  using pulses = new Pulses();
+  using livenessCache = new LivenessCache();
   const child = sleeper();
-  const started = startOf(child.pid);
+  const started = startTimeOf(child.pid);
   for (let look = 0; look < 3; look++) {
-    assert.equal(pulses.isAlive(child.pid, started), true);
-    assert.equal(pulses.isAlive(child.pid, "1"), false);
+    assert.equal(livenessCache.isAlive(child.pid, started), true);
+    assert.equal(livenessCache.isAlive(child.pid, "1"), false);
   }
   child.kill("SIGSTOP");
-  assert.equal(pulses.isAlive(child.pid, started), true);
+  assert.equal(livenessCache.isAlive(child.pid, started), true);
   await end(child);
-  for (let look = 0; look < 3; look++) assert.equal(pulses.isAlive(child.pid, started), false);
-  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) assert.equal(pulses.isAlive(pid), false);
+  for (let look = 0; look < 3; look++) {
+    assert.equal(livenessCache.isAlive(child.pid, started), false);
+  }
+  for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) assert.equal(livenessCache.isAlive(pid), false);
 });
 
 Deno.test("a process that has ended, and whose parent has not heard of it, is not alive", async () => {
-  using pulses = new Pulses();
+  using livenessCache = new LivenessCache();
   const parent = new Deno.Command("sh", {
     args: ["-c", "sleep 1000 & echo $!; exec sleep 1000"],
     stdout: "piped",
@@ -69,33 +71,33 @@ Deno.test("a process that has ended, and whose parent has not heard of it, is no
   const reader = parent.stdout.getReader();
   const { value } = await reader.read();
   const pid = Number(new TextDecoder().decode(value));
-  assert.equal(pulses.isAlive(pid), true);
+  assert.equal(livenessCache.isAlive(pid), true);
   Deno.kill(pid, "SIGKILL");
   await until("its end", () => !isAlive(pid));
-  assert.equal(pulses.isAlive(pid), false);
+  assert.equal(livenessCache.isAlive(pid), false);
   await end(parent);
   await reader.cancel();
 });
 
 Deno.test("no more files are kept open than are allowed, however many processes are looked at", async () => {
-  const pulses = new Pulses(2);
+  const livenessCache = new LivenessCache(2);
   const open = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
   const children = [sleeper(), sleeper(), sleeper()];
   const before = open();
   for (const { pid } of [...children, ...children]) {
-    assert.equal(pulses.isAlive(pid, startOf(pid)), true);
+    assert.equal(livenessCache.isAlive(pid, startTimeOf(pid)), true);
     assert.ok(open() - before <= 2);
   }
   assert.ok(open() > before);
-  pulses[Symbol.dispose]();
+  livenessCache[Symbol.dispose]();
   assert.equal(open(), before);
   await Promise.all(children.map(end));
 });
 
 Deno.test("nothing is known of a pid that nobody has, or that is none", () => {
-  for (const pid of [NOBODY, 0, -1, 1.5, NaN]) {
+  for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) {
     assert.equal(isAlive(pid), false);
-    assert.equal(startOf(pid), undefined);
+    assert.equal(startTimeOf(pid), undefined);
     assert.equal(parentOf(pid), undefined);
     assert.equal(commandOf(pid), undefined);
     assert.equal(argumentsOf(pid), undefined);
@@ -223,7 +225,7 @@ Deno.test("an abort leaves a process as it is, and no further signal is sent", a
 Deno.test("terminate ends a real process, and never one that has its pid by now", async () => {
   const child = sleeper();
   const { pid } = child;
-  const started = startOf(pid) ?? assert.fail("it runs");
+  const started = startTimeOf(pid) ?? assert.fail("it runs");
   const how = { term_ms: 60_000, kill_ms: 60_000, clock: systemClock };
   assert.equal(await terminate({ pid, started: "1" }, how), "gone");
   assert.equal(isAlive(pid, started), true);

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { checkSocket, whyUnsafeFolder } from "../../../daemon/host/trusted_socket.ts";
 
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 
-interface Place {
+interface SocketFolder {
   /** This user's alone. */
   readonly dir: string;
   /** Makes a folder, and a socket in it; the path of the socket. */
@@ -14,7 +14,11 @@ interface Place {
 }
 
 /** A test in a folder of its own. */
-function inFolder(name: string, test: (place: Place) => void, { root = false } = {}): void {
+function inFolder(
+  name: string,
+  test: (socketFolder: SocketFolder) => void,
+  { root = false } = {},
+): void {
   const ignore = root && Deno.uid() !== 0;
   const shown = ignore ? `${name} (skipped: only root can make files of another user)` : name;
   Deno.test(shown, { ignore }, () => {
@@ -107,19 +111,19 @@ inFolder("a path that the system does not take is refused", ({ dir }) => {
 
 inFolder("another user's socket, folder and link are refused", ({ dir, socket }) => {
   const theirs = socket("own", "theirs"), ours = socket("own", "ours");
-  Deno.chownSync(theirs, NOBODY, NOBODY);
+  Deno.chownSync(theirs, NOBODY_UID, NOBODY_UID);
   assert.match(refusal(theirs), /belongs to user 65534/);
   Deno.symlinkSync(ours, join(dir, "link"));
-  new Deno.Command("chown", { args: ["-h", `${NOBODY}`, join(dir, "link")] }).outputSync();
+  new Deno.Command("chown", { args: ["-h", `${NOBODY_UID}`, join(dir, "link")] }).outputSync();
   assert.match(refusal(join(dir, "link")), /the link .* belongs to user 65534/);
   assert.equal(checkSocket(ours).state, "trusted");
-  Deno.chownSync(join(dir, "own"), NOBODY, NOBODY);
+  Deno.chownSync(join(dir, "own"), NOBODY_UID, NOBODY_UID);
   assert.match(refusal(ours), /the folder .* belongs to user 65534/);
   assert.match(whyUnsafeFolder(join(dir, "own")) ?? "", /65534|alone/);
 }, { root: true });
 
 inFolder("root's folders are gone through by all, root's sockets used by root", ({ socket }) => {
   const path = socket();
-  const checked = checkSocket(path, NOBODY);
+  const checked = checkSocket(path, NOBODY_UID);
   assert.equal(checked.state, "refused");
 }, { root: true });

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import type { Addressee, Parcel } from "../../../daemon/features/agents/adapter.ts";
+import type { AgentPeer, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeAdapter } from "../../../daemon/features/agents/claude_code/claude_code.ts";
-import { startOf } from "../../../daemon/host/processes.ts";
-import { Tmuxes } from "../../../daemon/host/tmux/tmux.ts";
+import { startTimeOf } from "../../../daemon/host/processes.ts";
+import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/e2e/waiting.ts";
@@ -13,19 +13,19 @@ import { until } from "../../support/e2e/waiting.ts";
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
 
-function parcel(text: string, human = false): Parcel {
+function outgoing(text: string, human = false): OutgoingMessage {
   const framed = human ? `[mesh] @sam → @api: ${text} (${ID})` : `${FRAME}${text}</peer-message>`;
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human, framed };
 }
 
-function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): Addressee {
+function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): AgentPeer {
   return {
     peer_id: "peer-1",
     backend: "claude-code",
     tmux_socket,
     pane_id,
     agent_pid: pid,
-    agent_started: startOf(pid) ?? null,
+    agent_started: startTimeOf(pid) ?? null,
     runtime_session_id: session?.sessionId ?? null,
     turn_state: null,
     metadata: {},
@@ -34,29 +34,29 @@ function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): Add
 
 /** An adapter as the daemon has it; its tmux connections end with it. */
 function adapterOf({ config_dir, dir }: Lab) {
-  const ground = { clock: systemClock, log: silent };
-  const tmuxes = new Tmuxes({
-    ...ground,
+  const ctx = { clock: systemClock, log: silent };
+  const tmuxServers = new TmuxServers({
+    ...ctx,
     ids: randomIds,
     state_dir: dir,
     search_path: SEARCH_PATH,
   });
-  const adapter = claudeCodeAdapter({ ...ground, tmuxes, config_dirs: [config_dir] });
-  return { adapter, [Symbol.asyncDispose]: () => tmuxes[Symbol.asyncDispose]() };
+  const adapter = claudeCodeAdapter({ ...ctx, tmuxServers, config_dirs: [config_dir] });
+  return { adapter, [Symbol.asyncDispose]: () => tmuxServers[Symbol.asyncDispose]() };
 }
 
 /** Sends by the first rung that is ready, as the courier does. */
-async function send(lab: Lab, claude: Claude, parcel: Parcel) {
-  await using held = adapterOf(lab);
+async function send(lab: Lab, claude: Claude, outgoing: OutgoingMessage) {
+  await using adapterFixture = adapterOf(lab);
   const peer = addressee(lab, claude);
   const refusals: string[] = [];
-  for (const rung of held.adapter.rungs(peer, parcel)) {
-    const readiness = await rung.check(peer, parcel);
+  for (const rung of adapterFixture.adapter.transports(peer, outgoing)) {
+    const readiness = await rung.check(peer, outgoing);
     if (!readiness.ready) {
       refusals.push(`${rung.name}: ${readiness.reason}`);
       continue;
     }
-    return { rung: rung.name, receipt: await rung.deliver(peer, parcel), refusals };
+    return { rung: rung.name, receipt: await rung.deliver(peer, outgoing), refusals };
   }
   return { rung: undefined, receipt: undefined, refusals };
 }
@@ -65,13 +65,13 @@ withLab(import.meta.url, "the native rung reaches an idle session, text unchange
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const text = "Tabs\tstay,\n\n  so do blank lines, !bang and ümläute ⏎";
-  const sent = await send(lab, claude, parcel(text));
+  const sent = await send(lab, claude, outgoing(text));
   assert.deepEqual(sent, { rung: "native", receipt: { state: "sent" }, refusals: [] });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
     return asked.length > 0 && asked;
   });
-  assert(request?.prompt.includes(parcel(text).framed));
+  assert(request?.prompt.includes(outgoing(text).framed));
   await until("the end of the turn", () => claude.isIdle);
   assert.doesNotMatch(claude.screen, /hook/i, "our hooks are silent, though no daemon is up");
 });
@@ -81,7 +81,7 @@ withLab(import.meta.url, "the native rung leaves a draft where it is", async () 
   const claude = await lab.claude("api");
   claude.type("half a thought");
   await until("the draft", () => claude.composer === "half a thought");
-  const { rung, receipt } = await send(lab, claude, parcel("Which port?"));
+  const { rung, receipt } = await send(lab, claude, outgoing("Which port?"));
   assert.deepEqual({ rung, receipt }, { rung: "native", receipt: { state: "sent" } });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
   await until("the end of the turn", () => claude.isIdle);
@@ -93,15 +93,15 @@ withLab(import.meta.url, "the native rung answers no open permission dialog", as
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const file = `${lab.dir}/api/made.txt`;
-  await claude.say(`@@TOOL Write {"file_path":"${file}","content":"x"}`);
+  await claude.sendPrompt(`@@TOOL Write {"file_path":"${file}","content":"x"}`);
   await until("the dialog", () => claude.session?.status === "waiting");
   await until("its screen", () => claude.screen.includes("Do you want to create"));
-  const human = await send(lab, claude, parcel("Which port?", true));
+  const human = await send(lab, claude, outgoing("Which port?", true));
   assert.deepEqual(human.refusals, ["pane: dialog_open"]);
   assert.deepEqual(human.receipt, { state: "sent" });
-  await using held = adapterOf(lab);
-  const sighting = await held.adapter.sight(addressee(lab, claude));
-  assert.deepEqual(sighting, {
+  await using adapterFixture = adapterOf(lab);
+  const observation = await adapterFixture.adapter.observe(addressee(lab, claude));
+  assert.deepEqual(observation, {
     alive: true,
     turn_state: "awaiting_input",
     source: "session registry",
@@ -117,7 +117,7 @@ withLab(import.meta.url, "the native rung answers no open permission dialog", as
 withLab(import.meta.url, "a human's words are typed into an empty composer", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
-  const { rung, receipt } = await send(lab, claude, parcel("Please stop", true));
+  const { rung, receipt } = await send(lab, claude, outgoing("Please stop", true));
   assert.deepEqual({ rung, receipt }, { rung: "pane", receipt: { state: "sent" } });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
@@ -130,13 +130,13 @@ withLab(import.meta.url, "after /clear the registry names the new conversation",
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const before = addressee(lab, claude);
-  await claude.say("/clear");
+  await claude.sendPrompt("/clear");
   await until("a new id", () => claude.session?.sessionId !== before.runtime_session_id);
-  await using held = adapterOf(lab);
-  const [native] = held.adapter.rungs(before, parcel("x"));
-  const stale = await native?.check(before, parcel("x"));
+  await using adapterFixture = adapterOf(lab);
+  const [native] = adapterFixture.adapter.transports(before, outgoing("x"));
+  const stale = await native?.check(before, outgoing("x"));
   assert.deepEqual(stale, { ready: false, reason: "session_changed" });
-  const { receipt } = await send(lab, claude, parcel("Which port?"));
+  const { receipt } = await send(lab, claude, outgoing("Which port?"));
   assert.deepEqual(receipt, { state: "sent" });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
 });
@@ -147,11 +147,11 @@ withLab(import.meta.url, "a session that was killed is neither seen nor written 
   const peer = addressee(lab, claude);
   Deno.kill(claude.pid, "SIGKILL");
   await until("its end", () => claude.session === undefined);
-  await using held = adapterOf(lab);
-  const [native] = held.adapter.rungs(peer, parcel("x"));
-  assert.deepEqual(await native?.deliver(peer, parcel("x")), {
+  await using adapterFixture = adapterOf(lab);
+  const [native] = adapterFixture.adapter.transports(peer, outgoing("x"));
+  assert.deepEqual(await native?.deliver(peer, outgoing("x")), {
     state: "refused",
     reason: "no_session",
   });
-  assert.equal((await held.adapter.sight(peer))?.alive, false);
+  assert.equal((await adapterFixture.adapter.observe(peer))?.alive, false);
 });

@@ -14,7 +14,7 @@ const CONFIG = {
 };
 
 /** A session that was set up by `mesh setup`, and a daemon that gates what it writes. */
-class House implements AsyncDisposable {
+class ApprovalFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
 
   async start(): Promise<Claude> {
@@ -38,7 +38,7 @@ class House implements AsyncDisposable {
 
   /** The model calls a gated tool; the question as the human's inbox has it. */
   async asked(claude: Claude) {
-    await claude.say(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
+    await claude.sendPrompt(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
     return await until("the question", async () => {
       const { items } = await this.call(listInbox, { query: { unread: "1" } });
       return items.find(({ question }) => question?.scope === "tool_permission");
@@ -62,44 +62,46 @@ class House implements AsyncDisposable {
 }
 
 withLab(import.meta.url, "a gated tool runs once the human has allowed it elsewhere", async () => {
-  await using house = new House();
-  const claude = await house.start();
-  const item = await house.asked(claude);
+  await using fixture = new ApprovalFixture();
+  const claude = await fixture.start();
+  const item = await fixture.asked(claude);
   assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
-  assert.equal(house.written, undefined);
-  await house.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
-  await until("the file", () => house.written === "x");
+  assert.equal(fixture.written, undefined);
+  await fixture.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
+  await until("the file", () => fixture.written === "x");
   await until("the end of the turn", () => claude.isIdle);
 });
 
 withLab(import.meta.url, "a gated tool that the human denies elsewhere does not run", async () => {
-  await using house = new House();
-  const claude = await house.start();
-  const { correlation_id } = await house.asked(claude);
-  const said = { option_id: "deny", message: "Use the trash" };
-  await house.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...said } });
+  await using fixture = new ApprovalFixture();
+  const claude = await fixture.start();
+  const { correlation_id } = await fixture.asked(claude);
+  const decision = { option_id: "deny", message: "Use the trash" };
+  await fixture.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...decision } });
   await until("the model hears why", () => {
-    return house.lab.model.requests.some(({ results }) => results.join().includes("Use the trash"));
+    return fixture.lab.model.requests.some(({ results }) =>
+      results.join().includes("Use the trash")
+    );
   });
   await until("the end of the turn", () => claude.isIdle);
-  assert.equal(house.written, undefined);
+  assert.equal(fixture.written, undefined);
 });
 
 withLab(import.meta.url, "what the human answers in the pane is no question any more", async () => {
-  await using house = new House();
-  const claude = await house.start();
-  const { correlation_id } = await house.asked(claude);
-  await house.allowedInPane(claude);
+  await using fixture = new ApprovalFixture();
+  const claude = await fixture.start();
+  const { correlation_id } = await fixture.asked(claude);
+  await fixture.allowedInPane(claude);
   await until("the end of the question", async () => {
     const params = { id: correlation_id ?? "" };
-    return (await house.call(getAsk, { params })).close_reason === "cancelled";
+    return (await fixture.call(getAsk, { params })).close_reason === "cancelled";
   });
 });
 
 withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", async () => {
-  await using house = new House();
-  const claude = await house.start();
-  await house.asked(claude);
-  await house.lab.mesh.crash();
-  await house.allowedInPane(claude);
+  await using fixture = new ApprovalFixture();
+  const claude = await fixture.start();
+  await fixture.asked(claude);
+  await fixture.lab.mesh.crash();
+  await fixture.allowedInPane(claude);
 });

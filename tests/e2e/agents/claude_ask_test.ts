@@ -14,7 +14,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */
-class Office implements AsyncDisposable {
+class ClaudeFixture implements AsyncDisposable {
   readonly lab: Lab;
 
   constructor(rules = RULES) {
@@ -26,7 +26,7 @@ class Office implements AsyncDisposable {
   }
 
   /** A session, registered by its own first hook. */
-  async hire(name: string): Promise<Claude> {
+  async startClaude(name: string): Promise<Claude> {
     const claude = await this.lab.claude(name);
     await until(`${name} among the peers`, async () => {
       const { peers } = await this.call(listPeers, { query: {} });
@@ -60,7 +60,7 @@ class Office implements AsyncDisposable {
 }
 
 /** The stages in their order, and that time only goes forward. */
-function stagesOf({ stages }: Awaited<ReturnType<Office["trace"]>>): string[] {
+function stagesOf({ stages }: Awaited<ReturnType<ClaudeFixture["trace"]>>): string[] {
   const times = stages.map(({ ts }) => Date.parse(ts));
   assert.deepEqual(times, times.toSorted((a, b) => a - b));
   return stages.map(({ stage }) => stage);
@@ -69,19 +69,19 @@ function stagesOf({ stages }: Awaited<ReturnType<Office["trace"]>>): string[] {
 const WHOLE_LIFE = ["created", "sent", "seen", "acked", "closed"];
 
 withLab(import.meta.url, "one Claude asks, another answers, and the trace tells it", async () => {
-  await using office = new Office();
-  await office.lab.mesh.setUp();
-  await office.lab.mesh.up();
-  const web = await office.hire("web");
-  await office.hire("api");
-  await web.say("Ask api-claude-code: Which port do you listen on?");
-  const id = await office.asked();
-  assert((await office.answered()).includes("Port 8080"));
+  await using fixture = new ClaudeFixture();
+  await fixture.lab.mesh.setUp();
+  await fixture.lab.mesh.up();
+  const web = await fixture.startClaude("web");
+  await fixture.startClaude("api");
+  await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
+  const id = await fixture.asked();
+  assert((await fixture.answered()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
-    const stages = stagesOf(await office.trace(id));
+    const stages = stagesOf(await fixture.trace(id));
     return WHOLE_LIFE.every((stage) => stages.includes(stage));
   });
-  const stages = stagesOf(await office.trace(id));
+  const stages = stagesOf(await fixture.trace(id));
   assert.deepEqual(stages.filter((stage) => WHOLE_LIFE.includes(stage)), WHOLE_LIFE);
 });
 
@@ -90,41 +90,41 @@ withLab(import.meta.url, "an ask outlives a daemon that is killed before the ans
     ...rule,
     steps: rule.steps.map((step) => "sleep_ms" in step ? { sleep_ms: 4_000 } : step),
   }));
-  await using office = new Office(rules);
-  await office.lab.mesh.setUp();
-  await office.lab.mesh.up();
-  const web = await office.hire("web");
-  await office.hire("api");
-  await web.say("Ask api-claude-code: Which port do you listen on?");
-  const id = await office.asked();
-  await until("the proof", async () => stagesOf(await office.trace(id)).includes("seen"));
-  await office.lab.mesh.crash();
-  await office.lab.mesh.up();
-  assert(!stagesOf(await office.trace(id)).includes("acked"), "killed before the answer");
-  assert((await office.answered()).includes("Port 8080"));
+  await using fixture = new ClaudeFixture(rules);
+  await fixture.lab.mesh.setUp();
+  await fixture.lab.mesh.up();
+  const web = await fixture.startClaude("web");
+  await fixture.startClaude("api");
+  await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
+  const id = await fixture.asked();
+  await until("the proof", async () => stagesOf(await fixture.trace(id)).includes("seen"));
+  await fixture.lab.mesh.crash();
+  await fixture.lab.mesh.up();
+  assert(!stagesOf(await fixture.trace(id)).includes("acked"), "killed before the answer");
+  assert((await fixture.answered()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
-    const stages = stagesOf(await office.trace(id));
+    const stages = stagesOf(await fixture.trace(id));
     return WHOLE_LIFE.every((stage) => stages.includes(stage));
   });
-  const prompts = office.lab.model.asked('<peer-message type="ask"');
+  const prompts = fixture.lab.model.asked('<peer-message type="ask"');
   assert.equal(prompts.filter(({ results }) => results.length === 0).length, 1, "sent once");
 });
 
 withLab(import.meta.url, "an agent that cleared its conversation is the same peer", async () => {
-  await using office = new Office();
-  await office.lab.mesh.setUp();
-  await office.lab.mesh.up();
-  const web = await office.hire("web");
-  const api = await office.hire("api");
+  await using fixture = new ClaudeFixture();
+  await fixture.lab.mesh.setUp();
+  await fixture.lab.mesh.up();
+  const web = await fixture.startClaude("web");
+  const api = await fixture.startClaude("api");
   const first = api.session?.sessionId;
-  const peers = async () => (await office.call(listPeers, { query: {} })).peers;
+  const peers = async () => (await fixture.call(listPeers, { query: {} })).peers;
   const before = await peers();
-  await api.say("/clear");
+  await api.sendPrompt("/clear");
   await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
-  await web.say("Ask api-claude-code: Which port do you listen on?");
-  const id = await office.asked();
-  assert((await office.answered()).includes("Port 8080"));
-  const { stages } = await office.trace(id);
+  await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
+  const id = await fixture.asked();
+  assert((await fixture.answered()).includes("Port 8080"));
+  const { stages } = await fixture.trace(id);
   assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
   const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();
   assert.deepEqual(ids(await peers()), ids(before));

@@ -31,9 +31,9 @@ class WorkingLab implements AsyncDisposable {
   }
 
   /** Runs a command of ours to its end. */
-  async mesh(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  async mesh(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, ...words],
+      args: ["run", "-A", "--quiet", MAIN, ...args],
       env: { ...this.lab.env },
       clearEnv: true,
       stdin: "null",
@@ -61,31 +61,37 @@ withLab(
   import.meta.url,
   "Claude Code is started for a job, completes it with its turn, and is ended",
   async () => {
-    await using office = new WorkingLab();
-    const { lab } = office;
-    await office.up();
+    await using fixture = new WorkingLab();
+    const { lab } = fixture;
+    await fixture.up();
     const folder = join(lab.dir, "api");
-    const where = ["--path", folder, "--backend", "claude-code", "--check", "here"];
-    const made = await office.mesh("jobs", "create", "Name the lake", ...where, "--follow");
-    assert.equal(made.code, 0, made.out + made.err);
-    assert.match(made.out, /completed\nIt is Lake Constance\n$/);
-    const id = /work-[0-9a-f]{12}/.exec(made.out)?.[0] ?? "";
-    const result = await office.mesh("jobs", "result", id);
+    const jobOptions = ["--path", folder, "--backend", "claude-code", "--check", "here"];
+    const createResult = await fixture.mesh(
+      "jobs",
+      "create",
+      "Name the lake",
+      ...jobOptions,
+      "--follow",
+    );
+    assert.equal(createResult.code, 0, createResult.out + createResult.err);
+    assert.match(createResult.out, /completed\nIt is Lake Constance\n$/);
+    const id = /work-[0-9a-f]{12}/.exec(createResult.out)?.[0] ?? "";
+    const result = await fixture.mesh("jobs", "result", id);
     assert.equal(result.out, "It is Lake Constance\n");
-    const { runner: { attempts: [attempt] }, result_data, execution } = await office.job(id);
+    const { runner: { attempts: [attempt] }, result_data, execution } = await fixture.job(id);
     assert.deepEqual([attempt?.executor, attempt?.state], ["spawned", "completed"]);
     assert.equal(execution.target.path, folder);
     assert.deepEqual(result_data?.["checks"], [{ name: "here", exit: 0, output_tail: "" }]);
     assert.equal(lab.model.asked("Name the lake").length, 1, "it was asked once");
     const params = { id: attempt?.executor_peer_id ?? "" };
     const peer = await until("its retirement", async () => {
-      const found = await office.call(getPeer, { params, query: {} });
+      const found = await fixture.call(getPeer, { params, query: {} });
       return found.status === "retired" && found;
     }, PATIENCE_MS);
     assert(peer.agent_pid !== null && !isAlive(peer.agent_pid), "its process has ended");
     const panes = run("tmux", ["-S", lab.tmux_socket, "list-panes", "-a", "-F", "#{pane_id}"]);
     assert(!panes.split("\n").includes(peer.pane_id ?? ""), `its pane is closed: ${panes}`);
-    const shown = await office.mesh("jobs");
+    const shown = await fixture.mesh("jobs");
     assert.match(shown.out, new RegExp(`${id} +completed`));
   },
 );

@@ -40,35 +40,35 @@ withLab(
   import.meta.url,
   "Claude Code is spawned, told, and restarted with its session [4.spawn] [3.peer.restart.relaunch]",
   async () => {
-    await using office = new SpawningLab();
-    const { lab } = office;
-    await office.up();
+    await using fixture = new SpawningLab();
+    const { lab } = fixture;
+    await fixture.up();
     const path = join(lab.dir, "api");
-    const spawned = await office.call(spawnPeer, {
+    const spawned = await fixture.call(spawnPeer, {
       query: { tmux_socket: lab.tmux_socket },
       body: { path, backend: "claude-code", name: "api", message: "Remember Lindau" },
     });
     assert.equal(spawned.registration_state, "awaiting");
     const first = await until("the spawned peer", async () => {
-      const { peers } = await office.call(listPeers, { query: {} });
+      const { peers } = await fixture.call(listPeers, { query: {} });
       return peers.find(({ name }) => name === "api");
     });
     await until("its message", () => lab.model.asked("Remember Lindau").length > 0);
     const before = sessionOf([lab.config_dir], first.agent_pid ?? 0);
     assert(before, "its session");
     await until("the end of its turn", async () => {
-      const { turn_state } = await office.call(getPeer, { params: { id: "api" }, query: {} });
+      const { turn_state } = await fixture.call(getPeer, { params: { id: "api" }, query: {} });
       return turn_state === "idle";
     });
-    const dry = await office.call(restartPeer, { params: { id: "api" }, body: { dry_run: true } });
+    const dry = await fixture.call(restartPeer, { params: { id: "api" }, body: { dry_run: true } });
     assert.deepEqual([dry.outcome, dry.would_run], [
       "would_restart",
       ["claude", "--permission-mode", "manual", "--resume", before.sessionId],
     ]);
     const body = { message: "Remember Bregenz" };
-    const done = await office.call(restartPeer, { params: { id: "api" }, body });
+    const done = await fixture.call(restartPeer, { params: { id: "api" }, body });
     assert.equal(done.outcome, "restarted", JSON.stringify(done));
-    const after = await office.call(getPeer, { params: { id: "api" }, query: {} });
+    const after = await fixture.call(getPeer, { params: { id: "api" }, query: {} });
     assert.equal(after.peer_id, first.peer_id);
     assert.equal(after.pane_id, spawned.pane_id);
     assert.notEqual(after.agent_pid, first.agent_pid);

@@ -9,7 +9,7 @@ import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
 /** A daemon, and a Claude Code that `mesh setup` was run for. */
-class Office implements AsyncDisposable {
+class ClaudeFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
 
   async up(): Promise<void> {
@@ -54,35 +54,35 @@ withLab(
   import.meta.url,
   "a Claude Code without a pane and a socket is woken while idle, again and again",
   async () => {
-    await using office = new Office();
-    await office.up();
-    const claude = await office.lab.claude("api", { outside_tmux: true });
+    await using fixture = new ClaudeFixture();
+    await fixture.up();
+    const claude = await fixture.lab.claude("api", { without_tmux_env: true });
     const socket = claude.session?.messagingSocketPath ?? "";
     Deno.removeSync(socket);
-    await claude.say("@@SAY ready");
-    await until("its hook", async () => (await office.peer())?.transport === "hook");
-    assert.equal((await office.peer())?.pane_id, null);
+    await claude.sendPrompt("@@SAY ready");
+    await until("its hook", async () => (await fixture.peer())?.transport === "hook");
+    assert.equal((await fixture.peer())?.pane_id, null);
     for (const text of ["Lindau", "Bregenz", "Konstanz"]) {
-      assert.deepEqual(await office.tell(text), ["attempting hook", "sent", "seen"]);
+      assert.deepEqual(await fixture.tell(text), ["attempting hook", "sent", "seen"]);
       await until(
         "the model",
-        () => office.lab.model.requests.some(({ raw }) => raw.includes(text)),
+        () => fixture.lab.model.requests.some(({ raw }) => raw.includes(text)),
       );
-      await until("its next hook", async () => (await office.peer())?.transport === "hook");
+      await until("its next hook", async () => (await fixture.peer())?.transport === "hook");
     }
     await until("one hook that waits", () => waiting() === 1);
-    await office.lab.endAgents();
+    await fixture.lab.endAgents();
     await until("the hook's end", () => waiting() === 0);
   },
 );
 
 withLab(import.meta.url, "no hook waits for a Claude Code that is reached better", async () => {
-  await using office = new Office();
-  await office.up();
-  const claude = await office.lab.claude("api");
-  await claude.say("@@SAY ready");
-  await until("its turn's end", async () => (await office.peer())?.turn_state === "idle");
+  await using fixture = new ClaudeFixture();
+  await fixture.up();
+  const claude = await fixture.lab.claude("api");
+  await claude.sendPrompt("@@SAY ready");
+  await until("its turn's end", async () => (await fixture.peer())?.turn_state === "idle");
   await until("no hook", () => waiting() === 0);
-  assert.deepEqual(await office.tell("Lindau"), ["attempting native", "sent", "seen"]);
+  assert.deepEqual(await fixture.tell("Lindau"), ["attempting native", "sent", "seen"]);
   await until("no hook", () => waiting() === 0);
 });

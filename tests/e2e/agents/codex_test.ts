@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { codexAdapter } from "../../../daemon/features/agents/codex/codex.ts";
 import { openAsk } from "../../../daemon/features/asks/contract.ts";
-import { Tmuxes } from "../../../daemon/host/tmux/tmux.ts";
+import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { CodexLab, sessionIds } from "../../support/e2e/codex_lab.ts";
@@ -27,20 +27,20 @@ async function askFor(lab: CodexLab, to_peer: string): Promise<string> {
 
 async function reaches(lab: CodexLab, id: string, ...stages: string[]): Promise<void> {
   for (const stage of stages) {
-    await until(`${stage} of ${id}`, () => lab.has(id, stage)).catch(async (fault) => {
-      throw new Error(`${fault.message}: ${JSON.stringify(await lab.stages(id))}`);
+    await until(`${stage} of ${id}`, () => lab.has(id, stage)).catch(async (error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(await lab.stages(id))}`);
     });
   }
 }
 
 test("one Codex asks, another on the same server answers, each by its own name", async () => {
   await using lab = await new CodexLab(RULES, ["web", "api"]).open();
-  const web = await lab.hire("web");
-  await lab.hire("api");
+  const web = await lab.startCodex("web");
+  await lab.startCodex("api");
   const [asker, asked] = [await lab.peer("web-codex"), await lab.peer("api-codex")];
   assert.deepEqual([asker?.pane_id, asked?.pane_id], [null, null], "the first pane is no proof");
   assert.deepEqual([asker?.transport, asked?.model], ["native", "scripted"]);
-  await web.say("Ask api-codex: Which port do you listen on?");
+  await web.sendPrompt("Ask api-codex: Which port do you listen on?");
   const prompt = await until("the ask at the other's model", () => {
     return lab.model.asked('<peer-message type="ask"').at(0)?.prompt;
   });
@@ -57,8 +57,8 @@ test("one Codex asks, another on the same server answers, each by its own name",
 
 test("a busy Codex takes an ask into its queue, and reads it after the turn", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api");
-  await api.say("@@SLEEP 3000");
+  const api = await lab.startCodex("api");
+  await api.sendPrompt("@@SLEEP 3000");
   await until("the turn", async () => (await lab.peer("api-codex"))?.turn_state === "working");
   const id = await askFor(lab, "api-codex");
   await reaches(lab, id, "accepted");
@@ -68,8 +68,8 @@ test("a busy Codex takes an ask into its queue, and reads it after the turn", as
 
 test("what Codex has queued is read also when its human breaks the turn off", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api");
-  await api.say("@@SLEEP 8000");
+  const api = await lab.startCodex("api");
+  await api.sendPrompt("@@SLEEP 8000");
   await until("the turn", async () => (await lab.peer("api-codex"))?.turn_state === "working");
   const id = await askFor(lab, "api-codex");
   await reaches(lab, id, "accepted");
@@ -79,10 +79,12 @@ test("what Codex has queued is read also when its human breaks the turn off", as
 
 test("at a dialog an ask waits with us, and no dialog is answered", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api");
+  const api = await lab.startCodex("api");
   const file = `${lab.dir}/made`;
   const escalated = { sandbox_permissions: "require_escalated", justification: "may I" };
-  await api.say(`@@TOOL exec_command ${JSON.stringify({ cmd: `touch ${file}`, ...escalated })}`);
+  await api.sendPrompt(
+    `@@TOOL exec_command ${JSON.stringify({ cmd: `touch ${file}`, ...escalated })}`,
+  );
   await until("the dialog", () => api.screen.includes("Would you like to run"));
   await until("its news", async () => {
     return (await lab.peer("api-codex"))?.turn_state === "awaiting_input";
@@ -101,7 +103,7 @@ test("at a dialog an ask waits with us, and no dialog is answered", async () => 
 
 test("a draft stays where it is", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api");
+  const api = await lab.startCodex("api");
   lab.cli("send-keys", "-t", api.pane_id, "-l", "half a thought");
   await until("the draft", () => api.screen.includes("› half a thought"));
   await reaches(lab, await askFor(lab, "api-codex"), "seen", "acked");
@@ -111,25 +113,25 @@ test("a draft stays where it is", async () => {
 
 test("a session that was left is offline, and is the same peer once it is resumed", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api");
+  const api = await lab.startCodex("api");
   const before = await lab.peer("api-codex");
-  await using tmuxes = new Tmuxes({
+  await using tmuxServers = new TmuxServers({
     clock: systemClock,
     ids: randomIds,
     log: silent,
     state_dir: lab.dir,
     search_path: SEARCH_PATH,
   });
-  const options = { clock: systemClock, log: silent, tmuxes, env: lab.env };
+  const options = { clock: systemClock, log: silent, tmuxServers, env: lab.env };
   const adapter = codexAdapter({ ...options, codex_home: lab.codex_home });
   const path = `${lab.dir}/api`;
   const [runtime_session_id = ""] = sessionIds(lab);
   const resume = await adapter.resume?.({ runtime_session_id, path });
   assert(resume?.ok, JSON.stringify(resume));
-  await api.say("/quit");
-  const patience_ms = 120_000; // Codex unloads a session a minute after its last terminal left.
+  await api.sendPrompt("/quit");
+  const timeout_ms = 120_000; // Codex unloads a session a minute after its last terminal left.
   const offline = async () => (await lab.peer("api-codex"))?.status === "offline";
-  await until("its end", offline, patience_ms);
+  await until("its end", offline, timeout_ms);
   const id = await askFor(lab, "api-codex");
   await lab.start("api", ...resume.args);
   await reaches(lab, id, "accepted", "seen", "acked");
@@ -138,13 +140,13 @@ test("a session that was left is offline, and is the same peer once it is resume
 
 test("without the shared server an ask is typed, into the pane that is its own", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.hire("api", "--no-daemon");
+  const api = await lab.startCodex("api", "--no-daemon");
   const peer = await lab.peer("api-codex");
   assert.deepEqual([peer?.pane_id, peer?.transport], [api.pane_id, "pane"]);
   const id = await askFor(lab, "api-codex");
   await reaches(lab, id, "seen", "acked");
   const tried = (await lab.stages(id)).filter(({ stage }) => stage === "attempting");
   assert.equal(tried.at(-1)?.detail, "pane");
-  await api.say("/quit");
+  await api.sendPrompt("/quit");
   await until("its end", async () => (await lab.peer("api-codex"))?.status === "offline");
 });

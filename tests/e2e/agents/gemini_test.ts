@@ -4,63 +4,63 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { resumeOf } from "../../../daemon/features/agents/gemini/sessions.ts";
 import { geminiCli } from "../../support/e2e/installed_agents.ts";
-import { type Office, withOffice } from "../../support/e2e/agent_harness.ts";
+import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";
 import { until } from "../../support/e2e/waiting.ts";
-import { hireGemini } from "../../support/e2e/agent_setups.ts";
+import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 
-function withGemini(name: string, test: (office: Office) => Promise<void>): void {
-  withOffice(import.meta.url, name, { agent: geminiCli, hire: hireGemini }, test);
+function withGemini(name: string, test: (fixture: AgentFixture) => Promise<void>): void {
+  withAgentFixture(import.meta.url, name, { agent: geminiCli, prepare: prepareGemini }, test);
 }
 
-withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", async (office) => {
-  const peer = await office.start();
+withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", async (fixture) => {
+  const peer = await fixture.start();
   assert.equal(peer.transport, "pane");
-  const id = await office.ask(peer.peer_id, "Which port?");
-  const { reply, responder, stages } = await office.answer(id);
+  const id = await fixture.ask(peer.peer_id, "Which port?");
+  const { reply, responder, stages } = await fixture.answer(id);
   assert.deepEqual([reply, responder], ["Port 8080", peer.name]);
   for (const stage of ["attempting", "sent", "seen"] as const) {
     assert(stages.includes(stage), stage);
   }
-  assert.equal((await office.peer())?.model, "gemini-2.5-flash");
+  assert.equal((await fixture.peer())?.model, "gemini-2.5-flash");
 });
 
-withGemini("a draft and a dialog of Gemini CLI are left alone", async (office) => {
-  const peer = await office.start();
-  await office.draft("half a thought");
-  const first = await office.ask(peer.peer_id, "Which port?");
-  await office.waits(first, "draft_present");
-  assert(office.holds("half a thought"));
-  office.type("C-u");
-  assert.equal((await office.answer(first)).reply, "Port 8080");
-  await until("the end of the turn", () => office.screen.includes("DONE 1"));
-  const file = `${office.path}/made.txt`;
+withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) => {
+  const peer = await fixture.start();
+  await fixture.draft("half a thought");
+  const first = await fixture.ask(peer.peer_id, "Which port?");
+  await fixture.waitsFor(first, "draft_present");
+  assert(fixture.holds("half a thought"));
+  fixture.type("C-u");
+  assert.equal((await fixture.answer(first)).reply, "Port 8080");
+  await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+  const file = `${fixture.path}/made.txt`;
   for (const mark of ["one", "two"]) {
-    await office.say(`${mark} @@TOOL run_shell_command {"command":"touch ${file}"}`);
-    await until("the dialog", () => office.screen.includes("Allow execution of"));
-    await office.turn("awaiting_input");
+    await fixture.sendPrompt(`${mark} @@TOOL run_shell_command {"command":"touch ${file}"}`);
+    await until("the dialog", () => fixture.screen.includes("Allow execution of"));
+    await fixture.waitForTurn("awaiting_input");
     if (mark === "two") break;
-    office.type("Escape"); // No hook tells of this.
-    await office.turn("idle");
+    fixture.type("Escape"); // No hook tells of this.
+    await fixture.waitForTurn("idle");
   }
-  const second = await office.ask(peer.peer_id, "Which host?");
-  await office.waits(second, "dialog_open");
+  const second = await fixture.ask(peer.peer_id, "Which host?");
+  await fixture.waitsFor(second, "dialog_open");
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
-  office.type("Escape");
-  assert.equal((await office.answer(second)).reply, "Port 8080");
+  fixture.type("Escape");
+  assert.equal((await fixture.answer(second)).reply, "Port 8080");
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-withGemini("a session of Gemini CLI is taken up again under its id", async (office) => {
-  const peer = await office.start();
-  await office.answer(await office.ask(peer.peer_id, "Which port?"));
-  await until("the end of the turn", () => office.screen.includes("DONE 1"));
-  const chats = `${office.lab.dir}/home/.gemini/tmp/api/chats`;
+withGemini("a session of Gemini CLI is taken up again under its id", async (fixture) => {
+  const peer = await fixture.start();
+  await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
+  await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+  const chats = `${fixture.lab.dir}/home/.gemini/tmp/api/chats`;
   const [file] = Array.from(Deno.readDirSync(chats), ({ name }) => name);
   const [head = "{}"] = Deno.readTextFileSync(join(chats, file ?? "")).split("\n");
-  const session = { runtime_session_id: JSON.parse(head).sessionId, path: office.path };
-  office.lab.cli("kill-pane", "-t", peer.pane_id ?? "");
-  const resumed = resumeOf(`${office.lab.dir}/home/.gemini`, session);
+  const session = { runtime_session_id: JSON.parse(head).sessionId, path: fixture.path };
+  fixture.lab.cli("kill-pane", "-t", peer.pane_id ?? "");
+  const resumed = resumeOf(`${fixture.lab.dir}/home/.gemini`, session);
   assert(resumed.ok);
-  const again = await office.start(...resumed.args);
+  const again = await fixture.start(...resumed.args);
   assert.equal(again.peer_id, peer.peer_id);
 });

@@ -50,18 +50,23 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   const second = await lab.ask("And now, in a session that is open?");
   await answered(lab, second);
   await until("the draft in its box", () => lab.screen.includes("┃  a half-typed thought"));
-  assert.equal(lab.model.turns.flatMap(({ said }) => said).join().includes("half-typed"), false);
+  assert.equal(
+    lab.model.turns.flatMap(({ prompts }) => prompts).join().includes("half-typed"),
+    false,
+  );
 
   await lab.connected("idle");
   lab.press("C-u");
   const { release } = lab.model.hold();
-  await lab.say("Take your time");
+  await lab.sendPrompt("Take your time");
   await lab.connected("working");
   const third = await lab.ask("Are you busy?");
   await lab.reached(third, "seen");
   release();
   await answered(lab, third);
-  for (const id of [first, second, third]) assert.equal(lab.model.timesSaid(`id="${id}"`), 1);
+  for (const id of [first, second, third]) {
+    assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1);
+  }
 }, opencodeCli);
 
 withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
@@ -72,7 +77,7 @@ withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", asy
   await lab.connected("pending_first_turn");
   await lab.enterWeb();
   const { release } = lab.model.hold();
-  await lab.say("Take your time");
+  await lab.sendPrompt("Take your time");
   await lab.connected("working");
   await until("the model's turn", () => lab.model.turns.length > 0);
   const id = await lab.ask("Which port?");
@@ -83,8 +88,8 @@ withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", asy
   await until("its end", () => !lab.screen.includes("again to interrupt"));
   release();
   await answered(lab, id);
-  assert.equal(lab.model.timesSaid(`id="${id}"`), 1, "not repeated");
-  assert.equal(lab.model.timesSaid("Not read yet"), 1, "but named");
+  assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
+  assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
 }, opencodeCli);
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
@@ -94,7 +99,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await lab.start();
   const { peer_id } = await lab.connected("pending_first_turn");
   await lab.enterWeb();
-  await lab.say("Touch it, please");
+  await lab.sendPrompt("Touch it, please");
   await lab.connected("awaiting_input");
   await until("the dialog", () => lab.screen.includes("Allow once"));
   const waiting = await lab.ask("Which port?");
@@ -109,7 +114,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await until("the choice", () => lab.screen.includes("Reject"));
   lab.press("Enter");
   await answered(lab, waiting);
-  assert.equal(lab.model.timesSaid(`id="${waiting}"`), 1);
+  assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1);
   assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
 
   await lab.connected("idle");
@@ -124,8 +129,8 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await lab.start(...again.args);
   assert.equal((await lab.connected()).peer_id, peer_id);
   await answered(lab, late);
-  assert.equal(lab.model.timesSaid(`id="${waiting}"`), 1, "the same session, told once");
-  assert.equal(lab.model.timesSaid(`id="${late}"`), 1);
+  assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1, "the same session, told once");
+  assert.equal(lab.model.promptOccurrences(`id="${late}"`), 1);
 }, opencodeCli);
 
 /** The one session that opencode has on its disk. */

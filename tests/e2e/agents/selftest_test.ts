@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import { VERDICTS_FILE, verdictsIn } from "../../../daemon/features/agents/selftest/contract.ts";
+import { parseVerdicts, VERDICTS_FILE } from "../../../daemon/features/agents/selftest/contract.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import {
   binOf,
@@ -43,9 +43,9 @@ class Machine implements Disposable {
     };
   }
 
-  selftest(...words: readonly string[]): Deno.ChildProcess {
+  selftest(...args: readonly string[]): Deno.ChildProcess {
     return new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, "selftest", ...words],
+      args: ["run", "-A", "--quiet", MAIN, "selftest", ...args],
       env: this.#env,
       clearEnv: true,
       stdin: "null",
@@ -54,20 +54,20 @@ class Machine implements Disposable {
     }).spawn();
   }
 
-  async answer(...words: readonly string[]) {
-    const { code, stdout } = await this.selftest("--json", ...words).output();
+  async answer(...args: readonly string[]) {
+    const { code, stdout } = await this.selftest("--json", ...args).output();
     const { ok, results } = Answer.parse(JSON.parse(new TextDecoder().decode(stdout)));
-    const told = results.map(({ scenario, rung, result, detail }) =>
+    const resultLines = results.map(({ scenario, rung, result, detail }) =>
       result === "failed"
         ? `${scenario} failed, ${rung}: ${detail}`
         : `${scenario} ${result}, ${rung}`
     );
-    return { code, ok, told };
+    return { code, ok, resultLines };
   }
 
   get verdicts() {
     const path = join(this.home, ".local/state/mesh", VERDICTS_FILE);
-    return verdictsIn(readTextOrNothing(path) ?? "");
+    return parseVerdicts(readTextOrNothing(path) ?? "");
   }
 
   /** Nothing but what is known of the rungs, and no process that stands in any of it. */
@@ -77,11 +77,11 @@ class Machine implements Disposable {
     for (const name of [".claude", ".claude.json", ".codex", ".copilot", ".gemini", ".config"]) {
       assert.throws(() => Deno.statSync(join(this.home, name)), Deno.errors.NotFound, name);
     }
-    assert.deepEqual(this.strays(), []);
+    assert.deepEqual(this.remainingProcesses(), []);
   }
 
   /** The processes of selftest's own that run now, by their home. */
-  strays(): string[] {
+  remainingProcesses(): string[] {
     const pids = Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name)).filter(Boolean);
     return pids.map((pid) => textOf(`/proc/${pid}/environ`))
       .filter((environment) => environment.includes(`${this.home}/.cache/mesh-selftest-`));
@@ -96,18 +96,18 @@ class Machine implements Disposable {
 function textOf(path: string): string {
   try {
     return Deno.readTextFileSync(path);
-  } catch (fault) {
-    if (fault instanceof Error) return "";
-    throw fault;
+  } catch (error) {
+    if (error instanceof Error) return "";
+    throw error;
   }
 }
 
 function namesIn(dir: string): string[] {
   try {
     return Array.from(Deno.readDirSync(dir), ({ name }) => name).sort();
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return [];
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
   }
 }
 
@@ -120,8 +120,8 @@ withLab(
   "selftest passes with Claude Code, and leaves nothing behind",
   async () => {
     using machine = machineWith(claudeCode);
-    const { code, ok, told } = await machine.answer("--agent", "claude-code");
-    assert.deepEqual(told, [
+    const { code, ok, resultLines } = await machine.answer("--agent", "claude-code");
+    assert.deepEqual(resultLines, [
       "idle passed, native",
       "by pane passed, pane",
       "draft passed, native",
@@ -133,10 +133,10 @@ withLab(
       "all not tested, hook",
     ]);
     assert.deepEqual([code, ok], [0, true]);
-    const sound = { degraded: false, why: null };
+    const healthyResult = { degraded: false, why: null };
     assert.deepEqual(machine.verdicts?.agents["claude-code"]?.rungs, {
-      native: sound,
-      pane: sound,
+      native: healthyResult,
+      pane: healthyResult,
     });
     machine.assertClean();
   },
@@ -146,9 +146,9 @@ withLab(import.meta.url, "selftest passes with Codex, a note held back included"
   using machine = machineWith(codexCli);
   const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
   const before = sockets();
-  const { code, told } = await machine.answer("--agent", "codex");
-  const passed = told.filter((one) => one.endsWith(" passed, native"));
-  assert.deepEqual([code, passed.length, told.at(-1)], [0, 7, "all not tested, pane"]);
+  const { code, resultLines } = await machine.answer("--agent", "codex");
+  const passed = resultLines.filter((one) => one.endsWith(" passed, native"));
+  assert.deepEqual([code, passed.length, resultLines.at(-1)], [0, 7, "all not tested, pane"]);
   machine.assertClean();
   assert.deepEqual(sockets(), before);
 }, codexCli);
@@ -159,8 +159,8 @@ withLab(
   async () => {
     using machine = machineWith(geminiCli);
     const scenarios = ["--scenario", "draft", "--scenario", "resumed"];
-    const { code, told } = await machine.answer("--agent", "gemini", ...scenarios);
-    assert.deepEqual(told, [
+    const { code, resultLines } = await machine.answer("--agent", "gemini", ...scenarios);
+    assert.deepEqual(resultLines, [
       "draft passed, pane",
       "resumed passed, pane",
       "all not tested, native",
@@ -178,8 +178,8 @@ withLab(
   async () => {
     using machine = machineWith(copilotCli);
     const scenarios = ["--scenario", "dialog", "--scenario", "resumed"];
-    const { code, told } = await machine.answer("--agent", "copilot", ...scenarios);
-    assert.deepEqual(told, [
+    const { code, resultLines } = await machine.answer("--agent", "copilot", ...scenarios);
+    assert.deepEqual(resultLines, [
       "dialog passed, pane",
       "resumed passed, pane",
       "all not tested, native",
@@ -192,19 +192,19 @@ withLab(
 
 withLab(import.meta.url, "selftest passes with opencode, at a dialog", async () => {
   using machine = machineWith(opencodeCli);
-  const { code, told } = await machine.answer("--agent", "opencode", "--scenario", "dialog");
-  assert.deepEqual([code, told[0]], [0, "dialog passed, websocket"]);
+  const { code, resultLines } = await machine.answer("--agent", "opencode", "--scenario", "dialog");
+  assert.deepEqual([code, resultLines[0]], [0, "dialog passed, websocket"]);
   machine.assertClean();
 }, opencodeCli);
 
 withLab(import.meta.url, "selftest that is interrupted leaves nothing behind", async () => {
   using machine = machineWith(claudeCode);
   const child = machine.selftest("--agent", "claude-code");
-  const said = new Response(child.stdout).text();
-  await until("the agent and the daemon", () => machine.strays().length > 3);
+  const output = new Response(child.stdout).text();
+  await until("the agent and the daemon", () => machine.remainingProcesses().length > 3);
   Deno.kill(child.pid, "SIGINT");
   assert.equal((await child.status).code, 130);
-  assert(!(await said).includes("failed"), await said);
+  assert(!(await output).includes("failed"), await output);
   assert.equal(machine.verdicts, undefined);
   machine.assertClean();
 });
@@ -214,10 +214,13 @@ withLab(import.meta.url, "an agent that ends at once fails, and degrades nothing
   const program = '#!/bin/sh\ntest "$1" = --version && echo "9.9.9 (Claude Code)"; exit 1\n';
   Deno.writeTextFileSync(join(bin, "claude"), program, { mode: 0o755 });
   using machine = new Machine(bin);
-  const { code, told } = await machine.answer("--agent", "claude-code");
+  const { code, resultLines } = await machine.answer("--agent", "claude-code");
   Deno.removeSync(bin, { recursive: true });
   assert.equal(code, 1);
-  assert.match(told[0] ?? "", /^start failed, null: (Claude Code has ended|tmux .* can't find)/);
+  assert.match(
+    resultLines[0] ?? "",
+    /^start failed, null: (Claude Code has ended|tmux .* can't find)/,
+  );
   assert.equal(machine.verdicts, undefined);
   machine.assertClean();
 });

@@ -16,7 +16,7 @@ export interface Found {
   readonly all: number;
   /** The checks that failed, or would rather have had another answer, each once. */
   readonly failed: string[];
-  readonly said: string;
+  readonly output: string;
 }
 
 /** One scenario against a server; the suite writes its files to a directory of its own. */
@@ -31,12 +31,17 @@ export async function conform(url: string, { scenario, revision }: Scenario): Pr
     const decoder = new TextDecoder();
     const raw = decoder.decode(stdout) + decoder.decode(stderr);
     // deno-lint-ignore no-control-regex
-    const said = raw.replaceAll(/\x1b\[[0-9;]*m/g, "");
-    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(said) ?? [];
-    const failed = [...said.matchAll(/\[([\w-]+) *\] (?:FAILURE|WARNING)/g)].map(([, check = ""]) =>
-      check
-    );
-    return { passed: Number(passed), all: Number(all), failed: [...new Set(failed)].sort(), said };
+    const output = raw.replaceAll(/\x1b\[[0-9;]*m/g, "");
+    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [];
+    const failed = [...output.matchAll(/\[([\w-]+) *\] (?:FAILURE|WARNING)/g)].map((
+      [, check = ""],
+    ) => check);
+    return {
+      passed: Number(passed),
+      all: Number(all),
+      failed: [...new Set(failed)].sort(),
+      output,
+    };
   } finally {
     await Deno.remove(out, { recursive: true });
   }

@@ -42,9 +42,9 @@ Deno.test("the conformance suite finds nothing to mend in what we offer", async 
   w.daemon.port = server.addr.port;
   for (const [revision, scenario, not_ours] of SCENARIOS) {
     await t.step(`${scenario}, ${revision}`, async () => {
-      const { passed, all, failed, said } = await conform(url, { scenario, revision });
-      assert.ok(passed > 0, said);
-      assert.equal(all - passed, not_ours, said);
+      const { passed, all, failed, output } = await conform(url, { scenario, revision });
+      assert.ok(passed > 0, output);
+      assert.equal(all - passed, not_ours, output);
       assert.deepEqual(failed.filter((check) => !NOT_OURS.includes(check)), []);
     });
   }

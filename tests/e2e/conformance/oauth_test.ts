@@ -12,8 +12,8 @@ Deno.test("the conformance suite finds nothing to mend in the authorization serv
   await using relay = await OAuthRelay.start();
   const out = await Deno.makeTempDir({ prefix: "mesh-conformance-" });
   try {
-    const said = await run(relay, await register(relay), out);
-    assert.match(said, /Total: 2 passed, 0 failed/, said);
+    const output = await run(relay, await register(relay), out);
+    assert.match(output, /Total: 2 passed, 0 failed/, output);
   } finally {
     await Deno.remove(out, { recursive: true });
   }
@@ -45,15 +45,15 @@ async function run(relay: OAuthRelay, client_id: string, out: string): Promise<s
     stderr: "null",
   }).spawn();
   const decoder = new TextDecoder();
-  let said = "", opened = false;
+  let output = "", opened = false;
   for await (const chunk of suite.stdout) {
-    said += decoder.decode(chunk, { stream: true });
-    const address = AUTHORIZE.exec(said)?.[0];
+    output += decoder.decode(chunk, { stream: true });
+    const address = AUTHORIZE.exec(output)?.[0];
     if (!address || opened) continue;
     opened = true;
     const back = await fetch(await relay.consent(new URL(address)));
     await back.body?.cancel();
   }
   await suite.status;
-  return said;
+  return output;
 }

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Server } from "@modelcontextprotocol/server";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
-import { house } from "../../support/relay/composed_relay.ts";
-import { grant } from "../../support/relay/mcp_apps.ts";
+import { relayFixture } from "../../support/relay/composed_relay.ts";
+import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { conform } from "./conformance_suite.ts";
 import { EXPECTED } from "./relay_mcp_expected.ts";
 
@@ -32,20 +32,20 @@ type Answer = (request: Request) => Promise<Response>;
 
 /** A server on a port: its own address is its issuer, as behind a proxy. */
 function listen(answer: (issuer: string) => Answer) {
-  const gate = Promise.withResolvers<Answer>();
+  const barrier = Promise.withResolvers<Answer>();
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
-    async (request) => await (await gate.promise)(request),
+    async (request) => await (await barrier.promise)(request),
   );
   const issuer = `http://127.0.0.1:${server.addr.port}`;
-  gate.resolve(answer(issuer));
+  barrier.resolve(answer(issuer));
   return { url: `${issuer}/mcp`, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
 /** The proxy: whatever comes, goes on with a token; Host and Origin are as they came. */
 function relayWithToken(issuer: string): Answer {
-  const at = house({ issuer });
-  const { authorization = "" } = grant(at, "t1");
+  const at = relayFixture({ issuer });
+  const { authorization = "" } = grantToken(at, "t1");
   return (request) => {
     const headers = new Headers(request.headers);
     headers.set("authorization", authorization);
@@ -80,12 +80,12 @@ Deno.test("the conformance suite finds nothing in the relay that is not expected
   for (const [server, revision, scenario] of SCENARIOS) {
     await t.step(`${server}: ${scenario}, ${revision}`, async () => {
       const url = server === "relay" ? relay.url : other.url;
-      const { failed, passed, said } = await conform(url, { scenario, revision });
+      const { failed, passed, output } = await conform(url, { scenario, revision });
       const expected = EXPECTED.filter((one) =>
         one.scenario === scenario && one.revision === revision
       );
-      assert.deepEqual(failed, expected.map(({ check }) => check).sort(), said);
-      assert.ok(passed > 0 || expected.length > 0, said);
+      assert.deepEqual(failed, expected.map(({ check }) => check).sort(), output);
+      assert.ok(passed > 0 || expected.length > 0, output);
     });
   }
 });

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { until } from "../../support/e2e/waiting.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
-function place() {
+function setup() {
   const cwd = Deno.makeTempDirSync();
   return { cwd, [Symbol.dispose]: () => Deno.removeSync(cwd, { recursive: true }) };
 }
 
 /** A daemon on a state directory; killed when it is disposed, and with the test at the latest. */
 async function start(cwd: string) {
-  const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+  const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
   const state = join(cwd, "state"), notice = join(state, "daemon.json");
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
@@ -21,8 +21,10 @@ async function start(cwd: string) {
     stderr: "null",
   }).spawn();
   const url = await until("the daemon", () => {
-    const said = namesIn(state).includes("daemon.json") ? Deno.readTextFileSync(notice) : "{}";
-    const { pid, url } = JSON.parse(said);
+    const daemonInfo = namesIn(state).includes("daemon.json")
+      ? Deno.readTextFileSync(notice)
+      : "{}";
+    const { pid, url } = JSON.parse(daemonInfo);
     return pid === process.pid ? String(url) : undefined;
   });
   return {
@@ -31,8 +33,8 @@ async function start(cwd: string) {
     async [Symbol.asyncDispose]() {
       try {
         process.kill("SIGKILL");
-      } catch (fault) {
-        if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // It has ended already.
       }
       await process.status;
     },
@@ -42,14 +44,14 @@ async function start(cwd: string) {
 function namesIn(directory: string): string[] {
   try {
     return [...Deno.readDirSync(directory)].map(({ name }) => name);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return [];
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
   }
 }
 
 Deno.test("kill -9 in the middle of an upload: what was taken is there, the half is gone", async () => {
-  using at = place();
+  using at = setup();
   const { cwd } = at;
   const content = crypto.getRandomValues(new Uint8Array(60_000));
   await using first = await start(cwd);
@@ -59,18 +61,18 @@ Deno.test("kill -9 in the middle of an upload: what was taken is there, the half
   const { id } = await response.json();
   const head = '--b\r\ncontent-disposition: form-data; name="file"; filename="half"\r\n\r\nhalf';
   const { promise: never } = Promise.withResolvers<void>();
-  async function* half() {
+  async function* halfBody() {
     yield new TextEncoder().encode(head);
     await never;
   }
-  const broken = fetch(`${first.url}/attachments`, {
+  const brokenUpload = fetch(`${first.url}/attachments`, {
     method: "POST",
     headers: { "content-type": "multipart/form-data; boundary=b" },
-    body: ReadableStream.from(half()),
+    body: ReadableStream.from(halfBody()),
   }).then(() => "answered", () => "broken");
   await until("the half", () => first.names().find((name) => name.endsWith(".part")));
   await first[Symbol.asyncDispose]();
-  assert.equal(await broken, "broken");
+  assert.equal(await brokenUpload, "broken");
 
   await using second = await start(cwd);
   assert.deepEqual(second.names(), [`${id}.bin`]);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { HERE, world } from "../../support/world.ts";
+import { LOOPBACK, world } from "../../support/world.ts";
 
 Deno.test("whoever sends bad frames in a flood is told with which code it was closed", async () => {
   await using w = world();
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
-  const server = Deno.serve(options, (request) => w.daemon.fetch(request, HERE));
+  const server = Deno.serve(options, (request) => w.daemon.fetch(request, LOOPBACK));
   const connect = `{"type":"connect","display_name":"bob","backend":"sdk"}`;
   // deno-fmt-ignore
   const floods: [first: string[], code: number][] = [

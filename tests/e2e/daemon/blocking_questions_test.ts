@@ -21,10 +21,10 @@ async function ask(base: string) {
 async function asked(base: string): Promise<void> {
   const stream = await fetch(`${base}/events/stream?replay=100`);
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-  for (let told = ""; !told.includes("event: question\n");) {
+  for (let streamText = ""; !streamText.includes("event: question\n");) {
     const { value, done } = await reader.read();
     assert.equal(done, false);
-    told += value;
+    streamText += value;
   }
   await reader.cancel();
 }

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { has, House } from "../../support/e2e/callers_fixture.ts";
+import { CallersFixture, has } from "../../support/e2e/callers_fixture.ts";
 import { run } from "../../support/e2e/programs.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 
 /** What an agent with a shell tries, each with a text of its own. */
 const TRICKS = `
@@ -29,11 +29,14 @@ sleep 60
 Deno.test("whatever an agent with a shell tries, it does not speak as the human", {
   ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
-  Deno.writeTextFileSync(`${house.dir}/tricks.sh`, `URL=${house.url}\nPATH=$HOME:$PATH${TRICKS}`);
-  house.start(["bash", `${house.dir}/tricks.sh`]);
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  Deno.writeTextFileSync(
+    `${fixture.dir}/tricks.sh`,
+    `URL=${fixture.url}\nPATH=$HOME:$PATH${TRICKS}`,
+  );
+  fixture.start(["bash", `${fixture.dir}/tricks.sh`]);
   for (
     const trick of [
       "plain",
@@ -44,16 +47,16 @@ Deno.test("whatever an agent with a shell tries, it does not speak as the human"
       "a tmux of its own",
     ]
   ) {
-    assert.equal(await house.voice(trick), "unverified", trick);
+    assert.equal(await fixture.voice(trick), "unverified", trick);
   }
   const opened = await until("the address of a page", () => {
-    const text = run("cat", [`${house.dir}/opened`]);
+    const text = run("cat", [`${fixture.dir}/opened`]);
     return text.trim().endsWith("}") && text;
   });
   assert.equal(JSON.parse(opened).human, false, "an agent gets no ticket");
-  const typed = `${house.dir}/mesh notify victim 'a person in a pane' --from sam`;
-  house.tmux("-L", "person", "send-keys", "-t", "work", typed, "Enter");
-  assert.equal(await house.voice("a person in a pane"), "human");
+  const typed = `${fixture.dir}/mesh notify victim 'a person in a pane' --from sam`;
+  fixture.tmux("-L", "person", "send-keys", "-t", "work", typed, "Enter");
+  assert.equal(await fixture.voice("a person in a pane"), "human");
 });
 
 /** The same in a terminal that a person opened: nothing but the agent itself stands in its way. */
@@ -80,17 +83,17 @@ else bash $HOME/deep.sh $(($1 - 1)) "\${2:-$1}"; fi; true`;
 Deno.test("an agent in a person's terminal does not get to be the person by leaving the mesh", {
   ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
-  Deno.writeTextFileSync(`${house.dir}/deep.sh`, DEEP);
-  const tricks = `URL=${house.url}\nPATH=$HOME:$PATH${TRICKS_AT_HOME}`;
-  Deno.writeTextFileSync(`${house.dir}/tricks.sh`, tricks);
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  Deno.writeTextFileSync(`${fixture.dir}/deep.sh`, DEEP);
+  const tricks = `URL=${fixture.url}\nPATH=$HOME:$PATH${TRICKS_AT_HOME}`;
+  Deno.writeTextFileSync(`${fixture.dir}/tricks.sh`, tricks);
   const type = (line: string) =>
-    house.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
-  type(`${house.dir}/mesh notify victim before --from sam`);
-  assert.equal(await house.voice("before"), "human");
-  type(`bash ${house.dir}/tricks.sh`);
+    fixture.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
+  type(`${fixture.dir}/mesh notify victim before --from sam`);
+  assert.equal(await fixture.voice("before"), "human");
+  type(`bash ${fixture.dir}/tricks.sh`);
   for (
     const trick of [
       "while it is registered",
@@ -100,7 +103,7 @@ Deno.test("an agent in a person's terminal does not get to be the person by leav
       ...[60, 61, 62, 63].map((depth) => `from ${depth} below`),
     ]
   ) {
-    assert.equal(await house.voice(trick), "unverified", trick);
+    assert.equal(await fixture.voice(trick), "unverified", trick);
   }
 });
 
@@ -115,18 +118,18 @@ sleep 60
 Deno.test("a tmux server that is stopped does not stop the daemon", {
   ignore: !isLinux || !has("tmux") || !has("curl"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  const script = `URL=${house.url}\nPATH=$HOME:$PATH\nexport PATH${STOPPED}`;
-  Deno.writeTextFileSync(`${house.dir}/stopped.sh`, script);
-  house.start(["bash", `${house.dir}/stopped.sh`]);
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  const script = `URL=${fixture.url}\nPATH=$HOME:$PATH\nexport PATH${STOPPED}`;
+  Deno.writeTextFileSync(`${fixture.dir}/stopped.sh`, script);
+  fixture.start(["bash", `${fixture.dir}/stopped.sh`]);
   const server = await until("the server", () => {
-    return Number(run("cat", [`${house.dir}/server`])) || undefined;
+    return Number(run("cat", [`${fixture.dir}/server`])) || undefined;
   });
   Deno.kill(server, "SIGSTOP");
   try {
-    Deno.writeTextFileSync(`${house.dir}/go`, "");
-    assert.equal(await house.voice("from a tmux that is stopped"), "unverified");
+    Deno.writeTextFileSync(`${fixture.dir}/go`, "");
+    assert.equal(await fixture.voice("from a tmux that is stopped"), "unverified");
   } finally {
     Deno.kill(server, "SIGCONT");
   }
@@ -135,15 +138,15 @@ Deno.test("a tmux server that is stopped does not stop the daemon", {
 Deno.test("a terminal that a registered peer runs in is not a person's", {
   ignore: !isLinux || !has("tmux"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  const mesh = `${house.dir}/mesh`;
-  house.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  const mesh = `${fixture.dir}/mesh`;
+  fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
   const list = ["-L", "person", "list-panes", "-a", "-F", "#{pane_id} #{socket_path}"];
-  const listed = run("env", [`TMUX_TMPDIR=${house.dir}`, "tmux", ...list]).trim();
+  const listed = run("env", [`TMUX_TMPDIR=${fixture.dir}`, "tmux", ...list]).trim();
   const [pane_id = "", tmux_socket = ""] = listed.split(" ");
   const type = (text: string) =>
-    house.tmux(
+    fixture.tmux(
       "-L",
       "person",
       "send-keys",
@@ -153,40 +156,40 @@ Deno.test("a terminal that a registered peer runs in is not a person's", {
       "Enter",
     );
   type("before");
-  assert.equal(await house.voice("before"), "human");
+  assert.equal(await fixture.voice("before"), "human");
   const peer = { name: "worker", path: "/", backend: "generic", pane_id, tmux_socket };
   const init = { method: "POST", body: JSON.stringify(peer) };
-  assert.equal((await (await fetch(`${house.url}/peers`, init)).json()).ok, true);
+  assert.equal((await (await fetch(`${fixture.url}/peers`, init)).json()).ok, true);
   type("after");
-  assert.equal(await house.voice("after"), "unverified");
+  assert.equal(await fixture.voice("after"), "unverified");
 });
 
 Deno.test("a program of another user gets nothing, whatever headers it sends", {
   ignore: !isLinux || !isRoot || !has("setpriv") || !has("curl"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  const as = ["setpriv", `--reuid=${NOBODY_UID}`, `--regid=${NOBODY_UID}`, "--clear-groups"];
   const status = (...args: string[]) =>
     run("env", [...as, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", ...args]);
-  const page = ["-H", "Sec-Fetch-Site: same-origin", "-H", `Origin: ${house.url}`];
+  const page = ["-H", "Sec-Fetch-Site: same-origin", "-H", `Origin: ${fixture.url}`];
   const upgrade = [
     ...["-H", "Connection: Upgrade", "-H", "Upgrade: websocket"],
     ...["-H", "Sec-WebSocket-Version: 13", "-H", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="],
   ];
-  assert.equal(status(`${house.url}/health`), "200");
+  assert.equal(status(`${fixture.url}/health`), "200");
   for (const headers of [[], page]) {
     for (
       const path of ["/peers", "/messages", "/dashboard", "/docs", "/openapi.json", "/metrics"]
     ) {
-      assert.equal(status(...headers, house.url + path), "401", path);
+      assert.equal(status(...headers, fixture.url + path), "401", path);
     }
     const note = JSON.stringify({ from_peer: "sam", to_peer: "victim", text: "another user" });
-    assert.equal(status(...headers, "-d", note, `${house.url}/notify`), "401");
-    assert.equal(status(...headers, ...upgrade, `${house.url}/ws`), "401");
+    assert.equal(status(...headers, "-d", note, `${fixture.url}/notify`), "401");
+    assert.equal(status(...headers, ...upgrade, `${fixture.url}/ws`), "401");
   }
   assert.equal(
-    run("curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", `${house.url}/peers`]),
+    run("curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", `${fixture.url}/peers`]),
     "200",
   );
 });
@@ -197,16 +200,16 @@ Deno.test(
     ignore: !isLinux || !isRoot || !has("setpriv"),
   },
   async () => {
-    await using house = new House({ token: "a token of 16 letters" });
-    await house.ready();
-    const { hostname, port } = new URL(house.url);
+    await using fixture = new CallersFixture({ token: "a token of 16 letters" });
+    await fixture.ready();
+    const { hostname, port } = new URL(fixture.url);
     const upgrade =
       `GET /ws HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\nUpgrade: websocket\\r\\n` +
       "Connection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\n" +
       "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\n\\r\\n";
     const script = `for i in $(seq 10); do exec {fd}<>/dev/tcp/${hostname}/${port}; ` +
       `printf '${upgrade}' >&$fd; read -r line <&$fd; echo $line; done`;
-    const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+    const as = ["setpriv", `--reuid=${NOBODY_UID}`, `--regid=${NOBODY_UID}`, "--clear-groups"];
     const answers = () =>
       run("env", [...as, "bash", "-c", script]).trim().split("\n").map((line) =>
         line.split(" ")[1]
@@ -220,20 +223,20 @@ Deno.test(
 Deno.test("a request that another user's program sends and leaves behind is refused", {
   ignore: !isLinux || !isRoot || !has("setpriv"),
 }, async () => {
-  await using house = new House();
-  await house.ready();
-  const { hostname, port } = new URL(house.url);
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  const { hostname, port } = new URL(fixture.url);
   const body = JSON.stringify({ from_peer: "sam", to_peer: "victim", text: "left behind" });
   const head = `POST /notify HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\n` +
     `Content-Length: ${body.length}\\r\\n\\r\\n`;
   // The kernel takes the socket of a process that has closed it for root's.
   const script = `for i in $(seq 50); do exec 3<>/dev/tcp/${hostname}/${port}; ` +
     `printf '${head}${body}' >&3; exec 3>&-; done`;
-  const as = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
-  await house.start([...as, "bash", "-c", script]).status;
+  const as = ["setpriv", `--reuid=${NOBODY_UID}`, `--regid=${NOBODY_UID}`, "--clear-groups"];
+  await fixture.start([...as, "bash", "-c", script]).status;
   const own = JSON.stringify({ from_peer: "cli", to_peer: "victim", text: "ours" });
-  await fetch(`${house.url}/notify`, { method: "POST", body: own });
-  assert.equal(await house.voice("ours"), "peer");
-  using db = new DatabaseSync(`${house.dir}/state/mesh.db`, { readOnly: true });
+  await fetch(`${fixture.url}/notify`, { method: "POST", body: own });
+  assert.equal(await fixture.voice("ours"), "peer");
+  using db = new DatabaseSync(`${fixture.dir}/state/mesh.db`, { readOnly: true });
   assert.equal(db.prepare("select 1 from messages where text = 'left behind'").get(), undefined);
 });

@@ -1,7 +1,7 @@
 /** A flood of connections: a process that cannot open one more file goes on once it is over. */
 
 import assert from "node:assert/strict";
-import { House } from "../../support/e2e/callers_fixture.ts";
+import { CallersFixture } from "../../support/e2e/callers_fixture.ts";
 import { MAIN } from "../../support/e2e/programs.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
@@ -12,14 +12,14 @@ const FILES = 300, CONNECTIONS = 600;
 /** Holds more connections than the process can take, and lets go of them. */
 async function flood(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
-  const held: Deno.TcpConn[] = [];
+  const connections: Deno.TcpConn[] = [];
   for (let made = 0; made < CONNECTIONS; made++) {
     // In between it may not be listened on.
     const connection = await Deno.connect({ hostname, port: Number(port) }).catch(() => undefined);
-    if (connection) held.push(connection);
+    if (connection) connections.push(connection);
   }
-  assert.ok(held.length > FILES, `${held.length} connections`);
-  for (const connection of held) connection.close();
+  assert.ok(connections.length > FILES, `${connections.length} connections`);
+  for (const connection of connections) connection.close();
 }
 
 function answers(url: string): Promise<boolean> {
@@ -33,10 +33,10 @@ function answers(url: string): Promise<boolean> {
 Deno.test("a daemon that cannot open one more file goes on afterwards", {
   ignore: !isLinux,
 }, async () => {
-  await using house = new House({ files: FILES });
-  await house.ready();
-  await flood(house.url);
-  assert.ok(await answers(house.url));
+  await using fixture = new CallersFixture({ files: FILES });
+  await fixture.ready();
+  await flood(fixture.url);
+  assert.ok(await answers(fixture.url));
 });
 
 Deno.test("a relay that cannot open one more file goes on afterwards", {
@@ -50,17 +50,17 @@ Deno.test("a relay that cannot open one more file goes on afterwards", {
     stdout: "null",
     stderr: "piped",
   }).spawn();
-  const said = relay.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  const output = relay.stderr.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let log = "";
     const url = await until("the relay", async () => {
-      log += (await said.read()).value ?? "";
+      log += (await output.read()).value ?? "";
       return /"url":"([^"]+)"/.exec(log)?.[1];
     });
     await flood(url);
     assert.ok(await answers(url));
   } finally {
-    await said.cancel();
+    await output.cancel();
     relay.kill("SIGTERM");
     await relay.status;
   }

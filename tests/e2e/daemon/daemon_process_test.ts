@@ -4,25 +4,25 @@ import { urlOf } from "../../../relay/web/issuer.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 /** A child of ours, in a directory of its own; ended with the test. */
 class Child implements AsyncDisposable {
   readonly process: Deno.ChildProcess;
-  readonly #said: Promise<unknown>;
+  readonly #stderr: Promise<unknown>;
   stderr = "";
 
-  constructor(command: string, cwd: string, env: Record<string, string>, house = HOUSE) {
-    const main = join(house, "main.ts");
+  constructor(command: string, cwd: string, env: Record<string, string>, repoRoot = REPO_ROOT) {
+    const main = join(repoRoot, "main.ts");
     this.process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--cached-only", "--config", join(house, "deno.json"), main, command],
+      args: ["run", "-A", "--cached-only", "--config", join(repoRoot, "deno.json"), main, command],
       cwd,
       env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), NO_COLOR: "1" },
       stdout: "null",
       stderr: "piped",
     }).spawn();
     const decoder = new TextDecoder();
-    this.#said = this.process.stderr.pipeTo(
+    this.#stderr = this.process.stderr.pipeTo(
       new WritableStream({ write: (chunk) => void (this.stderr += decoder.decode(chunk)) }),
     );
   }
@@ -35,20 +35,20 @@ class Child implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       this.process.kill("SIGKILL");
-    } catch (fault) {
-      if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended already.
     }
     await this.process.status;
-    await this.#said;
+    await this.#stderr;
   }
 }
 
-interface Place extends Disposable {
+interface SetupFolder extends Disposable {
   readonly cwd: string;
   readonly state: string;
 }
 
-function place(): Place {
+function setup(): SetupFolder {
   const cwd = Deno.makeTempDirSync();
   return {
     cwd,
@@ -57,8 +57,8 @@ function place(): Place {
   };
 }
 
-async function start({ cwd, state }: Place, house = HOUSE) {
-  const child = new Child("daemon", cwd, { MESH_STATE: state, MESH_DAEMON__PORT: "0" }, house);
+async function start({ cwd, state }: SetupFolder, repoRoot = REPO_ROOT) {
+  const child = new Child("daemon", cwd, { MESH_STATE: state, MESH_DAEMON__PORT: "0" }, repoRoot);
   const { url, pid } = await until("daemon.json", () => notice(state));
   return { child, url: String(url), pid: Number(pid) };
 }
@@ -66,9 +66,9 @@ async function start({ cwd, state }: Place, house = HOUSE) {
 function notice(state: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(Deno.readTextFileSync(join(state, "daemon.json")));
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }
 
@@ -84,13 +84,14 @@ async function connect(url: string, display_name: string) {
   socket.onmessage = ({ data }) => void frames.push(JSON.parse(data));
   await new Promise((resolve) => socket.onopen = resolve);
   socket.send(JSON.stringify({ type: "connect", display_name, backend: "sdk" }));
-  const hear = (type: string) => until(type, () => frames.find((frame) => frame.type === type));
-  await hear("connected");
-  return { socket, hear };
+  const waitForFrame = (type: string) =>
+    until(type, () => frames.find((frame) => frame.type === type));
+  await waitForFrame("connected");
+  return { socket, waitForFrame };
 }
 
 Deno.test("a daemon starts anywhere, says where it is, and carries an ask and its ack", async () => {
-  using at = place();
+  using at = setup();
   const { child, url, pid } = await start(at);
   await using _ = child;
   const health = await (await fetch(`${url}/health`)).json();
@@ -107,9 +108,9 @@ Deno.test("a daemon starts anywhere, says where it is, and carries an ask and it
     to_peer: "bob",
     text: "Ready?",
   });
-  assert.equal((await bob.hear("ask"))["correlation_id"], correlation_id);
+  assert.equal((await bob.waitForFrame("ask"))["correlation_id"], correlation_id);
   bob.socket.send(JSON.stringify({ type: "ack", request_id: "1", correlation_id, message: "Yes" }));
-  assert.equal((await ada.hear("ack"))["text"], "Yes");
+  assert.equal((await ada.waitForFrame("ack"))["text"], "Yes");
   let told = "";
   await until("the ack's event", async () => {
     told += (await reader.read()).value ?? "";
@@ -123,7 +124,7 @@ Deno.test("a daemon starts anywhere, says where it is, and carries an ask and it
 });
 
 Deno.test("a second daemon on the same state is refused, and names the first", async () => {
-  using at = place();
+  using at = setup();
   const { child } = await start(at);
   await using _ = child;
   await using second = new Child("daemon", at.cwd, {
@@ -136,7 +137,7 @@ Deno.test("a second daemon on the same state is refused, and names the first", a
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   Deno.test(`${signal} answers those who wait, leaves no notice, and exits 0`, async () => {
-    using at = place();
+    using at = setup();
     const { child, url } = await start(at);
     await using _ = child;
     await post(url, "/peers", { name: "bob", path: "/work", backend: "sdk" });
@@ -154,12 +155,12 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 }
 
 Deno.test("a read-only copy of the house works as well", async () => {
-  using at = place();
+  using at = setup();
   const copy = join(at.cwd, "house");
   const files = ["main.ts", "cli.ts", "deno.json", "deno.lock", "cli", "daemon", "kit", "relay"];
   Deno.mkdirSync(copy);
   for (const file of files) {
-    const args = ["-r", join(HOUSE, file), copy];
+    const args = ["-r", join(REPO_ROOT, file), copy];
     assert.equal((await new Deno.Command("cp", { args }).output()).code, 0);
   }
   await new Deno.Command("chmod", { args: ["-R", "a-w", copy] }).output();
@@ -170,7 +171,7 @@ Deno.test("a read-only copy of the house works as well", async () => {
 });
 
 Deno.test("a relay starts, and says where it is", async () => {
-  using at = place();
+  using at = setup();
   await using child = new Child("relay", at.cwd, { RELAY_PORT: "0" });
   const url = await until("the relay's line", () => /"url":"([^"]+)"/.exec(child.stderr)?.[1]);
   assert.equal((await (await fetch(`${url}/health`)).json()).status, "ok");
@@ -182,7 +183,7 @@ Deno.test("a relay starts, and says where it is", async () => {
 });
 
 Deno.test("a relay whose port is taken ends with the setting that names another [c9.oauth.start]", async () => {
-  using at = place();
+  using at = setup();
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const RELAY_PORT = String(taken.addr.port);
   await using child = new Child("relay", at.cwd, { RELAY_PORT });

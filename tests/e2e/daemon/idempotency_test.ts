@@ -6,11 +6,11 @@ import { RealDaemon, temporary } from "../../support/programs/child.ts";
 const KEYS = 60;
 const LANES = 6;
 /** How often the daemon is killed, and how much it may answer anew in each of its lives. */
-const LIVES = 3;
-const KEYS_A_LIFE = 15;
+const RUNS = 3;
+const KEYS_PER_RUN = 15;
 
 /** Posts a note with a key; its id, or nothing when the daemon was gone before it could answer. */
-async function tell(port: number, key: number): Promise<string | undefined> {
+async function sendNotify(port: number, key: number): Promise<string | undefined> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/notify`, {
       method: "POST",
@@ -18,39 +18,39 @@ async function tell(port: number, key: number): Promise<string | undefined> {
       body: JSON.stringify({ from_peer: "cli", to_peer: "bob", text: `Note ${key}` }),
     });
     return (await response.json()).delivery_id;
-  } catch (fault) {
-    if (fault instanceof TypeError || fault instanceof Deno.errors.ConnectionReset) {
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof Deno.errors.ConnectionReset) {
       return undefined;
     }
-    throw fault;
+    throw error;
   }
 }
 
 Deno.test("what is repeated with its key until it is answered is said once, through kill -9", async () => {
   using state = temporary();
   const answered = new Map<number, string>();
-  for (let life = 0; life <= LIVES; life++) {
+  for (let run = 0; run <= RUNS; run++) {
     await using daemon = await RealDaemon.start(state.path);
     const base = `http://127.0.0.1:${daemon.port}`;
-    if (life === 0) {
+    if (run === 0) {
       const body = JSON.stringify({ name: "bob", path: "/work", backend: "sdk" });
       await (await fetch(`${base}/peers`, { method: "POST", body })).body?.cancel();
     }
-    const enough = life < LIVES ? KEYS_A_LIFE * (life + 1) : Infinity;
+    const keysWanted = run < RUNS ? KEYS_PER_RUN * (run + 1) : Infinity;
     let killed: Promise<void> | undefined;
     /** Every lane repeats its keys from the first, and is cut off with others under way. */
     const lane = async (first: number) => {
       for (let key = first; key < KEYS && !killed; key += LANES) {
-        const delivery_id = await tell(daemon.port, key);
+        const delivery_id = await sendNotify(daemon.port, key);
         if (delivery_id === undefined) continue;
         assert.equal(answered.get(key) ?? delivery_id, delivery_id, `key-${key} changed its id`);
         answered.set(key, delivery_id);
-        if (answered.size >= enough) killed ??= daemon.kill();
+        if (answered.size >= keysWanted) killed ??= daemon.kill();
       }
     };
     await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
     await killed;
-    if (life < LIVES) continue;
+    if (run < RUNS) continue;
     const { deliveries } = await (await fetch(`${base}/deliveries?limit=500`)).json();
     assert.deepEqual([deliveries.length, answered.size], [KEYS, KEYS]);
   }

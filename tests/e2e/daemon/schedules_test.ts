@@ -6,7 +6,7 @@ import { RealDaemon, temporary } from "../../support/programs/child.ts";
 const COUNT = 48;
 /** They fall due one after another: each death finds some before, at and after their time. */
 const FIRST_MS = 1500, EVERY_MS = 100;
-const LIVES = 5;
+const RUNS = 5;
 const POLL_MS = 20;
 const DEADLINE_MS = 60_000;
 
@@ -30,19 +30,19 @@ async function until(base: string, count: number): Promise<void> {
 
 Deno.test("what falls due while the daemon is killed is sent once, and the record says so [c2.schedule.crash]", async () => {
   using state = temporary();
-  for (let life = 0; life <= LIVES; life++) {
+  for (let run = 0; run <= RUNS; run++) {
     await using daemon = await RealDaemon.start(state.path);
     const { base } = daemon;
-    if (life === 0) {
+    if (run === 0) {
       await json(base, "/peers", { name: "bob", path: "/work", backend: "sdk" });
       for (let count = 0; count < COUNT; count++) {
         const fire_at = new Date(Date.now() + FIRST_MS + count * EVERY_MS).toISOString();
         const kind = count % 2 === 0 ? "notify" : "ask";
-        const said = { from_peer: "cli", to_peer: "bob", text: `Due ${count}`, kind, fire_at };
-        assert.match((await json(base, "/schedules", said)).schedule_id, /^sched-/);
+        const body = { from_peer: "cli", to_peer: "bob", text: `Due ${count}`, kind, fire_at };
+        assert.match((await json(base, "/schedules", body)).schedule_id, /^sched-/);
       }
     }
-    if (life < LIVES) {
+    if (run < RUNS) {
       // As soon as a beat has sent more: the next ones are about to be.
       await until(base, Math.min(COUNT, await fired(base) + 1));
       await daemon.kill();
@@ -53,10 +53,10 @@ Deno.test("what falls due while the daemon is killed is sent once, and the recor
     const { schedules } = await json(base, "/schedules");
     const texts: string[] = deliveries.map(({ text }: { text: string }) => text);
     assert.deepEqual([texts.length, new Set(texts).size], [COUNT, COUNT]);
-    const told = schedules.map((one: { last_message_id: string }) => one.last_message_id);
+    const messageIds = schedules.map((one: { last_message_id: string }) => one.last_message_id);
     const sent = deliveries.map((one: { correlation_id: string | null; delivery_id: string }) =>
       one.correlation_id ?? one.delivery_id
     );
-    assert.deepEqual(told.sort(), sent.sort());
+    assert.deepEqual(messageIds.sort(), sent.sort());
   }
 });

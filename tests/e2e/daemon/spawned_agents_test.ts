@@ -1,20 +1,20 @@
 /** Twenty spawned agents in tmux: they are reached, and nothing of ours runs that is not named. */
 
 import assert from "node:assert/strict";
-import { CREW, Crew } from "../../support/programs/spawned_agents.ts";
+import { AgentFleet, FLEET_SIZE } from "../../support/programs/spawned_agents.ts";
 import { temporary } from "../../support/programs/child.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
 Deno.test("for 20 spawned peers we run the daemon, its tmux client and their stdio proxies, nothing else", async () => {
   using state = temporary();
-  await using crew = await Crew.start(state.path);
+  await using crew = await AgentFleet.start(state.path);
   const { peers } = await crew.get("/peers");
   assert.deepEqual(
     (peers as { status: string }[]).map(({ status }) => status),
-    Array(CREW).fill("online"),
+    Array(FLEET_SIZE).fill("online"),
   );
   const kinds = crew.processes().map(({ kind }) => kind).sort();
-  const proxies = Array(CREW / 2).fill("stdio proxy");
+  const proxies = Array(FLEET_SIZE / 2).fill("stdio proxy");
   assert.deepEqual(kinds, ["daemon", ...proxies, "tmux client"]);
   await crew.post("/notify", { from_peer: "cli", to_peer: "member-0", text: "hello, crew" });
   const [pane = ""] = crew.panes;

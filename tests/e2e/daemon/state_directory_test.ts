@@ -3,18 +3,18 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const PRIVATE = { mode: 0o600 };
 
 /** What a daemon says on this state before it ends. */
 async function startOn(state: string, config = "/nonexistent.yaml") {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", join(HOUSE, "main.ts"), "daemon"],
+    args: ["run", "-A", "--cached-only", join(REPO_ROOT, "main.ts"), "daemon"],
     env: { MESH_STATE: state, MESH_CONFIG: config, MESH_DAEMON__PORT: "0" },
     stdout: "null",
     signal: AbortSignal.timeout(20_000),
   }).output();
-  return { code, said: new TextDecoder().decode(stderr) };
+  return { code, output: new TextDecoder().decode(stderr) };
 }
 
 Deno.test("a database that is none, and a directory that is none, are named and left alone", async () => {
@@ -24,9 +24,12 @@ Deno.test("a database that is none, and a directory that is none, are named and 
     for (const path of [db, file]) Deno.writeTextFileSync(path, "not a database", PRIVATE);
     const broken = await startOn(dir), none = await startOn(file);
     assert.deepEqual([broken.code, none.code], [1, 1]);
-    assert.match(broken.said, /^Cannot open .*mesh\.db: .*; MESH_STATE names another directory\n$/);
     assert.match(
-      none.said,
+      broken.output,
+      /^Cannot open .*mesh\.db: .*; MESH_STATE names another directory\n$/,
+    );
+    assert.match(
+      none.output,
       /^Cannot keep state in .*file: .*; MESH_STATE names another directory\n$/,
     );
     assert.equal(Deno.readTextFileSync(db), "not a database");
@@ -45,12 +48,12 @@ Deno.test("a start closes what other users could read, and logs each path once",
     Deno.chmodSync(state, 0o755);
     Deno.chmodSync(join(state, "mesh.db"), 0o644);
     Deno.chmodSync(config, 0o644);
-    const { said } = await startOn(state, config); // It ends at the database.
+    const { output } = await startOn(state, config); // It ends at the database.
     const modes = [state, join(state, "mesh.db"), config].map((path) => Deno.statSync(path).mode);
     assert.deepEqual(modes.map((mode) => (mode ?? 0) & 0o777), [0o700, 0o600, 0o600]);
-    const warned = said.split("\n").filter((line) => line.includes('"warn"'));
-    assert.equal(warned.length, 3, said);
-    assert.ok(!said.includes("tok_"));
+    const warned = output.split("\n").filter((line) => line.includes('"warn"'));
+    assert.equal(warned.length, 3, output);
+    assert.ok(!output.includes("tok_"));
   } finally {
     Deno.removeSync(dir, { recursive: true });
   }
@@ -66,14 +69,17 @@ Deno.test({
       Deno.mkdirSync(state, { mode: 0o700 });
       Deno.writeTextFileSync(config, "jobs: {checks: {x: {argv: [id]}}}", { mode: 0o644 });
       Deno.chownSync(config, 65_534, 65_534);
-      const theirs = await startOn(state, config);
-      assert.equal(theirs.code, 2);
-      assert.match(theirs.said, /config\.yaml belongs to user 65534, and this program runs as/);
+      const second = await startOn(state, config);
+      assert.equal(second.code, 2);
+      assert.match(second.output, /config\.yaml belongs to user 65534, and this program runs as/);
       Deno.chownSync(config, 0, 0);
       Deno.chownSync(state, 65_534, 65_534);
       const kept = await startOn(state, config);
       assert.equal(kept.code, 1);
-      assert.match(kept.said, /state belongs to user 65534, .*MESH_STATE names another directory/);
+      assert.match(
+        kept.output,
+        /state belongs to user 65534, .*MESH_STATE names another directory/,
+      );
       assert.deepEqual([...Deno.readDirSync(state)], [], "nothing was written there");
     } finally {
       Deno.removeSync(dir, { recursive: true });

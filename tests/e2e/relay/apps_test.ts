@@ -54,9 +54,12 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
     close_reason: "ack_with_msg",
     responder: "api",
   });
-  const told = await app.call("send_message", { daemon_id, peer_id, message: "Thanks" });
-  assert.equal(told.data["delivery_state"], "queued");
-  const tokens = [app.keeper.kept?.access_token ?? "", app.keeper.kept?.refresh_token ?? ""];
+  const sendResult = await app.call("send_message", { daemon_id, peer_id, message: "Thanks" });
+  assert.equal(sendResult.data["delivery_state"], "queued");
+  const tokens = [
+    app.clientStore.savedTokens?.access_token ?? "",
+    app.clientStore.savedTokens?.refresh_token ?? "",
+  ];
   const lines = relay.logged.join("\n");
   for (const secret of [SECRET, ...tokens]) assert.ok(secret && !lines.includes(secret));
 });

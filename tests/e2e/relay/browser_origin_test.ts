@@ -2,18 +2,18 @@
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
-import { lineOn } from "kit/net/tunnel/connection.ts";
-import type { Dial } from "../../../daemon/api/relay/relay_client.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
+import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
 import { RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
 
-const EVIL = "dm-aaaaaaaaaaaa", VICTIM = "dm-bbbbbbbbbbbb";
+const ATTACKER_ID = "dm-aaaaaaaaaaaa", VICTIM = "dm-bbbbbbbbbbbb";
 const VICTIM_SECRET = `mesh_sk_${"v".repeat(43)}`;
 const CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic"];
 
-const dial: Dial = (address, headers, ears) =>
-  lineOn(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, ears) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
 
 /** Reads and commands the victim's machine for as long as the tab is open. */
 const SCRIPT = `
@@ -37,9 +37,9 @@ function machine(
   { daemon_id, secret }: { daemon_id: string; secret: string },
 ): ScriptedDaemon {
   const address = relay.url.replace("http", "ws");
-  const daemon = ScriptedDaemon.dial(dial, { address, secret, daemon_id });
+  const daemon = ScriptedDaemon.openSocket(openSocket, { address, secret, daemon_id });
   daemon.on = (frame) => {
-    if (frame.type === "ping") daemon.say({ type: "pong", ping_id: frame.ping_id });
+    if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });
     if (frame.type !== "request") return;
     const { id, path } = frame;
     const is_script = path.endsWith(".js"), is_picture = path.endsWith(".svg");
@@ -47,9 +47,9 @@ function machine(
     const headers = [["content-type", type], ...ALLOWING];
     const svg = `<svg xmlns="http://www.w3.org/2000/svg"><script>${SCRIPT}</script></svg>`;
     const body = is_script ? "self.onfetch = () => undefined" : is_picture ? svg : PAGE;
-    daemon.say({ type: "response", id, status: 200, headers, body: true });
-    daemon.sayBytes(id, new TextEncoder().encode(body));
-    daemon.say({ type: "end", id });
+    daemon.sendFrame({ type: "response", id, status: 200, headers, body: true });
+    daemon.sendChunk(id, new TextEncoder().encode(body));
+    daemon.sendFrame({ type: "end", id });
   };
   return daemon;
 }
@@ -61,7 +61,7 @@ Deno.test("a machine of one secret runs nothing in a browser that signs in with 
     return void Deno.stdout.writeSync(new TextEncoder().encode(line));
   }
   await using relay = new RealRelay();
-  const evil = machine(relay, { daemon_id: EVIL, secret: SECRET });
+  const attackerMachine = machine(relay, { daemon_id: ATTACKER_ID, secret: SECRET });
   const victim = machine(relay, { daemon_id: VICTIM, secret: VICTIM_SECRET });
   await until("both machines", () => relay.relay.machines.size === 2 || undefined);
   const browser = await chromium.launch({ executablePath, args: CHROMIUM });
@@ -81,12 +81,12 @@ Deno.test("a machine of one secret runs nothing in a browser that signs in with 
     const titles: string[] = [];
     for (const path of ["dashboard", "peers", "picture.svg"]) {
       const tab = await signIn(SECRET);
-      const link = tab.locator(`a[href="/m/${EVIL}/dashboard"]`);
-      await link.evaluate((to, href) => to.setAttribute("href", href), `/m/${EVIL}/${path}`);
+      const link = tab.locator(`a[href="/m/${ATTACKER_ID}/dashboard"]`);
+      await link.evaluate((to, href) => to.setAttribute("href", href), `/m/${ATTACKER_ID}/${path}`);
       // Either it is shown, or it is saved.
       const seen = [tab.waitForURL(/\/m\//), tab.waitForEvent("download")];
       for (const one of seen) one.catch(() => undefined); // Only one of them comes.
-      await tab.getByRole("link", { name: EVIL }).click();
+      await tab.getByRole("link", { name: ATTACKER_ID }).click();
       await Promise.any(seen);
       titles.push(await tab.title());
     }
@@ -94,12 +94,12 @@ Deno.test("a machine of one secret runs nothing in a browser that signs in with 
     const workers = await last.evaluate<string[]>(
       "navigator.serviceWorker.getRegistrations().then((all) => all.map(({ scope }) => scope))",
     );
-    assert.ok(evil.of("request").length > 0, "the machine was never asked");
+    assert.ok(attackerMachine.of("request").length > 0, "the machine was never asked");
     assert.ok(!titles.includes("evil"), titles.join());
     assert.deepEqual(workers, []);
     assert.deepEqual(victim.of("request").map(({ method, path }) => `${method} ${path}`), []);
   } finally {
     await browser.close();
-    for (const daemon of [evil, victim]) daemon.close();
+    for (const daemon of [attackerMachine, victim]) daemon.close();
   }
 });

@@ -6,33 +6,35 @@ import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import { until } from "../../support/e2e/relay_lab.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 interface Line {
   readonly stage: number;
-  readonly word: string;
+  readonly instruction: string;
   readonly rest: string;
 }
 
 function lines(): Line[] {
   let stage = -1;
-  return Deno.readTextFileSync(join(HOUSE, "Dockerfile")).split("\n")
+  return Deno.readTextFileSync(join(REPO_ROOT, "Dockerfile")).split("\n")
     .filter((line) => line.trim() !== "" && !line.startsWith("#"))
     .map((line) => {
-      const [word = "", ...rest] = line.split(" ");
-      if (word === "FROM") stage++;
-      return { stage, word, rest: rest.join(" ") };
+      const [instruction = "", ...rest] = line.split(" ");
+      if (instruction === "FROM") stage++;
+      return { stage, instruction, rest: rest.join(" ") };
     });
 }
 
-const of = (word: string, stage: number) =>
-  lines().filter((line) => line.word === word && line.stage === stage).map(({ rest }) => rest);
+const of = (instruction: string, stage: number) =>
+  lines().filter((line) => line.instruction === instruction && line.stage === stage).map((
+    { rest },
+  ) => rest);
 const [last] = lines().map(({ stage }) => stage).slice(-1);
 
 /** What each COPY takes, and where to. */
 function copies(stage: number) {
   return of("COPY", stage).map((rest) => {
-    const words = rest.split(" ").filter((word) => !word.startsWith("--"));
+    const words = rest.split(" ").filter((instruction) => !instruction.startsWith("--"));
     return { from: words.slice(0, -1), to: words.at(-1) ?? "" };
   });
 }
@@ -43,7 +45,7 @@ function build(dir: string): void {
     for (const source of from) {
       const target = to.endsWith("/") ? join(dir, to, basename(source)) : join(dir, to);
       Deno.mkdirSync(dirname(target), { recursive: true });
-      cpSync(join(HOUSE, source), target, { recursive: true });
+      cpSync(join(REPO_ROOT, source), target, { recursive: true });
     }
   }
   for (const rest of of("RUN", 0)) {
@@ -60,14 +62,14 @@ function inFolder(dir: string, text: string): string {
     ["/opt/mesh/mesh.js", "out/mesh.js"],
     ["/data", "out/data"],
   ] as const;
-  return moved.reduce((said, [from, to]) => said.replaceAll(from, join(dir, to)), text);
+  return moved.reduce((output, [from, to]) => output.replaceAll(from, join(dir, to)), text);
 }
 
 Deno.test("each file that the image copies is there, and what it copies is what the program is", () => {
   for (const { from } of copies(0)) {
-    for (const source of from) Deno.statSync(join(HOUSE, source));
+    for (const source of from) Deno.statSync(join(REPO_ROOT, source));
   }
-  const ignored = Deno.readTextFileSync(join(HOUSE, ".dockerignore")).split("\n");
+  const ignored = Deno.readTextFileSync(join(REPO_ROOT, ".dockerignore")).split("\n");
   const taken = copies(0).flatMap(({ from }) => from);
   assert.deepEqual(
     ignored.filter((line) => line.startsWith("!")).map((line) => line.slice(1)).sort(),
@@ -81,7 +83,7 @@ Deno.test("the image runs as nobody of rank, keeps its data on a volume, and say
   assert.deepEqual(of("VOLUME", stage), ["/data"]);
   assert.equal(of("RUN", stage).length, 0);
   assert.equal(of("HEALTHCHECK", stage).length, 1);
-  assert.ok(!Deno.readTextFileSync(join(HOUSE, "Dockerfile")).includes("mesh_sk_"));
+  assert.ok(!Deno.readTextFileSync(join(REPO_ROOT, "Dockerfile")).includes("mesh_sk_"));
 });
 
 Deno.test("what the build stage makes is a relay that starts with the rights of the image", async () => {
@@ -94,11 +96,11 @@ Deno.test("what the build stage makes is a relay that starts with the rights of 
     const env = { RELAY_PORT: "0", DENO_DIR: join(dir, "out/deno"), PATH: "/nowhere" };
     const options = { args, cwd: join(dir, "out/data"), env, clearEnv: true };
     const child = new Deno.Command(deno, { ...options, stderr: "piped" }).spawn();
-    let said = "";
+    let output = "";
     const reading = child.stderr.pipeThrough(new TextDecoderStream())
-      .pipeTo(new WritableStream({ write: (text) => void (said += text) }));
+      .pipeTo(new WritableStream({ write: (text) => void (output += text) }));
     try {
-      const url = await until("the relay", () => /"url":"([^"]+)"/.exec(said)?.[1]);
+      const url = await until("the relay", () => /"url":"([^"]+)"/.exec(output)?.[1]);
       const { port } = new URL(url);
       const [health = ""] = of("HEALTHCHECK", last ?? 0);
       const [, ...look] = JSON.parse(health.slice(health.indexOf("CMD ") + 4)) as string[];
@@ -115,7 +117,7 @@ Deno.test("what the build stage makes is a relay that starts with the rights of 
 });
 
 Deno.test("the example of a composition is whole, and its relay is reached by the proxy alone", () => {
-  const compose = parse(Deno.readTextFileSync(join(HOUSE, "docs/relay/compose.yaml")));
+  const compose = parse(Deno.readTextFileSync(join(REPO_ROOT, "docs/relay/compose.yaml")));
   const { relay, proxy } = compose.services;
   assert.equal(relay.ports, undefined);
   assert.equal(relay.read_only, true);
@@ -124,7 +126,7 @@ Deno.test("the example of a composition is whole, and its relay is reached by th
   const [{ subnet }] = compose.networks.default.ipam.config;
   assert.equal(relay.environment.RELAY_OAUTH_PROXY_MODE, "trusted");
   assert.equal(relay.environment.RELAY_TRUSTED_PROXIES, subnet);
-  const caddy = Deno.readTextFileSync(join(HOUSE, "docs/relay/Caddyfile"));
+  const caddy = Deno.readTextFileSync(join(REPO_ROOT, "docs/relay/Caddyfile"));
   assert.match(caddy, /reverse_proxy relay:8378/);
   assert.match(caddy, /respond \/metrics 404/);
 });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { lineOn } from "kit/net/tunnel/connection.ts";
-import type { Dial } from "../../../daemon/api/relay/relay_client.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
+import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { daemonId } from "../../support/relay/relay_world.ts";
 import { NAMESPACE, RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
 
 const DAEMONS = 500;
 const SECRETS = 10;
-const dial: Dial = (address, headers, ears) =>
-  lineOn(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, ears) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
 
 Deno.test("five hundred daemons hold their tunnels, and each is asked by its own id", async () => {
   await using relay = new RealRelay();
@@ -16,21 +16,25 @@ Deno.test("five hundred daemons hold their tunnels, and each is asked by its own
   const daemons = Array.from({ length: DAEMONS }, (_, at) => {
     // A secret has a hundred machines at most, so that these are of ten people.
     const secret = at % SECRETS === 0 ? SECRET : SECRET.slice(0, -1) + String(at % SECRETS);
-    const daemon = ScriptedDaemon.dial(dial, { address, secret, daemon_id: daemonId(at + 1) });
+    const daemon = ScriptedDaemon.openSocket(openSocket, {
+      address,
+      secret,
+      daemon_id: daemonId(at + 1),
+    });
     daemon.on = (frame) => {
-      if (frame.type === "ping") daemon.say({ type: "pong", ping_id: frame.ping_id });
+      if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });
       if (frame.type !== "request") return;
       const { id } = frame;
-      daemon.say({ type: "response", id, status: 200, headers: [], body: true });
-      daemon.sayBytes(id, new TextEncoder().encode(daemonId(at + 1)));
-      daemon.say({ type: "end", id });
+      daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
+      daemon.sendChunk(id, new TextEncoder().encode(daemonId(at + 1)));
+      daemon.sendFrame({ type: "end", id });
     };
     return daemon;
   });
   await until("all of them", () => relay.relay.machines.size === DAEMONS || undefined);
-  const ours = relay.relay.machines.list(NAMESPACE);
-  assert.equal(ours.length, DAEMONS / SECRETS);
-  const answers = await Promise.all(ours.map(async ({ daemon_id }) => {
+  const namespaceMachines = relay.relay.machines.list(NAMESPACE);
+  assert.equal(namespaceMachines.length, DAEMONS / SECRETS);
+  const answers = await Promise.all(namespaceMachines.map(async ({ daemon_id }) => {
     return [daemon_id, await (await relay.ask(daemon_id, "/health")).text()];
   }));
   assert.ok(answers.every(([asked, answered]) => asked === answered));
@@ -41,10 +45,14 @@ Deno.test("five hundred daemons hold their tunnels, and each is asked by its own
 Deno.test("a real line that brings nonsense is closed with a reason that fits, and the relay lives", async () => {
   await using relay = new RealRelay();
   const address = relay.url.replace("http", "ws");
-  for (const nonsense of [{ type: "response" }, { type: "\u20ac".repeat(300) }, {}]) {
-    const daemon = ScriptedDaemon.dial(dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+  for (const invalidFrame of [{ type: "response" }, { type: "\u20ac".repeat(300) }, {}]) {
+    const daemon = ScriptedDaemon.openSocket(openSocket, {
+      address,
+      secret: SECRET,
+      daemon_id: daemonId(1),
+    });
     await until("the greeting", () => daemon.of("welcome")[0]);
-    daemon.say({ id: "x".repeat(300), headers: "\u20ac", ...nonsense });
+    daemon.sendFrame({ id: "x".repeat(300), headers: "\u20ac", ...invalidFrame });
     const closed = await until("the end", () => daemon.closed);
     assert.equal(closed.code, 4002);
     assert.equal((await (await fetch(`${relay.url}/health`)).json()).status, "ok");

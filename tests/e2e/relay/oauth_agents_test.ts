@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { countOf } from "../../support/relay/oauth_world.ts";
+import { countRows } from "../../support/relay/oauth_world.ts";
 import {
   binOf,
   claudeCode,
@@ -42,12 +42,12 @@ class Agent implements Disposable {
   async logIn(relay: OAuthRelay, ...args: string[]): Promise<void> {
     const child = this.#command(args, "piped").spawn();
     const stdin = child.stdin.getWriter();
-    let said = "", opened = false;
+    let output = "", opened = false;
     const read = async (stream: ReadableStream<Uint8Array>) => {
       const decoder = new TextDecoder();
       for await (const chunk of stream) {
-        said += decoder.decode(chunk, { stream: true });
-        const address = AUTHORIZE.exec(said)?.[0];
+        output += decoder.decode(chunk, { stream: true });
+        const address = AUTHORIZE.exec(output)?.[0];
         if (!address || opened) continue;
         opened = true;
         const back = await relay.consent(new URL(address));
@@ -57,8 +57,8 @@ class Agent implements Disposable {
     await Promise.all([read(child.stdout), read(child.stderr)]);
     const { code } = await child.status;
     await stdin.close().catch(() => undefined); // It has read what it needed.
-    assert.ok(opened, said);
-    assert.equal(code, 0, said);
+    assert.ok(opened, output);
+    assert.equal(code, 0, output);
   }
 
   [Symbol.dispose](): void {
@@ -98,7 +98,7 @@ withLab(FILE, "codex logs in to the relay [4.oauth.foreign]", async () => {
   const server = `[mcp_servers.mesh]\nurl = "${relay.issuer}/mcp"\n`;
   agent.write(".codex/config.toml", `mcp_oauth_credentials_store = "file"\n${server}`);
   await agent.logIn(relay, "mcp", "login", "--no-browser", "mesh");
-  assert.equal(countOf(relay.db, "oauth_grants", "state = 'active'"), 1);
+  assert.equal(countRows(relay.db, "oauth_grants", "state = 'active'"), 1);
 }, codexCli);
 
 withLab(FILE, "claude logs in to the relay [4.oauth.foreign]", async () => {
@@ -115,5 +115,5 @@ withLab(FILE, "claude logs in to the relay [4.oauth.foreign]", async () => {
     `${relay.issuer}/mcp`,
   );
   await agent.logIn(relay, "mcp", "login", "--no-browser", "mesh");
-  assert.equal(countOf(relay.db, "oauth_grants", "state = 'active'"), 1);
+  assert.equal(countRows(relay.db, "oauth_grants", "state = 'active'"), 1);
 }, claudeCode);

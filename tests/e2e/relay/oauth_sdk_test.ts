@@ -17,15 +17,15 @@ class Memory implements OAuthClientProvider {
   readonly redirectUrl = "http://localhost:49152/callback";
   readonly clientMetadata = { redirect_uris: [this.redirectUrl], client_name: "The SDK" };
   address: URL | undefined;
-  held: OAuthTokens | undefined;
+  savedTokens: OAuthTokens | undefined;
   #client: OAuthClientInformationMixed | undefined;
   #verifier = "";
   #discovered: OAuthDiscoveryState | undefined;
 
   clientInformation = () => this.#client;
   saveClientInformation = (client: OAuthClientInformationMixed) => void (this.#client = client);
-  tokens = () => this.held;
-  saveTokens = (tokens: OAuthTokens) => void (this.held = tokens);
+  tokens = () => this.savedTokens;
+  saveTokens = (tokens: OAuthTokens) => void (this.savedTokens = tokens);
   redirectToAuthorization = (address: URL) => void (this.address = address);
   saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
   codeVerifier = () => this.#verifier;
@@ -50,16 +50,16 @@ Deno.test("the protocol's own client registers, connects and refreshes by itself
     authProvider: memory,
   });
   await transport.finishAuth(back.searchParams);
-  const first = memory.held;
+  const first = memory.savedTokens;
   assert.ok(first?.refresh_token);
   const client = await connected(relay, memory);
   assert.equal((await client.listTools()).tools.length, 6);
   await client.close();
   // An access token that is worth nothing any more is renewed without a word.
-  memory.held = { ...first, access_token: "mesh_at_over" };
+  memory.savedTokens = { ...first, access_token: "mesh_at_over" };
   const again = await connected(relay, memory);
   const { structuredContent } = await again.callTool({ name: "list_machines", arguments: {} });
   assert.match(JSON.stringify(structuredContent), /dm-[0-9a-f]{12}/);
-  assert.notEqual(memory.held?.refresh_token, first.refresh_token);
+  assert.notEqual(memory.savedTokens?.refresh_token, first.refresh_token);
   await again.close();
 });

@@ -9,8 +9,8 @@ import * as z from "zod";
 import { Callback, chromiumPath, OAuthRelay } from "../../support/e2e/oauth_lab.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };
-const READ = "agents:read";
-const BOTH = "agents:read agents:write";
+const READ_SCOPE = "agents:read";
+const ALL_SCOPES = "agents:read agents:write";
 
 /** What a client of the library holds while it connects. */
 interface Connecting {
@@ -51,7 +51,7 @@ async function connecting(relay: OAuthRelay, redirect_uri: string): Promise<Conn
     response_type: "code",
     client_id: client.client_id,
     redirect_uri,
-    scope: BOTH,
+    scope: ALL_SCOPES,
     state,
     resource: resource.href,
     code_challenge: await oauth.calculatePKCECodeChallenge(code_verifier),
@@ -110,12 +110,12 @@ Deno.test("a foreign client discovers, registers, connects, refreshes, narrows a
   await using relay = await OAuthRelay.start();
   const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
   const first = await redeem(c, await relay.consent(c.address));
-  assert.equal(first.scope, BOTH);
+  assert.equal(first.scope, ALL_SCOPES);
   assert.equal(first.expires_in, 900);
   const second = await refresh(c, first.refresh_token ?? "");
-  const third = await refresh(c, second.refresh_token ?? "", READ);
-  assert.equal(third.scope, READ);
-  await assert.rejects(refresh(c, third.refresh_token ?? "", BOTH), {
+  const third = await refresh(c, second.refresh_token ?? "", READ_SCOPE);
+  assert.equal(third.scope, READ_SCOPE);
+  await assert.rejects(refresh(c, third.refresh_token ?? "", ALL_SCOPES), {
     name: "ResponseBodyError",
     error: "invalid_scope",
   });
@@ -202,7 +202,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
     await page.getByRole("button", { name: "Allow" }).click();
     const tokens = await redeem(c, await callback.called);
     await page.getByRole("heading", { name: "Back in the app" }).waitFor();
-    assert.equal(tokens.scope, BOTH);
+    assert.equal(tokens.scope, ALL_SCOPES);
     await page.goto(`${relay.issuer}/`);
     await page.getByLabel("Relay secret").fill(relay.secret);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -218,30 +218,30 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
   }
 });
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 /** The relay as a process; resolves once it listens or has ended, with what it said. */
 async function relayProcess(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", join(HOUSE, "main.ts"), "relay"],
+    args: ["run", "-A", "--cached-only", join(REPO_ROOT, "main.ts"), "relay"],
     env: { ...env, RELAY_PORT: "0" },
     stdout: "null",
     stderr: "piped",
   }).spawn();
-  let said = "";
+  let output = "";
   const decoder = new TextDecoder();
   const reader = child.stderr.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    said += decoder.decode(value, { stream: true });
-    if (said.includes("The relay listens")) break;
+    output += decoder.decode(value, { stream: true });
+    if (output.includes("The relay listens")) break;
   }
   return {
-    said,
-    url: /"url":"([^"]+)"/.exec(said)?.[1],
+    output,
+    url: /"url":"([^"]+)"/.exec(output)?.[1],
     async end(signal: Deno.Signal): Promise<number> {
-      if (said.includes("The relay listens")) child.kill(signal);
+      if (output.includes("The relay listens")) child.kill(signal);
       while (!(await reader.read()).done);
       return (await child.status).code;
     },
@@ -256,18 +256,18 @@ Deno.test("a second relay on the same database refuses to start, until the first
       RELAY_OAUTH_DB: join(dir, "oauth.db"),
     };
     const first = await relayProcess(env);
-    assert.ok(first.url, first.said);
+    assert.ok(first.url, first.output);
     const health = await (await fetch(`${first.url}/health`)).json();
     assert.equal(health.oauth, "enabled");
     const second = await relayProcess(env);
-    assert.match(second.said, /another relay holds it; one replica only while OAuth is on/);
+    assert.match(second.output, /another relay holds it; one replica only while OAuth is on/);
     assert.equal(await second.end("SIGTERM"), 2);
     await first.end("SIGKILL");
     const third = await relayProcess(env);
-    assert.ok(third.url, third.said);
+    assert.ok(third.url, third.output);
     assert.equal(await third.end("SIGTERM"), 0);
     const other = await relayProcess({ ...env, RELAY_OAUTH_ISSUER: "https://other.example.com" });
-    assert.match(other.said, /belongs to the issuer https:\/\/relay\.example\.com/);
+    assert.match(other.output, /belongs to the issuer https:\/\/relay\.example\.com/);
     assert.equal(await other.end("SIGTERM"), 2);
   } finally {
     await Deno.remove(dir, { recursive: true });

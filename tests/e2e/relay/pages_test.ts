@@ -31,12 +31,12 @@ type Browser = Awaited<ReturnType<typeof chromium.launch>>;
 
 /** What the page's policy has refused, and what has failed in it. */
 function complaints(page: Page): string[] {
-  const said: string[] = [];
+  const violations: string[] = [];
   page.on("console", (message) => {
-    if (/Content Security Policy/.test(message.text())) said.push(message.text());
+    if (/Content Security Policy/.test(message.text())) violations.push(message.text());
   });
-  page.on("pageerror", (fault) => said.push(fault.message));
-  return said;
+  page.on("pageerror", (error) => violations.push(error.message));
+  return violations;
 }
 
 Deno.test("a person signs in, sees the machines and signs out, without a script", () =>

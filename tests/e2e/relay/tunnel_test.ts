@@ -5,7 +5,7 @@ import { RealDaemon, RealRelay, SECRET, until } from "../../support/e2e/relay_la
 
 const FILE_BYTES = 25 * 1024 * 1024;
 
-async function both(env: Record<string, string> = {}) {
+async function relayAndDaemon(env: Record<string, string> = {}) {
   const relay = new RealRelay();
   const daemon = await RealDaemon.start(relay.url, env);
   await until("the tunnel", () => relay.connected(daemon.daemon_id));
@@ -20,7 +20,7 @@ async function both(env: Record<string, string> = {}) {
 }
 
 Deno.test("a browser reaches a daemon through a real relay, and health says it is connected", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const seen = await (await relay.browse(daemon.daemon_id, "/health")).json();
   assert.equal(seen.daemon_id, daemon.daemon_id);
@@ -29,14 +29,14 @@ Deno.test("a browser reaches a daemon through a real relay, and health says it i
 });
 
 Deno.test("an attachment of 25 MB goes up and comes down, and the relay holds little of it", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const bytes = new Uint8Array(FILE_BYTES);
   for (let at = 0; at < bytes.length; at += 4096) bytes[at] = at >> 12;
   const form = new FormData();
   form.append("file", new File([bytes], "big.bin"));
-  let most = 0;
-  const watching = setInterval(() => most = Math.max(most, relay.relay.machines.held_bytes), 1);
+  let max = 0;
+  const watching = setInterval(() => max = Math.max(max, relay.relay.machines.held_bytes), 1);
   const up = await relay.browse(daemon.daemon_id, "/attachments", { method: "POST", body: form });
   const record = await up.json();
   assert.equal(up.status, 200, JSON.stringify(record));
@@ -45,11 +45,11 @@ Deno.test("an attachment of 25 MB goes up and comes down, and the relay holds li
   clearInterval(watching);
   assert.equal(got.length, FILE_BYTES);
   assert.ok(got.every((byte, at) => byte === bytes[at]));
-  assert.ok(most <= HELD_BYTES_MAX / 32, `${most} bytes were held`);
+  assert.ok(max <= HELD_BYTES_MAX / 32, `${max} bytes were held`);
 });
 
 Deno.test("a reader that takes nothing holds one window of the relay's memory, and nobody up", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const form = new FormData();
   form.append("file", new File([new Uint8Array(FILE_BYTES)], "big.bin"));
@@ -71,10 +71,10 @@ Deno.test("a reader that takes nothing holds one window of the relay's memory, a
 });
 
 Deno.test("a thousand requests at once are answered while one hangs", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
-  const patience = new AbortController();
-  const stream = await relay.ask(daemon.daemon_id, "/events/stream", { signal: patience.signal });
+  const abort = new AbortController();
+  const stream = await relay.ask(daemon.daemon_id, "/events/stream", { signal: abort.signal });
   assert.equal(stream.status, 200);
   const all = await Promise.all(Array.from({ length: 1000 }, async () => {
     const answer = await relay.ask(daemon.daemon_id, "/peers");
@@ -83,16 +83,16 @@ Deno.test("a thousand requests at once are answered while one hangs", async () =
   }));
   assert.ok(all.every((status) => status === 200));
   assert.equal(relay.relay.machines.requests, 1);
-  patience.abort();
+  abort.abort();
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
 Deno.test("the event stream comes through as it happens, and ends with its reader", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
-  const leaving = new AbortController();
+  const abort = new AbortController();
   const path = "/events/stream?surface=dashboard";
-  const response = await relay.browse(daemon.daemon_id, path, { signal: leaving.signal });
+  const response = await relay.browse(daemon.daemon_id, path, { signal: abort.signal });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   assert.ok(reader);
   let text = "";
@@ -103,37 +103,37 @@ Deno.test("the event stream comes through as it happens, and ends with its reade
   const body = JSON.stringify({ name: "api", path: "/work", backend: "sdk" });
   await fetch(`${daemon.url}/peers`, { method: "POST", body });
   await read("event: peer_registered");
-  leaving.abort();
+  abort.abort();
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
 Deno.test("with the daemon killed under a request the caller is told that it may have arrived", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const stream = await relay.ask(daemon.daemon_id, "/events/stream");
   const body = JSON.stringify({ name: "api", path: "/work", backend: "sdk" });
   const { peer_id } = await (await fetch(`${daemon.url}/peers`, { method: "POST", body })).json();
-  const said = JSON.stringify({ from_peer: "cli", to_peer: peer_id, text: "Ready?" });
-  const asked = await fetch(`${daemon.url}/ask`, { method: "POST", body: said });
+  const output = JSON.stringify({ from_peer: "cli", to_peer: peer_id, text: "Ready?" });
+  const asked = await fetch(`${daemon.url}/ask`, { method: "POST", body: output });
   const { correlation_id } = await asked.json();
   const waiting = relay.ask(daemon.daemon_id, `/asks/${correlation_id}/wait`, {
     method: "POST",
     body: JSON.stringify({ peer_id: "cli" }),
   });
-  const [cut, refused] = [assert.rejects(stream.text()), waiting.catch((fault) => fault)];
+  const [cut, refused] = [assert.rejects(stream.text()), waiting.catch((error) => error)];
   await daemon.end("SIGKILL");
   await cut;
-  const fault: unknown = await refused;
-  assert.ok(isUnreachable(fault), String(fault));
-  assert.deepEqual([fault.code, fault.fields.may_have_been_delivered], ["machine_offline", true]);
+  const error: unknown = await refused;
+  assert.ok(isUnreachable(error), String(error));
+  assert.deepEqual([error.code, error.fields.may_have_been_delivered], ["machine_offline", true]);
   await until("it is gone", () => !relay.connected(daemon.daemon_id) || undefined);
-  const later: unknown = await relay.ask(daemon.daemon_id, "/health").catch((fault) => fault);
+  const later: unknown = await relay.ask(daemon.daemon_id, "/health").catch((error) => error);
   assert.ok(isUnreachable(later));
   assert.deepEqual([later.code, later.fields.may_have_been_delivered], ["machine_offline", false]);
 });
 
 Deno.test("a daemon that was killed and started again is back under its id [5.relay.reconnect]", async () => {
-  await using b = await both();
+  await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   await daemon.end("SIGKILL");
   await until("it is gone", () => !relay.connected(daemon.daemon_id) || undefined);
@@ -150,12 +150,12 @@ Deno.test("a relay that went away is dialled until it is back, and its requests 
   await using daemon = await RealDaemon.start(first.url);
   await until("the tunnel", () => first.connected(daemon.daemon_id));
   await first[Symbol.asyncDispose]();
-  const away = await until("the daemon noticed", async () => {
+  const offlineMachine = await until("the daemon noticed", async () => {
     const { relay } = await daemon.health();
     return relay.status === "connected" ? undefined : relay;
   });
-  assert.ok(["down", "connecting"].includes(away.status));
-  assert.ok(away.last_connected_at);
+  assert.ok(["down", "connecting"].includes(offlineMachine.status));
+  assert.ok(offlineMachine.last_connected_at);
   await using second = new RealRelay(port);
   await until("the tunnel again", () => second.connected(daemon.daemon_id));
   assert.equal((await second.ask(daemon.daemon_id, "/health")).status, 200);
@@ -168,10 +168,10 @@ Deno.test("the program's own relay takes a daemon in, and both end well", async 
     env: { RELAY_PORT: "0" },
     stderr: "piped",
   }).spawn();
-  let said = "";
+  let output = "";
   const reading = child.stderr.pipeThrough(new TextDecoderStream())
-    .pipeTo(new WritableStream({ write: (text) => void (said += text) }));
-  const url = await until("the relay", () => /"url":"([^"]+)"/.exec(said)?.[1]);
+    .pipeTo(new WritableStream({ write: (text) => void (output += text) }));
+  const url = await until("the relay", () => /"url":"([^"]+)"/.exec(output)?.[1]);
   await using daemon = await RealDaemon.start(url);
   await until("the tunnel", async () => {
     return (await (await fetch(`${url}/health`)).json()).daemons === 1 || undefined;
@@ -186,11 +186,11 @@ Deno.test("the program's own relay takes a daemon in, and both end well", async 
     return (await daemon.health()).relay.status !== "connected" || undefined;
   });
   assert.equal(await daemon.end("SIGTERM"), 0);
-  assert.ok(!said.includes(SECRET));
+  assert.ok(!output.includes(SECRET));
 });
 
 Deno.test("no log of either end holds the secret [5.relay.no-secret-in-logs]", async () => {
-  await using b = await both({ MESH_DAEMON__AUTH_TOKEN: "token-of-the-daemon" });
+  await using b = await relayAndDaemon({ MESH_DAEMON__AUTH_TOKEN: "token-of-the-daemon" });
   const { relay, daemon } = b;
   assert.equal((await relay.ask(daemon.daemon_id, "/peers")).status, 200);
   await relay.browse(daemon.daemon_id, `/peers/${SECRET}`).then((answer) => answer.text());
@@ -198,10 +198,10 @@ Deno.test("no log of either end holds the secret [5.relay.no-secret-in-logs]", a
     .then((answer) => answer.text());
   await daemon.end("SIGTERM");
   await until("it is gone", () => !relay.connected(daemon.daemon_id) || undefined);
-  const said = [...relay.logged, await daemon.log].join("\n");
-  assert.match(said, /The relay is connected/);
-  assert.match(said, /A daemon is gone/);
+  const output = [...relay.logged, await daemon.log].join("\n");
+  assert.match(output, /The relay is connected/);
+  assert.match(output, /A daemon is gone/);
   for (const part of [SECRET, SECRET.slice(8), "token-of-the-daemon"]) {
-    assert.ok(!said.includes(part), part);
+    assert.ok(!output.includes(part), part);
   }
 });

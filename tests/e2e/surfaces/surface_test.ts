@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { HERE, type World, world } from "../../support/world.ts";
+import { LOOPBACK, type World, world } from "../../support/world.ts";
 import { notify } from "../../support/daemon/peer_clients.ts";
-import { pushTo, type Sent } from "../../support/daemon/surfaces.ts";
+import { pushTo, type SentItem } from "../../support/daemon/surfaces.ts";
 
 /** A daemon's routes on a real socket of this machine. */
 function listen(w: World) {
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
-  const server = Deno.serve(options, (request) => w.daemon.fetch(request, HERE));
+  const server = Deno.serve(options, (request) => w.daemon.fetch(request, LOOPBACK));
   return { url: `ws://127.0.0.1:${server.addr.port}/ws`, stop: () => server.shutdown() };
 }
 
 /** A surface on a real socket; its frames come one by one. */
 async function connect(url: string) {
   const socket = new WebSocket(url);
-  const frames: (Sent & { type: string })[] = [];
+  const frames: (SentItem & { type: string })[] = [];
   let wake = () => {};
   socket.onmessage = ({ data }) => {
     frames.push(JSON.parse(data));
@@ -28,16 +28,16 @@ async function connect(url: string) {
       await new Promise<void>((resolve) => wake = resolve);
     }
   };
-  const say = (frame: Record<string, unknown>) => socket.send(JSON.stringify(frame));
+  const send = (frame: Record<string, unknown>) => socket.send(JSON.stringify(frame));
   const capabilities = ["inbox_surface"];
-  say({ type: "connect", display_name: "phone", backend: "sdk", capabilities });
+  send({ type: "connect", display_name: "phone", backend: "sdk", capabilities });
   await next("connected");
   const end = async () => {
     const closed = new Promise((resolve) => socket.onclose = resolve);
     socket.close();
     await closed;
   };
-  return { say, next, end };
+  return { send, next, end };
 }
 
 Deno.test("a surface on a real socket is sent its items, and again what it did not show", async () => {
@@ -47,7 +47,7 @@ Deno.test("a surface on a real socket is sent its items, and again what it did n
   const shown = await notify(w, "ada", "sam", "🦊 shown");
   const pushed = await first.next("inbox_item");
   const { delivery_id } = pushed;
-  first.say({ type: "delivery_ack", delivery_id, status: "pushed", surface_ref: 7 });
+  first.send({ type: "delivery_ack", delivery_id, status: "pushed", surface_ref: 7 });
   await notify(w, "ada", "sam", "not shown");
   await first.next("inbox_item");
   await first.end();

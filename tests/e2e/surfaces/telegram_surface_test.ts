@@ -5,7 +5,7 @@ import { FakeMesh } from "../../support/telegram/surface_fixture.ts";
 import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const HEALTH = {
   status: "ok",
   version: "1.2.3",
@@ -25,9 +25,9 @@ function serveMesh(mesh: FakeMesh) {
     if (pathname === "/health") return Response.json(HEALTH);
     if (pathname !== "/ws") return mesh.fetch(request);
     const { socket, response } = Deno.upgradeWebSocket(request);
-    const end = mesh.dial(new URL(request.url), {
+    const end = mesh.connect(new URL(request.url), {
       opened: () => {},
-      heard: (text) => socket.send(text),
+      received: (text) => socket.send(text),
       closed: (code) => socket.readyState === WebSocket.OPEN && socket.close(code),
     });
     socket.onmessage = ({ data }) => end.send(String(data));
@@ -37,14 +37,14 @@ function serveMesh(mesh: FakeMesh) {
 }
 
 /** Ends the child with the test, however that ends. */
-function ended(child: Deno.ChildProcess, said: Promise<string>): AsyncDisposable {
-  let over = false;
-  child.status.then(() => over = true);
+function ended(child: Deno.ChildProcess, output: Promise<string>): AsyncDisposable {
+  let stopped = false;
+  child.status.then(() => stopped = true);
   return {
     async [Symbol.asyncDispose]() {
-      if (!over) child.kill("SIGKILL");
+      if (!stopped) child.kill("SIGKILL");
       await child.status;
-      await said;
+      await output;
     },
   };
 }
@@ -59,7 +59,7 @@ Deno.test("the program shows items, carries replies, outlives a lost line, and e
     onListen: () => {},
     onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C cut off.
   }, bot.fetch);
-  const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+  const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", "--config", config, main, "surface", "telegram"],
     cwd,
@@ -76,19 +76,19 @@ Deno.test("the program shows items, carries replies, outlives a lost line, and e
     stdout: "null",
     stderr: "piped",
   }).spawn();
-  const said = new Response(child.stderr).text();
-  await using _ = ended(child, said);
-  await until("the greeting", () => mesh.greetings.length === 1 || undefined);
+  const output = new Response(child.stderr).text();
+  await using _ = ended(child, output);
+  await until("the greeting", () => mesh.connects.length === 1 || undefined);
   mesh.item({ text: "Ready?" });
   await until("the receipt", () => mesh.receipts.length === 1 || undefined);
-  bot.reply(bot.told[0]?.message_id ?? 0, "Yes");
+  bot.reply(bot.sentMessages[0]?.message_id ?? 0, "Yes");
   await until("the reply", () => mesh.replies.length === 1 || undefined);
   assert.partialDeepStrictEqual(mesh.replies, [{ surface: "telegram", text: "Yes" }]);
   mesh.close(1001);
-  await until("the next line", () => mesh.greetings.length === 2 || undefined);
+  await until("the next line", () => mesh.connects.length === 2 || undefined);
   child.kill("SIGINT");
-  assert.equal((await child.status).code, 0, await said);
-  assert.match(await said, /shown in chat 815[^]*The daemon is away[^]*The daemon is back/);
-  assert.doesNotMatch(await said, /topsecret/);
+  assert.equal((await child.status).code, 0, await output);
+  assert.match(await output, /shown in chat 815[^]*The daemon is away[^]*The daemon is back/);
+  assert.doesNotMatch(await output, /topsecret/);
   Deno.removeSync(cwd, { recursive: true });
 });

@@ -4,31 +4,31 @@ import { systemClock } from "kit/core/clock.ts";
 import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 /** A program of ours, ended with the test. */
 class Child implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
-  readonly said: Promise<string>;
-  #over = false;
+  readonly output: Promise<string>;
+  #stopped = false;
 
-  constructor(words: string[], cwd: string, env: Record<string, string>) {
-    const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+  constructor(args: string[], cwd: string, env: Record<string, string>) {
+    const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
     this.#process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--cached-only", "--config", config, main, ...words],
+      args: ["run", "-A", "--cached-only", "--config", config, main, ...args],
       cwd,
       env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), MESH_STATE: cwd, NO_COLOR: "1" },
       stdout: "null",
       stderr: "piped",
     }).spawn();
-    this.#process.status.then(() => this.#over = true);
-    this.said = new Response(this.#process.stderr).text();
+    this.#process.status.then(() => this.#stopped = true);
+    this.output = new Response(this.#process.stderr).text();
   }
 
   async end(signal: Deno.Signal): Promise<number> {
-    if (!this.#over) this.#process.kill(signal);
+    if (!this.#stopped) this.#process.kill(signal);
     const { code } = await this.#process.status;
-    await this.said;
+    await this.output;
     return code;
   }
 
@@ -38,7 +38,7 @@ class Child implements AsyncDisposable {
 }
 
 /** A state directory, a Bot API, and programs on them. */
-function place() {
+function setup() {
   const cwd = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);
   const server = Deno.serve({
@@ -58,9 +58,9 @@ function place() {
   const address = () => {
     try {
       return String(JSON.parse(Deno.readTextFileSync(join(cwd, "daemon.json"))).url);
-    } catch (fault) {
-      if (fault instanceof Deno.errors.NotFound) return undefined;
-      throw fault;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
     }
   };
   const headers = { authorization: "Bearer 0123456789abcdef" };
@@ -97,7 +97,7 @@ function place() {
 }
 
 Deno.test("a question reaches the chat, a tap answers it, and the asker has the answer [c8.telegram]", async () => {
-  await using p = place();
+  await using p = setup();
   await using _daemon = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
   await using surface = await p.surface();
@@ -109,13 +109,13 @@ Deno.test("a question reaches the chat, a tap answers it, and the asker has the 
     question: { kind: "choice", options },
   });
   assert.deepEqual(inbox.surfaces, ["telegram"]);
-  const told = await until("the message", () => p.bot.told[0]);
-  assert.equal(told.text, "❓ ada asks:\nFruit?");
+  const delivered = await until("the message", () => p.bot.sentMessages[0]);
+  assert.equal(delivered.text, "❓ ada asks:\nFruit?");
   const push = await until("the receipt", async () => {
     const [push] = (await p.get(`/inbox/${inbox.item_id}`)).pushes;
     return push.status === "pending" ? undefined : push;
   });
-  const ref = String(told.message_id);
+  const ref = String(delivered.message_id);
   assert.partialDeepStrictEqual(push, {
     surface: "telegram",
     status: "pushed",
@@ -123,24 +123,24 @@ Deno.test("a question reaches the chat, a tap answers it, and the asker has the 
     surface_refs: [ref],
     verified: true,
   });
-  p.bot.tap(told.message_id, "Pears");
+  p.bot.tap(delivered.message_id, "Pears");
   const ask = await until("the answer", async () => {
     const ask = await p.get(`/asks/${correlation_id}`);
     return ask.state === "closed" ? ask : undefined;
   });
   assert.equal(ask.answer.option_id, "b");
-  await until("the choice", () => told.keyboard?.[0]?.[0]?.text === "✓ Pears" || undefined);
-  assert.equal(await surface.end("SIGINT"), 0, await surface.said);
+  await until("the choice", () => delivered.keyboard?.[0]?.[0]?.text === "✓ Pears" || undefined);
+  assert.equal(await surface.end("SIGINT"), 0, await surface.output);
 });
 
 Deno.test("restarts of daemon and surface lose nothing, and show nothing twice", async () => {
-  await using p = place();
+  await using p = setup();
   const first = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
   await using one = await p.surface();
   const ask = async (text: string) =>
     (await p.post("/ask", { from_peer: "ada", to_peer: "sam", text })).correlation_id;
-  const texts = () => p.bot.told.map(({ text }) => text.split("\n")[1]);
+  const texts = () => p.bot.sentMessages.map(({ text }) => text.split("\n")[1]);
   /** How many pushes have their receipt. */
   const pushed = async (count: number) => {
     const { items } = await p.get("/inbox?surface=telegram");
@@ -162,12 +162,12 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
   await using two = await p.surface();
   await until("the third", () => pushed(3));
   assert.deepEqual(texts(), ["first", "second", "third"]);
-  p.bot.reply(p.bot.told[0]?.message_id ?? 0, "Yes, the first");
+  p.bot.reply(p.bot.sentMessages[0]?.message_id ?? 0, "Yes, the first");
   const closed = await until("the reply", async () => {
     const ask = await p.get(`/asks/${id}`);
     return ask.state === "closed" ? ask : undefined;
   });
   assert.deepEqual([closed.reply, closed.close_reason], ["Yes, the first", "ack_with_msg"]);
   assert.equal(await two.end("SIGTERM"), 0);
-  assert.doesNotMatch(await one.said + await two.said, /topsecret|0123456789abcdef/);
+  assert.doesNotMatch(await one.output + await two.output, /topsecret|0123456789abcdef/);
 });

@@ -22,15 +22,15 @@ Deno.test("sleepers wake in the order of their deadlines, each at its own time",
 
 Deno.test("a sleeper that sleeps again within the same advance wakes again", async () => {
   const clock = new FakeClock();
-  let beats = 0;
-  const beat = async (): Promise<void> => {
+  let ticks = 0;
+  const tick = async (): Promise<void> => {
     await clock.sleep(1000);
-    beats++;
-    return beat();
+    ticks++;
+    return tick();
   };
-  beat();
+  tick();
   await clock.advance(5000);
-  assert.equal(beats, 5);
+  assert.equal(ticks, 5);
 });
 
 Deno.test("whatever the deadlines, they are kept in order", async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/text.ts";
-import { Problem, refusalOf } from "kit/core/problem.ts";
+import { Problem, recoverableProblem } from "kit/core/problem.ts";
 
 Deno.test("the message of an error is its own, of anything else that was thrown its text", () => {
   assert.equal(messageOf(new TypeError("no such host")), "no such host");
@@ -11,8 +11,8 @@ Deno.test("the message of an error is its own, of anything else that was thrown 
 
 Deno.test("a Problem is a refusal; a failed write and any other error are not", () => {
   const problem = new Problem("unknown_peer", { peer: "api" });
-  assert.equal(refusalOf(problem), problem);
-  assert.equal(refusalOf(new Problem("storage_failed", {})), undefined);
-  assert.equal(refusalOf(new Error("broken")), undefined);
-  assert.equal(refusalOf("broken"), undefined);
+  assert.equal(recoverableProblem(problem), problem);
+  assert.equal(recoverableProblem(new Problem("storage_failed", {})), undefined);
+  assert.equal(recoverableProblem(new Error("broken")), undefined);
+  assert.equal(recoverableProblem("broken"), undefined);
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
 import { FakeClock } from "../../support/clock.ts";
 
-function ears() {
+function capturedLog() {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => {
     assert.ok(!line.includes("\n"), "one line a fact");
@@ -14,7 +14,7 @@ function ears() {
 }
 
 Deno.test("a line says when, how grave, what, and its fields", () => {
-  const { lines, log } = ears();
+  const { lines, log } = capturedLog();
   log.warn("Cannot reach the relay", { attempt: 3, why: "two\nlines" });
   assert.deepEqual(lines, [{
     time: "2030-01-01T00:00:00.000Z",
@@ -26,14 +26,14 @@ Deno.test("a line says when, how grave, what, and its fields", () => {
 });
 
 Deno.test("what is below the level is not written", () => {
-  const { lines, log } = ears();
+  const { lines, log } = capturedLog();
   log.debug("Too quiet");
   for (const level of ["info", "warn", "error"] as const) log[level]("Told");
   assert.deepEqual(lines.map(({ level }) => level), ["info", "warn", "error"]);
 });
 
 Deno.test("secrets and texts are hidden, at any depth and in any spelling", () => {
-  const { lines, log } = ears();
+  const { lines, log } = capturedLog();
   const secret = "s3cr3t";
   const names = ["auth_token", "refreshToken", "client_secret", "PASSWORD", "Authorization"];
   const fields = Object.fromEntries(
@@ -45,10 +45,10 @@ Deno.test("secrets and texts are hidden, at any depth and in any spelling", () =
 });
 
 Deno.test("a fault is told with its cause and where it was", () => {
-  const { lines, log } = ears();
-  log.error("A route failed", { fault: new Error("outer", { cause: new TypeError("inner") }) });
-  const fault = lines[0]?.["fault"] as { message: string; stack: string; cause: unknown };
-  assert.equal(fault.message, "outer");
-  assert.match(fault.stack, /log_test\.ts/);
-  assert.deepEqual((fault.cause as { name: string }).name, "TypeError");
+  const { lines, log } = capturedLog();
+  log.error("A route failed", { error: new Error("outer", { cause: new TypeError("inner") }) });
+  const error = lines[0]?.["error"] as { message: string; stack: string; cause: unknown };
+  assert.equal(error.message, "outer");
+  assert.match(error.stack, /log_test\.ts/);
+  assert.deepEqual((error.cause as { name: string }).name, "TypeError");
 });

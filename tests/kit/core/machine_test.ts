@@ -1,8 +1,8 @@
 /** Every pair of state and event of every machine: a row says where it leads, or it is refused. */
 
 import assert from "node:assert/strict";
-import { machine } from "kit/core/machine.ts";
-import { askMachine, CLOSINGS } from "../../../daemon/features/asks/machine.ts";
+import { stateMachine } from "kit/core/machine.ts";
+import { askMachine, CLOSE_RULES } from "../../../daemon/features/asks/machine.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
 import { machines, machinesOf } from "../../support/machines.ts";
@@ -28,25 +28,25 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   oauth_refresh_token: ["oauth_refresh_tokens", "state"],
 };
 
-for (const { machine } of MACHINES) {
-  const { name, rows, states } = machine;
+for (const { stateMachine } of MACHINES) {
+  const { name, rows, states } = stateMachine;
   Deno.test(`${name}: every pair of state and event has its row, or is illegal`, () => {
     const events = new Set(rows.map(([, on]) => on));
-    let led = 0;
+    let transitionCount = 0;
     for (const from of states) {
       for (const on of events) {
         const row = rows.find((row) => row[0] === from && row[1] === on);
-        assert.equal(machine.takes(from, on), row !== undefined);
+        assert.equal(stateMachine.accepts(from, on), row !== undefined);
         if (row) {
-          assert.equal(machine.step(from, on), row[2]);
-          led++;
+          assert.equal(stateMachine.step(from, on), row[2]);
+          transitionCount++;
         } else {
           const refusal = { code: "illegal_transition", fields: { machine: name, from, on } };
-          assert.throws(() => machine.step(from, on), refusal);
+          assert.throws(() => stateMachine.step(from, on), refusal);
         }
       }
     }
-    assert.equal(led, rows.length);
+    assert.equal(transitionCount, rows.length);
   });
 
   Deno.test(`${name}: every state is reached from the first one, and a final one has no way out`, () => {
@@ -56,7 +56,7 @@ for (const { machine } of MACHINES) {
     }
     assert.deepEqual([...reached].sort(), states.toSorted());
     for (const state of states) {
-      assert.equal(machine.isFinal(state), !rows.some(([from]) => from === state));
+      assert.equal(stateMachine.isFinal(state), !rows.some(([from]) => from === state));
     }
   });
 
@@ -80,7 +80,7 @@ function allowed(table: string, column: string): string[] {
 }
 
 Deno.test("the machines of the house are found, each with its own name", () => {
-  const names = MACHINES.map(({ machine }) => machine.name);
+  const names = MACHINES.map(({ stateMachine }) => stateMachine.name);
   assert.equal(new Set(names).size, names.length);
   for (const name of ["ask", "delivery", "peer", "uplink", "oauth_grant"]) {
     assert.ok(names.includes(name), name);
@@ -96,26 +96,29 @@ Deno.test("a machine that its file does not export is an error, and not left unt
 });
 
 Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {
-  for (const [reason, [on]] of Object.entries(CLOSINGS)) {
+  for (const [reason, [on]] of Object.entries(CLOSE_RULES)) {
     assert.equal(askMachine.step("open", on), "closed", reason);
     assert.throws(() => askMachine.step("closed", on), { code: "illegal_transition" });
   }
-  const used = new Set<string>(Object.values(CLOSINGS).map(([on]) => on));
+  const used = new Set<string>(Object.values(CLOSE_RULES).map(([on]) => on));
   for (const [, on, to] of askMachine.rows) {
     assert.equal(used.has(on), to === "closed", `${on} needs a close reason`);
   }
 });
 
 Deno.test("a table with two rows for one event is a mistake, found at the start", () => {
-  assert.throws(() => machine("door", [["open", "shut", "closed"], ["open", "shut", "open"]]), {
-    message: `Machine "door" has two rows for one event`,
-  });
+  assert.throws(
+    () => stateMachine("door", [["open", "shut", "closed"], ["open", "shut", "open"]]),
+    {
+      message: `Machine "door" has two rows for one event`,
+    },
+  );
 });
 
 Deno.test("a misspelt state or event does not compile", () => {
-  const door = machine("door", [["open", "shut", "closed"]]);
+  const door = stateMachine("door", [["open", "shut", "closed"]]);
   // @ts-expect-error There is no state "opne".
   assert.throws(() => door.step("opne", "shut"), { code: "illegal_transition" });
   // @ts-expect-error There is no event "slammed".
-  assert.equal(door.takes("open", "slammed"), false);
+  assert.equal(door.accepts("open", "slammed"), false);
 });

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
 import { type Reason, REASONS, sentenceOf } from "../../../kit/core/reasons.ts";
-import { reasonOf } from "../../../cli/output/why.ts";
+import { formatReason } from "../../../cli/output/why.ts";
 
 Deno.test("`mesh why` explains each reason in words, and none by its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {
-    assert.equal(reasonOf(code), sentence);
+    assert.equal(formatReason(code), sentence);
     assert.match(sentence, /^[a-z].* .*[a-z0-9]$/, code);
     assert.doesNotMatch(sentence, /_/, code);
   }

@@ -19,9 +19,9 @@ function read(file: string | undefined, env: Record<string, string> = {}) {
 function mistakes(file: string, env: Record<string, string> = {}): string[] {
   try {
     read(file, env);
-  } catch (fault) {
-    assert.ok(fault instanceof Error);
-    const [headline, ...lines] = fault.message.split("\n  ");
+  } catch (error) {
+    assert.ok(error instanceof Error);
+    const [headline, ...lines] = error.message.split("\n  ");
     assert.equal(headline, "Cannot read the configuration:");
     return lines;
   }
@@ -149,11 +149,11 @@ Deno.test("whatever is said, it is read or refused with the one error", () => {
   const env = fc.dictionary(fc.oneof(name, fc.string()), fc.string());
   fc.assert(fc.property(file, env, (file, env) => {
     try {
-      const said = { file, file_name: "file", env, parse: parseYaml };
-      const { "a.port": port, "a.b.words": words } = readSettings(TABLE, said);
+      const options = { file, file_name: "file", env, parse: parseYaml };
+      const { "a.port": port, "a.b.words": words } = readSettings(TABLE, options);
       assert.ok(Number.isInteger(port) && Array.isArray(words));
-    } catch (fault) {
-      assert.match(String(fault), /^Error: Cannot read the configuration:\n {2}.+/);
+    } catch (error) {
+      assert.match(String(error), /^Error: Cannot read the configuration:\n {2}.+/);
     }
   }));
 });

@@ -12,9 +12,9 @@ function counting(): Clock & { open: number } {
   const clock = {
     ...systemClock,
     open: 0,
-    alarm(ms: number, ring: () => void) {
+    setTimer(ms: number, ring: () => void) {
       clock.open++;
-      const cancel = systemClock.alarm(ms, ring);
+      const cancel = systemClock.setTimer(ms, ring);
       return () => {
         clock.open--;
         cancel();

@@ -18,10 +18,18 @@ function log() {
   const own = jsonLog(clock, "debug", (line) => logged.push(JSON.parse(line).what));
   const db = new Database(":memory:", migrations, own);
   const events = new EventLog(db, clock, own);
-  const heard: MeshEvent[] = [];
-  events.subscribe({ event: (event) => void heard.push(event) });
+  const received: MeshEvent[] = [];
+  events.subscribe({ event: (event) => void received.push(event) });
   const retire = () => db.transact(() => events.append("peer_retired", ADA));
-  return { db, clock, events, heard, logged, retire, [Symbol.dispose]: () => db[Symbol.dispose]() };
+  return {
+    db,
+    clock,
+    events,
+    received,
+    logged,
+    retire,
+    [Symbol.dispose]: () => db[Symbol.dispose](),
+  };
 }
 
 /** A value of a schema's shape, as a desk might give it. */
@@ -36,16 +44,16 @@ function example(schema: z.core.$ZodType): unknown {
 for (const [type, schema] of Object.entries(EVENTS)) {
   Deno.test(`${type} carries what its schema lists; a text cannot leave`, async () => {
     using l = log();
-    const said = Object.fromEntries(
+    const expected = Object.fromEntries(
       Object.entries(schema.shape).map(([key, field]) => [key, example(field)]),
     );
-    const more = { ...said, text: SECRET, message: SECRET, reply: SECRET };
+    const more = { ...expected, text: SECRET, message: SECRET, reply: SECRET };
     l.db.transact(() => l.events.append(type as keyof typeof EVENTS, more as never));
-    await l.db.durable();
-    assert.deepEqual(l.heard.map(({ data }) => data), [said]);
+    await l.db.whenDurable();
+    assert.deepEqual(l.received.map(({ data }) => data), [expected]);
     const stored = l.db.all(z.object({ data: z.string() }), "select data from events");
-    const told = JSON.stringify([l.heard, l.events.read({ since: 0, limit: 9 }), stored]);
-    assert.ok(!told.includes(SECRET));
+    const serialized = JSON.stringify([l.received, l.events.read({ since: 0, limit: 9 }), stored]);
+    assert.ok(!serialized.includes(SECRET));
     for (const field of ["text", "message", "reply", "description", "question"]) {
       assert.ok(!(field in schema.shape), `${type} has a field "${field}"`);
     }
@@ -55,8 +63,8 @@ for (const [type, schema] of Object.entries(EVENTS)) {
 Deno.test("an event that lacks a field fails its verb, and nothing of it is written", async () => {
   using l = log();
   assert.throws(() => l.db.transact(() => l.events.append("peer_retired", { name: "a" } as never)));
-  await l.db.durable();
-  assert.deepEqual([l.heard, l.events.last], [[], 0]);
+  await l.db.whenDurable();
+  assert.deepEqual([l.received, l.events.last], [[], 0]);
 });
 
 Deno.test("one deaf listener is logged, and does not silence the others", async () => {
@@ -69,16 +77,16 @@ Deno.test("one deaf listener is logged, and does not silence the others", async 
   const after: number[] = [];
   l.events.subscribe({ event: ({ id }) => void after.push(id) });
   l.retire();
-  await l.db.durable();
-  assert.deepEqual([l.heard.length, after, l.logged], [1, [1], ["A listener failed"]]);
+  await l.db.whenDurable();
+  assert.deepEqual([l.received.length, after, l.logged], [1, [1], ["A listener failed"]]);
 });
 
 Deno.test("readers see only up to the last committed number", async () => {
   using l = log();
   l.retire();
-  assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 }), l.heard], [0, [], []]);
-  await l.db.durable();
-  assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 })], [1, l.heard]);
+  assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 }), l.received], [0, [], []]);
+  await l.db.whenDurable();
+  assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 })], [1, l.received]);
 });
 
 Deno.test("a verb that rolls back leaves no event and no gap in the numbers", async () => {
@@ -91,8 +99,8 @@ Deno.test("a verb that rolls back leaves no event and no gap in the numbers", as
     })
   );
   l.retire();
-  await l.db.durable();
-  assert.deepEqual(l.heard.map(({ id, type }) => `${id} ${type}`), [
+  await l.db.whenDurable();
+  assert.deepEqual(l.received.map(({ id, type }) => `${id} ${type}`), [
     "1 peer_retired",
     "2 peer_retired",
   ]);
@@ -101,13 +109,13 @@ Deno.test("a verb that rolls back leaves no event and no gap in the numbers", as
 Deno.test("the numbers go on after a restart, even when all events were forgotten", async () => {
   using l = log();
   l.retire();
-  await l.db.durable();
+  await l.db.whenDurable();
   await l.clock.advance(1000);
-  assert.equal(l.events.forget(l.clock.now(), 10), 1);
-  await l.db.durable();
+  assert.equal(l.events.prune(l.clock.now(), 10), 1);
+  await l.db.whenDurable();
   assert.deepEqual([l.events.oldest, l.events.last], [0, 1]);
   l.retire();
-  await l.db.durable();
+  await l.db.whenDurable();
   assert.deepEqual([l.events.oldest, l.events.last], [2, 2]);
   assert.equal(new EventLog(l.db, l.clock, jsonLog(l.clock, "error", () => {})).last, 2);
 });
@@ -115,14 +123,14 @@ Deno.test("the numbers go on after a restart, even when all events were forgotte
 Deno.test("forgetting drops the oldest first, in small steps, and never what is young", async () => {
   using l = log();
   for (let n = 0; n < 5; n++) l.retire();
-  await l.db.durable();
+  await l.db.whenDurable();
   const old = l.clock.now() + 1;
   await l.clock.advance(1000);
   l.retire();
-  await l.db.durable();
-  assert.deepEqual([l.events.forget(old, 3), l.events.oldest], [3, 4]);
-  assert.deepEqual([l.events.forget(old, 3), l.events.oldest], [2, 6]);
-  assert.equal(l.events.forget(old, 3), 0);
+  await l.db.whenDurable();
+  assert.deepEqual([l.events.prune(old, 3), l.events.oldest], [3, 4]);
+  assert.deepEqual([l.events.prune(old, 3), l.events.oldest], [2, 6]);
+  assert.equal(l.events.prune(old, 3), 0);
 });
 
 Deno.test("steps of deliveries are told live, after the commit, and stored nowhere", async () => {
@@ -132,17 +140,17 @@ Deno.test("steps of deliveries are told live, after the commit, and stored nowhe
   using _ = l.events.subscribe({ delivery: (step) => void steps.push(step) });
   l.db.transact(() => l.events.step(step));
   assert.deepEqual(steps, []);
-  await l.db.durable();
+  await l.db.whenDurable();
   assert.deepEqual([steps, l.events.last], [[step], 0]);
 });
 
 Deno.test("a listener that has left hears no more", async () => {
   using l = log();
-  const heard: number[] = [];
-  l.events.subscribe({ event: ({ id }) => void heard.push(id) })[Symbol.dispose]();
+  const received: number[] = [];
+  l.events.subscribe({ event: ({ id }) => void received.push(id) })[Symbol.dispose]();
   l.retire();
-  await l.db.durable();
-  assert.deepEqual(heard, []);
+  await l.db.whenDurable();
+  assert.deepEqual(received, []);
 });
 
 Deno.test("a range is what a filter of the whole log would give", async () => {
@@ -151,10 +159,12 @@ Deno.test("a range is what a filter of the whole log would give", async () => {
   for (let n = 0; n < 20; n++) {
     l.db.transact(() => l.events.append(types[n % 3 === 0 ? 1 : 0], ADA));
   }
-  await l.db.durable();
+  await l.db.whenDurable();
   const type = fc.constantFrom(undefined, ...types);
   fc.assert(fc.property(fc.nat(25), fc.nat(25), type, (since, limit, type) => {
-    const expected = l.heard.filter((event) => event.id > since && (!type || event.type === type));
+    const expected = l.received.filter((event) =>
+      event.id > since && (!type || event.type === type)
+    );
     assert.deepEqual(l.events.read({ since, limit, type }), expected.slice(0, limit));
   }));
 });

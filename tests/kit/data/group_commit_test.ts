@@ -12,17 +12,17 @@ function open() {
   const clock = new FakeClock();
   const db = new Database(":memory:", TABLES, jsonLog(clock, "error", () => {}), clock);
   const before = db.commits;
-  const told: string[] = [];
+  const published: string[] = [];
   const write = (word: string) => () => {
     db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
-    db.afterCommit(() => void told.push(word));
+    db.afterCommit(() => void published.push(word));
   };
   return {
     db,
     clock,
-    told,
-    say: (word: string) => db.transact(write(word)),
-    note: (word: string) => db.transactAtLeisure(write(word)),
+    published,
+    insertWord: (word: string) => db.transact(write(word)),
+    note: (word: string) => db.transactLazily(write(word)),
     commits: () => db.commits - before,
     [Symbol.dispose]: () => db[Symbol.dispose](),
   };
@@ -32,11 +32,11 @@ Deno.test("what is done at leisure is on the disk with the next verb, and no soo
   using t = open();
   t.note("mark");
   for (let count = 0; count < 20; count++) await turn();
-  assert.deepEqual([t.commits(), t.told], [0, []]);
-  t.say("ask");
+  assert.deepEqual([t.commits(), t.published], [0, []]);
+  t.insertWord("ask");
   t.note("receipt");
-  await t.db.durable();
-  assert.deepEqual([t.commits(), t.told], [1, ["mark", "ask", "receipt"]]);
+  await t.db.whenDurable();
+  assert.deepEqual([t.commits(), t.published], [1, ["mark", "ask", "receipt"]]);
 });
 
 Deno.test("what is done at leisure waits no longer than 10 ms, and once for all of it", async () => {
@@ -44,21 +44,21 @@ Deno.test("what is done at leisure waits no longer than 10 ms, and once for all 
   t.note("mark");
   t.note("receipt");
   await t.clock.advance(9);
-  assert.deepEqual(t.told, []);
+  assert.deepEqual(t.published, []);
   await t.clock.advance(1);
   await t.clock.settle();
-  assert.deepEqual([t.commits(), t.told], [1, ["mark", "receipt"]]);
+  assert.deepEqual([t.commits(), t.published], [1, ["mark", "receipt"]]);
   t.note("later");
   await t.clock.advance(10);
   await t.clock.settle();
-  assert.deepEqual([t.commits(), t.told], [2, ["mark", "receipt", "later"]]);
+  assert.deepEqual([t.commits(), t.published], [2, ["mark", "receipt", "later"]]);
 });
 
 Deno.test("a reader does not wait for company", async () => {
   using t = open();
   t.note("mark");
-  await t.db.durable();
-  assert.deepEqual([t.commits(), t.told], [1, ["mark"]]);
+  await t.db.whenDurable();
+  assert.deepEqual([t.commits(), t.published], [1, ["mark"]]);
 });
 
 Deno.test("what is done at leisure within a verb is a part of it", () => {
@@ -69,24 +69,24 @@ Deno.test("what is done at leisure within a verb is a part of it", () => {
       throw new Error("no");
     }), /no/);
   t.db.flush();
-  assert.deepEqual(t.told, []);
+  assert.deepEqual(t.published, []);
 });
 
 Deno.test("a lone verb is committed at the end of its turn", async () => {
   using t = open();
-  t.say("ask");
+  t.insertWord("ask");
   await turn();
-  assert.deepEqual(t.told, ["ask"]);
+  assert.deepEqual(t.published, ["ask"]);
 });
 
 Deno.test("verbs that come turn after turn share a commit, which waits for 8 turns at most", async () => {
   using t = open();
   const waits: number[] = [];
   for (let count = 1; t.commits() < 2; count++) {
-    t.say(`one of turn ${count}`);
-    t.say(`another of turn ${count}`);
+    t.insertWord(`one of turn ${count}`);
+    t.insertWord(`another of turn ${count}`);
     await turn();
-    if (t.told.length > (waits.at(-1) ?? 0)) waits.push(t.told.length);
+    if (t.published.length > (waits.at(-1) ?? 0)) waits.push(t.published.length);
   }
   assert.deepEqual(waits, [16, 32]);
 });

@@ -45,7 +45,7 @@ Deno.test("a commit that fails undoes every verb of the turn", async () => {
   using t = open();
   t.count("first");
   t.count("second", () => void t.db.transact((tx) => tx.run("insert into t values (1, 404)")));
-  await assert.rejects(t.db.durable() ?? Promise.resolve(), { code: "storage_failed" });
+  await assert.rejects(t.db.whenDurable() ?? Promise.resolve(), { code: "storage_failed" });
   assert.deepEqual(t.undone, ["second", "first"]);
 });
 

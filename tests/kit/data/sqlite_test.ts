@@ -25,12 +25,12 @@ function open(path = ":memory:") {
   const add = (word: string) =>
     db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
   const words = () => db.all(Word, "select word from words").map(({ word }) => word);
-  const told: string[] = [];
+  const published: string[] = [];
   /** A verb that writes a word, and tells of it once it is durable. */
-  const say = (word: string, after = () => {}) =>
+  const insertWord = (word: string, after = () => {}) =>
     db.transact(() => {
       add(word);
-      db.afterCommit(() => void told.push(word));
+      db.afterCommit(() => void published.push(word));
       after();
     });
   /** A row whose parent does not exist: SQLite finds out at the commit. */
@@ -39,8 +39,8 @@ function open(path = ":memory:") {
     db,
     add,
     words,
-    told,
-    say,
+    published,
+    insertWord,
     orphan,
     logged,
     [Symbol.dispose]: () => db[Symbol.dispose](),
@@ -53,7 +53,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Until the open group is committed, or given up. */
 async function settled(db: Database): Promise<void> {
-  await db.durable()?.catch((fault) => assert.ok(isProblem(fault, "storage_failed")));
+  await db.whenDurable()?.catch((error) => assert.ok(isProblem(error, "storage_failed")));
 }
 
 function temporary() {
@@ -66,71 +66,76 @@ function temporary() {
 
 Deno.test("disk full in the second of three verbs: the first is lost and told so, the third stands", async () => {
   using t = open();
-  t.say("before");
+  t.insertWord("before");
   t.db.flush();
   t.db.transact((tx) => tx.run("pragma max_page_count = 8"));
-  t.say("first");
-  const first = t.db.durable();
-  assert.throws(() => t.say("second".repeat(20_000)), STORAGE_FAILED);
-  t.say("third");
+  t.insertWord("first");
+  const first = t.db.whenDurable();
+  assert.throws(() => t.insertWord("second".repeat(20_000)), STORAGE_FAILED);
+  t.insertWord("third");
   await assert.rejects(first ?? Promise.resolve(), STORAGE_FAILED);
-  await t.db.durable();
+  await t.db.whenDurable();
   assert.deepEqual(t.words(), ["before", "third"]);
-  assert.deepEqual(t.told, ["before", "third"]);
+  assert.deepEqual(t.published, ["before", "third"]);
   assert.deepEqual(t.logged, ["A transaction was given up"]);
 });
 
 Deno.test("a commit that fails: every verb of the turn hears of it, and no effect runs", async () => {
   using t = open();
-  t.say("first");
-  const first = t.db.durable();
+  t.insertWord("first");
+  const first = t.db.whenDurable();
   t.orphan();
-  const second = t.db.durable();
-  for (const heard of await Promise.allSettled([first, second])) {
-    assert.ok(heard.status === "rejected" && isProblem(heard.reason, "storage_failed"));
+  const second = t.db.whenDurable();
+  for (const settledResult of await Promise.allSettled([first, second])) {
+    assert.ok(
+      settledResult.status === "rejected" && isProblem(settledResult.reason, "storage_failed"),
+    );
   }
-  assert.deepEqual([t.words(), t.told, t.db.commits], [[], [], TABLES.length]);
+  assert.deepEqual([t.words(), t.published, t.db.commits], [[], [], TABLES.length]);
   assert.deepEqual(t.logged, ["A commit failed"]);
-  t.say("later");
-  await t.db.durable();
-  assert.deepEqual([t.words(), t.told], [["later"], ["later"]]);
+  t.insertWord("later");
+  await t.db.whenDurable();
+  assert.deepEqual([t.words(), t.published], [["later"], ["later"]]);
 });
 
 Deno.test("a commit that fails is thrown by flush and by transactNow, with its cause inside", () => {
   using t = open();
   t.orphan();
-  assert.throws(() => t.db.flush(), (fault) => {
-    assert.ok(isProblem(fault, "storage_failed"));
-    assert.match(String(fault.cause), /FOREIGN KEY/);
+  assert.throws(() => t.db.flush(), (error) => {
+    assert.ok(isProblem(error, "storage_failed"));
+    assert.match(String(error.cause), /FOREIGN KEY/);
     return true;
   });
   const orphan = () =>
     void t.db.transact((tx) => tx.run("insert into words values ('orphan', 404)"));
   assert.throws(() => t.db.transactNow(orphan), STORAGE_FAILED);
-  assert.deepEqual([t.words(), t.db.durable()], [[], undefined]);
+  assert.deepEqual([t.words(), t.db.whenDurable()], [[], undefined]);
 });
 
 Deno.test("a verb that throws rolls back alone, and its effects are cut off with it", async () => {
   using t = open();
-  t.say("first");
+  t.insertWord("first");
   const no = new Problem("no_target", {});
   assert.throws(() =>
-    t.say("second", () => {
+    t.insertWord("second", () => {
       throw no;
     }), no);
-  t.say("third");
-  await t.db.durable();
-  assert.deepEqual([t.words(), t.told], [["first", "third"], ["first", "third"]]);
+  t.insertWord("third");
+  await t.db.whenDurable();
+  assert.deepEqual([t.words(), t.published], [["first", "third"], ["first", "third"]]);
 });
 
 Deno.test("a statement that SQLite refuses is undone like any verb, and is no failure of storage", async () => {
   using t = open();
   t.db.transact((tx) => void tx.run("insert into parents values (1)"));
   assert.throws(() => {
-    t.say("twice", () => void t.db.transact((tx) => tx.run("insert into parents values (1)")));
+    t.insertWord(
+      "twice",
+      () => void t.db.transact((tx) => tx.run("insert into parents values (1)")),
+    );
   }, /UNIQUE/);
-  await t.db.durable();
-  assert.deepEqual([t.words(), t.told, t.logged], [[], [], []]);
+  await t.db.whenDurable();
+  assert.deepEqual([t.words(), t.published, t.logged], [[], [], []]);
 });
 
 Deno.test("an effect that throws is logged, and the next one runs", async () => {
@@ -140,20 +145,20 @@ Deno.test("an effect that throws is logged, and the next one runs", async () => 
       throw new Error("deaf");
     })
   );
-  t.say("next");
-  await t.db.durable();
-  assert.deepEqual([t.told, t.logged], [["next"], ["An effect failed"]]);
+  t.insertWord("next");
+  await t.db.whenDurable();
+  assert.deepEqual([t.published, t.logged], [["next"], ["An effect failed"]]);
 });
 
 Deno.test("a reader in the same turn sees what is written, and durable() makes it wait", async () => {
   using t = open();
-  assert.equal(t.db.durable(), undefined);
-  t.say("new");
-  assert.deepEqual([t.words(), t.told], [["new"], []]);
-  const waiting = t.db.durable();
+  assert.equal(t.db.whenDurable(), undefined);
+  t.insertWord("new");
+  assert.deepEqual([t.words(), t.published], [["new"], []]);
+  const waiting = t.db.whenDurable();
   assert.ok(waiting);
   await waiting;
-  assert.deepEqual([t.told, t.db.durable()], [["new"], undefined]);
+  assert.deepEqual([t.published, t.db.whenDurable()], [["new"], undefined]);
 });
 
 Deno.test("effects run in order, after the commit, before those who wait go on", async () => {
@@ -162,9 +167,9 @@ Deno.test("effects run in order, after the commit, before those who wait go on",
   using other = new Database(file.path, TABLES, jsonLog(new FakeClock(), "error", () => {}));
   const order: string[] = [];
   const seen = () => other.all(Word, "select word from words").length;
-  t.say("one", () => t.db.afterCommit(() => order.push(`one ${seen()}`)));
-  const waited = t.db.durable()?.then(() => order.push("waited"));
-  t.say("two", () => t.db.afterCommit(() => order.push(`two ${seen()}`)));
+  t.insertWord("one", () => t.db.afterCommit(() => order.push(`one ${seen()}`)));
+  const waited = t.db.whenDurable()?.then(() => order.push("waited"));
+  t.insertWord("two", () => t.db.afterCommit(() => order.push(`two ${seen()}`)));
   assert.equal(seen(), 0);
   await waited;
   assert.deepEqual(order, ["one 2", "two 2", "waited"]);
@@ -172,46 +177,46 @@ Deno.test("effects run in order, after the commit, before those who wait go on",
 
 Deno.test("an effect that writes opens the next group", async () => {
   using t = open();
-  t.db.transact(() => t.db.afterCommit(() => t.say("consequence")));
-  await t.db.durable();
-  assert.deepEqual([t.words(), t.told], [["consequence"], []]);
-  await t.db.durable();
-  assert.deepEqual(t.told, ["consequence"]);
+  t.db.transact(() => t.db.afterCommit(() => t.insertWord("consequence")));
+  await t.db.whenDurable();
+  assert.deepEqual([t.words(), t.published], [["consequence"], []]);
+  await t.db.whenDurable();
+  assert.deepEqual(t.published, ["consequence"]);
 });
 
 Deno.test("nested verbs join the outer one, and go with it", async () => {
   using t = open();
-  t.db.transact(() => t.say("outer", () => t.say("inner")));
+  t.db.transact(() => t.insertWord("outer", () => t.insertWord("inner")));
   assert.throws(() =>
     t.db.transact(() => {
-      t.say("lost");
+      t.insertWord("lost");
       throw new Error("no");
     }), /no/);
-  await t.db.durable();
-  assert.deepEqual([t.words(), t.told], [["outer", "inner"], ["outer", "inner"]]);
+  await t.db.whenDurable();
+  assert.deepEqual([t.words(), t.published], [["outer", "inner"], ["outer", "inner"]]);
 });
 
 Deno.test("transactNow is a group of one: durable when it returns, and not allowed inside of a verb", () => {
   using t = open();
-  t.say("waiting");
+  t.insertWord("waiting");
   const before = t.db.commits;
   const answer = t.db.transactNow(() => {
-    t.say("now");
+    t.insertWord("now");
     return 7;
   });
-  assert.deepEqual([answer, t.told, t.db.commits - before], [7, ["waiting", "now"], 2]);
+  assert.deepEqual([answer, t.published, t.db.commits - before], [7, ["waiting", "now"], 2]);
   assert.throws(() => t.db.transact(() => t.db.transactNow(() => 1)), /inside of a verb/);
 });
 
 Deno.test("many verbs of one turn share one commit; the next turn has its own", async () => {
   using t = open();
   const before = t.db.commits;
-  for (let n = 0; n < 100; n++) t.say(`word ${n}`);
-  await t.db.durable();
+  for (let n = 0; n < 100; n++) t.insertWord(`word ${n}`);
+  await t.db.whenDurable();
   assert.equal(t.db.commits - before, 1);
-  t.say("next turn");
-  await t.db.durable();
-  assert.deepEqual([t.db.commits - before, t.told.length], [2, 101]);
+  t.insertWord("next turn");
+  await t.db.whenDurable();
+  assert.deepEqual([t.db.commits - before, t.published.length], [2, 101]);
 });
 
 Deno.test("a verb that returns a promise does not compile", () => {
@@ -261,20 +266,20 @@ Deno.test("a checkpoint with an open group waits for its commit, and comes befor
   t.db.checkpoint();
   const before = bytes();
   let at_effect = 0;
-  t.say("x".repeat(100_000), () => t.db.afterCommit(() => at_effect = bytes()));
+  t.insertWord("x".repeat(100_000), () => t.db.afterCommit(() => at_effect = bytes()));
   t.db.checkpoint();
   assert.equal(bytes(), before, "nothing is moved while the group is open");
-  await t.db.durable();
+  await t.db.whenDurable();
   assert.ok(at_effect > before + 90_000, `${before} to ${at_effect}`);
 });
 
 Deno.test("disposing commits what is open, and does so once", async () => {
   using file = temporary();
   const t = open(file.path);
-  t.say("last");
+  t.insertWord("last");
   t.db[Symbol.dispose]();
   t.db[Symbol.dispose]();
-  assert.deepEqual(t.told, ["last"]);
+  assert.deepEqual(t.published, ["last"]);
   await turn();
   using again = open(file.path);
   assert.deepEqual(again.words(), ["last"]);
@@ -287,11 +292,11 @@ Deno.test("whatever the order, what was told is what is stored", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(Step, { maxLength: 25 }), async (steps) => {
       using t = open();
-      const hope = (work: () => void) => {
+      const tryWrite = (work: () => void) => {
         try {
           work();
-        } catch (fault) {
-          assert.ok(isProblem(fault, "storage_failed") || isProblem(fault, "no_target"));
+        } catch (error) {
+          assert.ok(isProblem(error, "storage_failed") || isProblem(error, "no_target"));
         }
       };
       const refuse = () => {
@@ -299,15 +304,15 @@ Deno.test("whatever the order, what was told is what is stored", async () => {
       };
       for (const [n, step] of steps.entries()) {
         const word = String(n);
-        if (step === "say") hope(() => t.say(word));
-        if (step === "throw") hope(() => t.say(word, refuse));
-        if (step === "now") hope(() => t.db.transactNow(() => t.say(word)));
-        if (step === "orphan") hope(t.orphan);
-        if (step === "flush") hope(() => t.db.flush());
+        if (step === "say") tryWrite(() => t.insertWord(word));
+        if (step === "throw") tryWrite(() => t.insertWord(word, refuse));
+        if (step === "now") tryWrite(() => t.db.transactNow(() => t.insertWord(word)));
+        if (step === "orphan") tryWrite(t.orphan);
+        if (step === "flush") tryWrite(() => t.db.flush());
         if (step === "turn") await turn();
       }
       await settled(t.db);
-      assert.deepEqual(t.told, t.words());
+      assert.deepEqual(t.published, t.words());
     }),
     { numRuns: 100 },
   );

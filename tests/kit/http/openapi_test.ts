@@ -5,7 +5,7 @@ import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
 import { openapi } from "kit/http/openapi.ts";
-import { type ProblemCode, PROBLEMS, saidOf } from "kit/core/problem.ts";
+import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 import { routesOf } from "../../../daemon/app/routes.ts";
 import { world } from "../../support/world.ts";
 
@@ -82,19 +82,19 @@ Deno.test("the daemon's document has every contract, every refusal of each, and 
   const contracts = routesOf(w.daemon).map(({ contract }) => contract);
   const served = await (await w.fetch("/openapi.json")).json();
   const ids = new Set<string>();
-  for (const { id, method, path, body, takes, fails = [] } of contracts) {
+  for (const { id, method, path, body, bodyType, fails = [] } of contracts) {
     assert.ok(!ids.has(id), `${id} is there twice`);
     ids.add(id);
     const place = path.replace(/:(\w+)/g, "{$1}");
     const operation = operationOf(served, place, method.toLowerCase());
     assert.equal(operation.operationId, id);
-    assert.equal("requestBody" in operation, (body ?? takes) !== undefined, id);
+    assert.equal("requestBody" in operation, (body ?? bodyType) !== undefined, id);
     for (const code of fails) {
       const listed = operation.responses[PROBLEMS[code].status]?.description.split(", ");
-      assert.ok(listed?.includes(saidOf(code)), `${id} does not list ${code}`);
+      assert.ok(listed?.includes(toPublicCode(code)), `${id} does not list ${code}`);
     }
   }
   const codes = served.components.schemas.Problem.properties.error.enum;
-  const known = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(saidOf));
+  const known = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(toPublicCode));
   assert.deepEqual(codes, [...known].toSorted());
 });

@@ -6,12 +6,19 @@ import { contract, OK, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
-import { BODY_BYTES_MAX, type Door, rawRoute, type Route, route, serve } from "kit/http/route.ts";
+import {
+  BODY_BYTES_MAX,
+  rawRoute,
+  type Route,
+  route,
+  type RouteGuard,
+  serve,
+} from "kit/http/route.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
 
 const common = { summary: "A test", access: "caller", tunnel: "never" } as const;
-const say = contract({
+const sayContract = contract({
   ...common,
   id: "test.say",
   method: "POST",
@@ -27,18 +34,18 @@ const say = contract({
 const bare = { ...common, id: "test.bare", method: "GET", path: "/bare", returns: Ok } as const;
 const at = Date.parse("2026-11-20T17:40:00Z");
 
-const said = route(say, ({ params, query, body }) => ({
+const said = route(sayContract, ({ params, query, body }) => ({
   said: `${body.by}: ${params.word.repeat(query.times ?? 1)}`,
   at,
 }));
 
-function open(routes: Route[], door: Partial<Door> = {}) {
+function open(routes: Route[], door: Partial<RouteGuard> = {}) {
   const faults: unknown[] = [];
   const fetch = serve(routes, {
     admit: () => {},
     authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
-    durable: () => undefined,
-    fault: (fault) => faults.push(fault),
+    whenDurable: () => undefined,
+    error: (error) => faults.push(error),
     ...door,
   });
   const ask = async (path: string, init?: RequestInit) => {
@@ -195,13 +202,13 @@ function stored(reads: () => void = () => {}) {
   const db = new Database(":memory:", tables, log);
   const total = () => db.get(Total, "select count(*) as n from t") ?? { n: 0 };
   const write = contract({ ...bare, id: "test.write", method: "POST", body: z.object({}) });
-  let told = 0;
+  let durableCalls = 0;
   const written = Promise.withResolvers<void>();
-  const house = open([
+  const fixture = open([
     route(write, () =>
       db.transact((tx) => {
         tx.run("insert into t values (1, 404)");
-        db.afterCommit(() => void told++);
+        db.afterCommit(() => void durableCalls++);
         written.resolve();
         return OK;
       })),
@@ -209,12 +216,12 @@ function stored(reads: () => void = () => {}) {
       reads();
       return total();
     }),
-  ], { durable: () => db.durable() });
+  ], { whenDurable: () => db.whenDurable() });
   return {
-    ...house,
+    ...fixture,
     db,
     written: written.promise,
-    told: () => told,
+    durableCalls: () => durableCalls,
     [Symbol.dispose]: () => db[Symbol.dispose](),
   };
 }
@@ -233,7 +240,7 @@ Deno.test("when the commit fails, writers, readers and refusals of the turn all 
   for (const { status, answer } of await Promise.all([writing, reading, refused])) {
     assert.deepEqual([status, answer.error], [503, "storage_failed"]);
   }
-  assert.equal(s.told(), 0);
+  assert.equal(s.durableCalls(), 0);
   refuse = false;
   assert.deepEqual((await s.ask("/count")).answer, { n: 0 });
 });
@@ -248,7 +255,7 @@ Deno.test("an answer that is a function is made after the commit and its effects
       return OK;
     };
   });
-  const { ask } = open([later], { durable: () => s.db.durable() });
+  const { ask } = open([later], { whenDurable: () => s.db.whenDurable() });
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { dispatcher, whenQuiet } from "kit/net/frames.ts";
+import { frameHandler, whenStable } from "kit/net/frames.ts";
 
 const Hello = z.object({ type: z.literal("hello"), peer_id: z.string() });
 const Count = z.object({ type: z.literal("count"), n: z.number().default(1) });
@@ -13,12 +13,12 @@ class Session {
   readonly got: unknown[] = [];
   readonly corrected: string[] = [];
 
-  correct(detail: string): void {
+  rejectFrame(detail: string): void {
     this.corrected.push(detail);
   }
 }
 
-const receive = dispatcher<Session, typeof Inbound>(Inbound, {
+const receive = frameHandler<Session, typeof Inbound>(Inbound, {
   hello: (session, { peer_id }) => session.got.push(peer_id),
   count: (session, { n }) => session.got.push(n),
 });
@@ -33,7 +33,7 @@ Deno.test("a good frame finds its handler, parsed", () => {
 Deno.test("a bad frame is answered with what is wrong, and the session goes on", () => {
   const session = new Session();
   // deno-fmt-ignore
-  const cases: [frame: string, said: RegExp][] = [
+  const cases: [frame: string, errorPattern: RegExp][] = [
     ["not json",                         /^The frame is not JSON$/],
     ["",                                 /^The frame is not JSON$/],
     ["null",                             /^Invalid .*expected obj/],
@@ -41,9 +41,9 @@ Deno.test("a bad frame is answered with what is wrong, and the session goes on",
     [`{"type": "hello"}`,                /^peer_id: /             ],
     [`{"type": "count", "n": "many"}`,   /^n: .*number/           ],
   ];
-  for (const [frame, said] of cases) {
+  for (const [frame, errorPattern] of cases) {
     receive(session, frame);
-    assert.match(session.corrected.pop() ?? "", said, frame);
+    assert.match(session.corrected.pop() ?? "", errorPattern, frame);
   }
   receive(session, `{"type": "count", "n": 2}`);
   assert.deepEqual([session.got, session.corrected], [[2], []]);
@@ -64,16 +64,16 @@ Deno.test("whatever arrives, it is taken or answered, never thrown", () => {
 
 Deno.test("a frame without a handler does not compile", () => {
   // @ts-expect-error `count` has no handler.
-  dispatcher<Session, typeof Inbound>(Inbound, { hello: () => {} });
+  frameHandler<Session, typeof Inbound>(Inbound, { hello: () => {} });
 });
 
 Deno.test("what waits for quiet is done once a count stands still, or never would", async () => {
   let count = 0;
-  let loud = 200;
+  let remaining = 200;
   const work = Promise.withResolvers<number>();
-  whenQuiet(() => loud-- > 0 ? ++count : count, () => work.resolve(loud));
+  whenStable(() => remaining-- > 0 ? ++count : count, () => work.resolve(remaining));
   assert.ok(await work.promise < 0);
-  const hopeless = Promise.withResolvers<void>();
-  whenQuiet(() => ++count, hopeless.resolve);
-  await hopeless.promise;
+  const neverRead = Promise.withResolvers<void>();
+  whenStable(() => ++count, neverRead.resolve);
+  await neverRead.promise;
 });

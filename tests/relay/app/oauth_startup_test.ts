@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { jsonLog } from "kit/core/log.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
-import { holdDatabase } from "../../../relay/app/database.ts";
+import { lockDatabase } from "../../../relay/app/database.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 import { ISSUER, oauthWorld, RESOURCE } from "../../support/relay/oauth_world.ts";
@@ -64,7 +64,7 @@ Deno.test("all mistakes of the configuration are told in one run", () => {
 });
 
 // deno-fmt-ignore
-const ISSUERS: readonly [said: string, issuer: string][] = [
+const ISSUERS: readonly [header: string, issuer: string][] = [
   ["https://relay.example.com",      "https://relay.example.com"],
   ["https://relay.example.com/",     "https://relay.example.com"],
   ["HTTPS://Relay.Example.com:443",  "https://relay.example.com"],
@@ -74,9 +74,9 @@ const ISSUERS: readonly [said: string, issuer: string][] = [
   ["http://[::1]:8378",              "http://[::1]:8378"],
 ];
 
-for (const [said, issuer] of ISSUERS) {
-  Deno.test(`the issuer ${said} is the origin ${issuer} [5.oauth.issuer]`, () => {
-    const config = readRelayConfig({ ...DB, RELAY_OAUTH_ISSUER: said });
+for (const [header, issuer] of ISSUERS) {
+  Deno.test(`the issuer ${header} is the origin ${issuer} [5.oauth.issuer]`, () => {
+    const config = readRelayConfig({ ...DB, RELAY_OAUTH_ISSUER: header });
     assert.deepEqual(config.oauth, { issuer, db_path: DB.RELAY_OAUTH_DB });
   });
 }
@@ -91,8 +91,8 @@ Deno.test("the proxy is direct unless it is said to be a load balancer [5.oauth.
 Deno.test("a trusted proxy is named by addresses and ranges [c9.proxy.trusted]", () => {
   const proxyFor = (RELAY_TRUSTED_PROXIES: string) =>
     readRelayConfig({ RELAY_OAUTH_PROXY_MODE: "trusted", RELAY_TRUSTED_PROXIES }).proxy;
-  const lengths = (said: string) => {
-    const proxy = proxyFor(said);
+  const lengths = (header: string) => {
+    const proxy = proxyFor(header);
     return proxy.mode === "trusted" ? proxy.proxies.map(({ length }) => length) : [];
   };
   assert.deepEqual(lengths("172.30.83.0/24"), [24]);
@@ -194,7 +194,7 @@ Deno.test("the database and what lies beside it are for its owner alone [5.oauth
   const path = join(dir.path, "deep/er/oauth.db");
   Deno.mkdirSync(join(dir.path, "deep/er"), { recursive: true });
   Deno.writeTextFileSync(path, "", { mode: 0o644 });
-  using held = holdDatabase(path, ISSUER, LOG);
+  using held = lockDatabase(path, ISSUER, LOG);
   assert.equal(held.db.commits > 0, true);
   const files = [...Deno.readDirSync(join(dir.path, "deep/er"))].map(({ name }) => name).sort();
   assert.deepEqual(files, ["oauth.db", "oauth.db-shm", "oauth.db-wal", "oauth.db.lock"]);
@@ -207,13 +207,13 @@ Deno.test("a database belongs to its issuer for good [5.oauth.db.bound]", () => 
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   for (const _ of [1, 2]) {
-    using _held = holdDatabase(path, ISSUER, LOG);
+    using _held = lockDatabase(path, ISSUER, LOG);
   }
-  assert.throws(() => holdDatabase(path, "https://other.example.com", LOG), {
+  assert.throws(() => lockDatabase(path, "https://other.example.com", LOG), {
     message:
       /belongs to the issuer https:\/\/relay\.example\.com, and RELAY_OAUTH_ISSUER is https:/,
   });
-  using again = holdDatabase(path, ISSUER, LOG);
+  using again = lockDatabase(path, ISSUER, LOG);
   assert.ok(again.db);
 });
 
@@ -221,15 +221,15 @@ Deno.test("a database is held by one relay at a time, by whatever name [8.relay.
   using dir = directory();
   const path = join(dir.path, "oauth.db"), alias = join(dir.path, "alias.db");
   {
-    using _held = holdDatabase(path, ISSUER, LOG);
+    using _held = lockDatabase(path, ISSUER, LOG);
     Deno.symlinkSync(path, alias);
     for (const name of [path, alias]) {
-      assert.throws(() => holdDatabase(name, ISSUER, LOG), {
+      assert.throws(() => lockDatabase(name, ISSUER, LOG), {
         message: `Cannot open ${name}: another relay holds it; one replica only while OAuth is on`,
       });
     }
   }
-  using held = holdDatabase(alias, ISSUER, LOG);
+  using held = lockDatabase(alias, ISSUER, LOG);
   assert.ok(held.db);
 });
 
@@ -238,11 +238,11 @@ Deno.test("a file that is no database is told so, and let go of", () => {
   const path = join(dir.path, "oauth.db");
   Deno.writeTextFileSync(path, "no database at all ".repeat(100));
   for (const _ of [1, 2]) {
-    assert.throws(() => holdDatabase(path, ISSUER, LOG), {
+    assert.throws(() => lockDatabase(path, ISSUER, LOG), {
       message: /^Cannot open .*oauth\.db: .*not a database; RELAY_OAUTH_DB names another file$/,
     });
   }
-  assert.throws(() => holdDatabase(dir.path, ISSUER, LOG), {
+  assert.throws(() => lockDatabase(dir.path, ISSUER, LOG), {
     message: /^Cannot open .*directory.*; RELAY_OAUTH_DB names another file$/,
   });
 });

@@ -1,14 +1,14 @@
 /** How often strangers may knock: dials without a secret, and decisions about apps. */
 
 import assert from "node:assert/strict";
-import { rangeOf } from "../../../relay/web/net/address.ts";
+import { mustParseRange } from "../../../relay/web/net/address.ts";
 import {
   App,
   CALLBACK,
-  errorOf,
+  oauthError,
   oauthWorld,
+  parseTokens,
   Person,
-  tokensOf,
 } from "../../support/relay/oauth_world.ts";
 import { relayWorld, SECRET } from "../../support/relay/relay_world.ts";
 
@@ -19,34 +19,36 @@ const EXCHANGES = 600;
 
 Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
   await using r = relayWorld();
-  const dial = (authorization: string, hostname = "192.0.2.1") => {
+  const openSocket = (authorization: string, hostname = "192.0.2.1") => {
     const headers = { authorization, "x-mesh-daemon-id": "dm-000000000009" };
     const request = new Request("https://relay.test/ws/daemon", { headers });
     return r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 });
   };
-  for (let number = 0; number < DIALS; number++) assert.equal((await dial("Bearer x")).status, 401);
-  const often = await dial("Bearer x");
-  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "2"]);
-  assert.equal((await often.json()).error, "rate_limited");
-  assert.equal((await dial("Bearer x", "192.0.2.2")).status, 401);
+  for (let number = 0; number < DIALS; number++) {
+    assert.equal((await openSocket("Bearer x")).status, 401);
+  }
+  const limited = await openSocket("Bearer x");
+  assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "2"]);
+  assert.equal((await limited.json()).error, "rate_limited");
+  assert.equal((await openSocket("Bearer x", "192.0.2.2")).status, 401);
   // It goes on to the next check, which is that it asks for no socket.
-  assert.equal((await dial(`Bearer ${SECRET}`)).status, 426);
+  assert.equal((await openSocket(`Bearer ${SECRET}`)).status, 426);
   await r.clock.advance(2000);
-  assert.equal((await dial("Bearer x")).status, 401);
+  assert.equal((await openSocket("Bearer x")).status, 401);
 });
 
 Deno.test("daemons of one address dial so often, and those of another are not held up by it", async () => {
   await using r = relayWorld();
-  const dial = async (hostname: string) => {
+  const openSocket = async (hostname: string) => {
     const headers = { "authorization": `Bearer ${SECRET}`, "x-mesh-daemon-id": "dm-000000000009" };
     const request = new Request("https://relay.test/ws/daemon", { headers });
     return (await r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 })).status;
   };
   for (let number = 0; number < DIALS_WITH_SECRET; number++) {
-    assert.equal(await dial("192.0.2.1"), 426);
+    assert.equal(await openSocket("192.0.2.1"), 426);
   }
-  assert.equal(await dial("192.0.2.1"), 429);
-  assert.equal(await dial("192.0.2.2"), 426);
+  assert.equal(await openSocket("192.0.2.1"), 429);
+  assert.equal(await openSocket("192.0.2.2"), 426);
 });
 
 Deno.test("a session decides so often about apps, and another one is not held up by it", async () => {
@@ -58,9 +60,9 @@ Deno.test("a session decides so often about apps, and another one is not held up
   for (let number = 0; number < DECISIONS; number++) {
     assert.equal((await busy.decide(await busy.formFor(app), "deny")).status, 303);
   }
-  const often = await busy.decide(form, "allow");
-  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "1"]);
-  assert.match(await often.text(), /Too many decisions: try again in 1 s/);
+  const limited = await busy.decide(form, "allow");
+  assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "1"]);
+  assert.match(await limited.text(), /Too many decisions: try again in 1 s/);
   assert.equal((await other.decide(await other.formFor(app), "allow")).status, 303);
   await w.clock.advance(1000);
   assert.equal((await busy.decide(form, "allow")).status, 303);
@@ -83,7 +85,7 @@ Deno.test("whoever is not signed in decides as often as its address may", async 
 });
 
 Deno.test("behind a trusted proxy one visitor's registrations hold up no other's [c9.proxy.trusted]", async () => {
-  const proxies = [rangeOf("172.30.83.0/24")];
+  const proxies = [mustParseRange("172.30.83.0/24")];
   using w = oauthWorld({ proxy: { mode: "trusted", proxies } });
   const register = async (visitor: string) => {
     const body = JSON.stringify({ redirect_uris: [CALLBACK] });
@@ -103,11 +105,11 @@ Deno.test("a connection has tokens so often, and its token is good for the next 
   let { refresh_token } = await app.connect();
   const other = await app.connect();
   for (let number = 1; number < EXCHANGES; number++) {
-    ({ refresh_token } = await tokensOf(await app.refresh(refresh_token)));
+    ({ refresh_token } = await parseTokens(await app.refresh(refresh_token)));
   }
-  const often = await app.refresh(refresh_token);
-  assert.equal(often.headers.get("retry-after"), "1");
-  assert.deepEqual(await errorOf(often), [429, "temporarily_unavailable"]);
+  const limited = await app.refresh(refresh_token);
+  assert.equal(limited.headers.get("retry-after"), "1");
+  assert.deepEqual(await oauthError(limited), [429, "temporarily_unavailable"]);
   assert.equal((await app.refresh(other.refresh_token)).status, 200);
   await w.clock.advance(1000);
   assert.equal((await app.refresh(refresh_token)).status, 200);

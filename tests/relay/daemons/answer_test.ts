@@ -12,30 +12,34 @@ import {
 } from "../../support/relay/relay_world.ts";
 
 const COOKIE = "mesh=a-random-id";
-const OURS = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
+const SIGNED_IN = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
 const POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'";
 const PAGE = "<!doctype html><script>document.title = 'evil'</script>";
 
 type Pairs = [name: string, value: string][];
 
-interface Said {
+interface ScriptedResponse {
   readonly status?: number;
   readonly headers?: Pairs;
   readonly body?: string | null;
 }
 
 /** A daemon that answers every request with exactly this. */
-async function malicious(r: RelayWorld, said: Said): Promise<ScriptedDaemon> {
-  const { status = 200, headers = [], body = PAGE } = said;
+async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promise<ScriptedDaemon> {
+  const { status = 200, headers = [], body = PAGE } = scripted;
   const address = RELAY.replace("https", "wss");
-  const daemon = ScriptedDaemon.dial(r.dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+  const daemon = ScriptedDaemon.openSocket(r.openSocket, {
+    address,
+    secret: SECRET,
+    daemon_id: daemonId(1),
+  });
   daemon.on = (frame) => {
     if (frame.type !== "request") return;
     const { id } = frame;
-    daemon.say({ type: "response", id, status, headers, body: body !== null });
+    daemon.sendFrame({ type: "response", id, status, headers, body: body !== null });
     if (body === null) return;
-    daemon.sayBytes(id, new TextEncoder().encode(body));
-    daemon.say({ type: "end", id });
+    daemon.sendChunk(id, new TextEncoder().encode(body));
+    daemon.sendFrame({ type: "end", id });
   };
   await daemon.opened;
   await r.clock.settle();
@@ -43,11 +47,15 @@ async function malicious(r: RelayWorld, said: Said): Promise<ScriptedDaemon> {
 }
 
 /** What a signed-in browser gets of such a daemon. */
-async function shown(said: Said, path = "/peers", headers: Record<string, string> = {}) {
+async function shown(
+  scripted: ScriptedResponse,
+  path = "/peers",
+  headers: Record<string, string> = {},
+) {
   await using r = relayWorld();
-  const daemon = await malicious(r, said);
+  const daemon = await maliciousDaemon(r, scripted);
   r.sessions.set(COOKIE, NAMESPACE);
-  const init = { headers: { ...OURS, ...headers } };
+  const init = { headers: { ...SIGNED_IN, ...headers } };
   const answer = await r.fetch(`/m/${daemonId(1)}${path}`, init);
   const asked = daemon.of("request").length;
   return { status: answer.status, headers: answer.headers, text: await answer.text(), asked };
@@ -88,7 +96,7 @@ Deno.test("a header that would act on the relay's origin does not pass [c9.tunne
 });
 
 // deno-fmt-ignore
-const TYPES: readonly [said: Pairs, type: string, disposition: string | null][] = [
+const TYPES: readonly [scripted: Pairs, type: string, disposition: string | null][] = [
   [[["content-type", "application/json"]],                        "application/json",         null],
   [[["content-type", "Application/JSON; charset=utf-16"]],        "application/json",         null],
   [[["content-type", "application/problem+json"]],                "application/problem+json", null],
@@ -116,10 +124,10 @@ const TYPES: readonly [said: Pairs, type: string, disposition: string | null][] 
   [[],                                                            "application/octet-stream", "attachment"],
 ];
 
-for (const [said, type, disposition] of TYPES) {
-  const name = said.map(([, value]) => value).join(" and ") || "no type";
+for (const [scripted, type, disposition] of TYPES) {
+  const name = scripted.map(([, value]) => value).join(" and ") || "no type";
   Deno.test(`${name} reaches a browser as ${type}${disposition ? ", to download" : ""} [c9.tunnel.no-pages]`, async () => {
-    const { headers } = await shown({ headers: [...said, ["content-disposition", "inline"]] });
+    const { headers } = await shown({ headers: [...scripted, ["content-disposition", "inline"]] });
     assert.equal(headers.get("content-type"), type);
     assert.equal(headers.get("content-disposition"), disposition);
     assert.equal(headers.get("content-security-policy"), POLICY);
@@ -127,7 +135,7 @@ for (const [said, type, disposition] of TYPES) {
 }
 
 // deno-fmt-ignore
-const NAMES: readonly [said: string, name: string | undefined][] = [
+const NAMES: readonly [scripted: string, name: string | undefined][] = [
   ['attachment; filename="plan.pdf"',                     "plan.pdf"],
   ["attachment; filename=plan.pdf",                       "plan.pdf"],
   [`attachment; filename="b_t.md"; filename*=UTF-8''b%C3%A4t.md`, "bät.md"],
@@ -146,10 +154,10 @@ const NAMES: readonly [said: string, name: string | undefined][] = [
   [`attachment; filename="${"x".repeat(4000)}"`,          undefined],
 ];
 
-for (const [said, name] of NAMES) {
-  Deno.test(`a download described as ${said.slice(0, 80)} is saved as ${name ?? "the browser likes"}`, async () => {
+for (const [scripted, name] of NAMES) {
+  Deno.test(`a download described as ${scripted.slice(0, 80)} is saved as ${name ?? "the browser likes"}`, async () => {
     const { headers } = await shown({
-      headers: [["content-type", "image/png"], ["content-disposition", said]],
+      headers: [["content-type", "image/png"], ["content-disposition", scripted]],
     });
     const described = headers.get("content-disposition") ?? "";
     const [, plain, encoded] =
@@ -217,13 +225,13 @@ Deno.test("a script of a daemon becomes no service worker [c9.tunnel.no-pages]",
 });
 
 // deno-fmt-ignore
-const PLACES: readonly [dest: string, status: number][] = [
+const DESTINATIONS: readonly [dest: string, status: number][] = [
   ["empty", 200], ["document", 200], ["image", 200], ["video", 200], ["audio", 200],
   ["script", 403], ["style", 403], ["worker", 403], ["sharedworker", 403], ["serviceworker", 403],
   ["iframe", 403], ["frame", 403], ["object", 403], ["embed", 403], ["xslt", 403], ["manifest", 403],
 ];
 
-for (const [dest, status] of PLACES) {
+for (const [dest, status] of DESTINATIONS) {
   Deno.test(`a machine's answer as ${dest} of a page is ${status === 200 ? "given" : "refused"}`, async () => {
     const json: Pairs = [["content-type", "application/json"]];
     const answer = await shown({ headers: json }, "/peers", { "sec-fetch-dest": dest });

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Problem } from "kit/core/problem.ts";
 import { packMessage } from "kit/net/tunnel/message.ts";
-import { Daemon } from "../../../relay/daemons/daemon.ts";
-import { outlive } from "../../../relay/app/main.ts";
+import { DaemonClient } from "../../../relay/daemons/daemon.ts";
+import { catchUnhandledErrors } from "../../../relay/app/main.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,
@@ -20,71 +20,75 @@ const utf8 = new TextEncoder();
 const AGENT = { peer_id: "peer-1", display_name: "web", status: "online" };
 
 /** A daemon that answers look-ups, and begins every other answer: the test goes on with it. */
-async function beginning(r: RelayWorld) {
+async function startRequest(r: RelayWorld) {
   const address = RELAY.replace("https", "wss");
-  const daemon = ScriptedDaemon.dial(r.dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+  const daemon = ScriptedDaemon.openSocket(r.openSocket, {
+    address,
+    secret: SECRET,
+    daemon_id: daemonId(1),
+  });
   const begun: number[] = [];
   daemon.on = (frame) => {
     if (frame.type !== "request") return;
     const { id, path } = frame as { id: number; path: string };
-    daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+    daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
     if (!path.startsWith("/peers/")) return void begun.push(id);
-    daemon.sayBytes(id, utf8.encode(JSON.stringify(AGENT)));
-    daemon.say({ type: "end", id });
+    daemon.sendChunk(id, utf8.encode(JSON.stringify(AGENT)));
+    daemon.sendFrame({ type: "end", id });
   };
   await r.clock.settle();
   return { daemon, begun };
 }
 
-function asker(r: RelayWorld): Daemon {
+function asker(r: RelayWorld): DaemonClient {
   const { signal } = new AbortController();
-  const who = { namespace: NAMESPACE, daemon_id: daemonId(1), asker: "mcp-1", signal };
-  return new Daemon({ machines: r.relay.machines, ...who });
+  const caller = { namespace: NAMESPACE, daemon_id: daemonId(1), asker: "mcp-1", signal };
+  return new DaemonClient({ machines: r.relay.machines, ...caller });
 }
 
 async function refusal(asking: Promise<unknown>): Promise<[string, unknown]> {
-  const fault: unknown = await asking.then(() => undefined, (fault) => fault);
-  assert.ok(fault instanceof Problem, String(fault));
-  return [fault.code, (fault.fields as Record<string, unknown>)["may_have_been_delivered"]];
+  const error: unknown = await asking.then(() => undefined, (error) => error);
+  assert.ok(error instanceof Problem, String(error));
+  return [error.code, (error.fields as Record<string, unknown>)["may_have_been_delivered"]];
 }
 
 Deno.test("a machine that stops within its answer is given up in time [c9.tunnel.concurrent]", async () => {
   await using r = relayWorld();
-  const { daemon, begun } = await beginning(r);
-  const told = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
+  const { daemon, begun } = await startRequest(r);
+  const result = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
   await r.clock.settle();
-  daemon.sayBytes(begun[0] ?? 0, utf8.encode(`{"delivery_id": `));
-  await r.beat(ANSWER_SECONDS_MAX);
-  assert.deepEqual(await told, ["timed_out", true]);
+  daemon.sendChunk(begun[0] ?? 0, utf8.encode(`{"delivery_id": `));
+  await r.tick(ANSWER_SECONDS_MAX);
+  assert.deepEqual(await result, ["timed_out", true]);
   assert.equal(daemon.of("cancel").length, 1);
 });
 
 Deno.test("a machine that is lost within its answer is offline, and no fault of ours [c9.tunnel.lost]", async () => {
   await using r = relayWorld();
-  const { begun } = await beginning(r);
-  const told = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
+  const { begun } = await startRequest(r);
+  const result = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
   await r.clock.settle();
   assert.equal(begun.length, 1);
-  r.lines.at(-1)?.[1].cut();
-  assert.deepEqual(await told, ["machine_offline", true]);
+  r.connections.at(-1)?.[1].cut();
+  assert.deepEqual(await result, ["machine_offline", true]);
 });
 
 Deno.test("a look-up that fails within its answer has delivered nothing", async () => {
   await using r = relayWorld();
-  await beginning(r);
-  const told = refusal(asker(r).health());
+  await startRequest(r);
+  const result = refusal(asker(r).health());
   await r.clock.settle();
-  r.lines.at(-1)?.[1].cut();
-  assert.deepEqual(await told, ["machine_offline", false]);
+  r.connections.at(-1)?.[1].cut();
+  assert.deepEqual(await result, ["machine_offline", false]);
 });
 
 Deno.test("a whole answer is no longer than was said, and its rest is not read [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
-  const { daemon, begun } = await beginning(r);
-  const told = refusal(r.ask(1, "/health", { whole_bytes_max: 10 }));
+  const { daemon, begun } = await startRequest(r);
+  const result = refusal(r.ask(1, "/health", { whole_bytes_max: 10 }));
   await r.clock.settle();
-  daemon.sayBytes(begun[0] ?? 0, utf8.encode("eleven bytes"));
-  assert.deepEqual(await told, ["bad_daemon_answer", undefined]);
+  daemon.sendChunk(begun[0] ?? 0, utf8.encode("eleven bytes"));
+  assert.deepEqual(await result, ["bad_daemon_answer", undefined]);
   await r.clock.settle();
   assert.equal(daemon.of("cancel").length, 1);
 });
@@ -93,7 +97,7 @@ const BODILESS = [204, 205, 304];
 for (const status of BODILESS) {
   Deno.test(`an answer of ${status} whose body broke off is that answer [c9.tunnel.bad-frames]`, async () => {
     await using r = relayWorld();
-    const { daemon } = await beginning(r);
+    const { daemon } = await startRequest(r);
     daemon.on = (frame) => {
       if (frame.type !== "request") return;
       const { id } = frame as { id: number };
@@ -111,7 +115,7 @@ for (const status of BODILESS) {
 
 Deno.test("a head alone is told, whatever becomes of the body that came with it", async () => {
   await using r = relayWorld();
-  const { daemon } = await beginning(r);
+  const { daemon } = await startRequest(r);
   daemon.on = (frame) => {
     if (frame.type !== "request") return;
     const { id } = frame as { id: number };
@@ -126,30 +130,32 @@ Deno.test("a head alone is told, whatever becomes of the body that came with it"
 });
 
 Deno.test("a relay outlives what nobody waits for, and tells of it in its log", () => {
-  const told: unknown[] = [];
+  const result: unknown[] = [];
   const reason = new Error("nobody waits");
-  const happen = () => {
+  const disconnect = () => {
     const promise = Promise.resolve();
     const kind = "unhandledrejection";
     const failed = new PromiseRejectionEvent(kind, { promise, reason, cancelable: true });
     return globalThis.dispatchEvent(failed);
   };
   {
-    using _faults = outlive({ error: (_what, fields) => void told.push(fields?.["fault"]) });
-    assert.equal(happen(), false);
+    using _faults = catchUnhandledErrors({
+      error: (_what, fields) => void result.push(fields?.["error"]),
+    });
+    assert.equal(disconnect(), false);
     const thrown = new ErrorEvent("error", { error: reason, cancelable: true });
     assert.equal(globalThis.dispatchEvent(thrown), false);
   }
-  assert.deepEqual(told, [reason, reason]);
+  assert.deepEqual(result, [reason, reason]);
 });
 
 Deno.test("a whole answer of several pieces is read as one", async () => {
   await using r = relayWorld();
-  const { daemon, begun } = await beginning(r);
-  const told = r.ask(1, "/health", { whole_bytes_max: 10 });
+  const { daemon, begun } = await startRequest(r);
+  const result = r.ask(1, "/health", { whole_bytes_max: 10 });
   await r.clock.settle();
   const id = begun[0] ?? 0;
-  for (const piece of ["one ", "two"]) daemon.sayBytes(id, utf8.encode(piece));
-  daemon.say({ type: "end", id });
-  assert.equal(await (await told).text(), "one two");
+  for (const piece of ["one ", "two"]) daemon.sendChunk(id, utf8.encode(piece));
+  daemon.sendFrame({ type: "end", id });
+  assert.equal(await (await result).text(), "one two");
 });

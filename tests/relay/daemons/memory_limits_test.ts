@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
 import { CHUNK_BYTES_MAX } from "kit/net/tunnel/frames.ts";
-import type { Ears } from "kit/net/tunnel/connection.ts";
-import { type Item, packMessage } from "kit/net/tunnel/message.ts";
-import { Registry } from "../../../relay/daemons/machines.ts";
+import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
+import { type MessageItem, packMessage } from "kit/net/tunnel/message.ts";
+import { MachineRegistry } from "../../../relay/daemons/machines.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { helloOf } from "../../support/relay/scripted_daemon.ts";
+import { helloFrame } from "../../support/relay/scripted_daemon.ts";
 import { daemonId } from "../../support/relay/relay_world.ts";
 
 const HELD_MAX = 4 * CHUNK_BYTES_MAX;
@@ -16,53 +16,58 @@ const ATTACKER = "a".repeat(64), VICTIM = "b".repeat(64);
 function registry() {
   const clock = new FakeClock();
   const log = jsonLog(clock, "error", () => undefined);
-  return new Registry({ clock, log, asked: () => undefined, held_bytes_max: HELD_MAX });
+  return new MachineRegistry({
+    clock,
+    log,
+    recordRequest: () => undefined,
+    held_bytes_max: HELD_MAX,
+  });
 }
 
 /** A daemon whose answers a test says by hand. */
-function standing(at: Registry, namespace: string, buffered = 0) {
-  const line = {
+function registeredDaemon(at: MachineRegistry, namespace: string, buffered = 0) {
+  const connection = {
     open: true,
     buffered,
     send: () => undefined,
     closed: undefined as number | undefined,
     close: (code: number) => {
-      line.open = false;
-      line.closed = code;
+      connection.open = false;
+      connection.closed = code;
       ears?.closed(code, "");
     },
   };
-  let ears: Ears | undefined;
-  at.dialled({ namespace, daemon_id: daemonId(1) }, (heard) => {
-    ears = heard;
-    return { response: new Response(null), line };
+  let ears: ConnectionListener | undefined;
+  at.connect({ namespace, daemon_id: daemonId(1) }, (received) => {
+    ears = received;
+    return { response: new Response(null), connection };
   });
-  ears?.heard(JSON.stringify(helloOf("here")));
-  const say = (...items: Item[]) => ears?.heard(packMessage(items).buffer);
+  ears?.received(JSON.stringify(helloFrame("here")));
+  const sendItems = (...items: MessageItem[]) => ears?.received(packMessage(items).buffer);
   /** The answer to the request of this number, of which so many pieces have come. */
   const answer = async (id: number, pieces: number, whole_bytes_max?: number) => {
-    const asked = { method: "GET", path: "/x", timeout_ms: 10_000 } as const;
+    const request = { method: "GET", path: "/x", timeout_ms: 10_000 } as const;
     const whole = whole_bytes_max === undefined ? {} : { whole_bytes_max };
-    const asking = at.request(namespace, daemonId(1), { ...asked, ...whole });
+    const asking = at.request(namespace, daemonId(1), { ...request, ...whole });
     asking.catch(() => undefined);
     const head = { type: "response", id, status: 200, headers: [], body: true };
-    say(JSON.stringify(head));
+    sendItems(JSON.stringify(head));
     for (let piece = 0; piece < pieces; piece++) {
-      say({ id, bytes: new Uint8Array(CHUNK_BYTES_MAX) });
+      sendItems({ id, bytes: new Uint8Array(CHUNK_BYTES_MAX) });
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return { asking, end: () => say(JSON.stringify({ type: "end", id })) };
+    return { asking, end: () => sendItems(JSON.stringify({ type: "end", id })) };
   };
-  return { line, answer };
+  return { connection, answer };
 }
 
 Deno.test("past the relay's bound the slowest reader of the daemon that holds most is cut off [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
-  const attacker = standing(at, ATTACKER), victim = standing(at, VICTIM);
+  const attacker = registeredDaemon(at, ATTACKER), victim = registeredDaemon(at, VICTIM);
   const kept = await victim.answer(1, 1);
   const slow = await attacker.answer(1, 3), slower = await attacker.answer(2, 2);
   assert.ok(at.held_bytes > HELD_MAX);
-  at.beat(0);
+  at.tick(0);
   assert.ok(at.held_bytes <= HELD_MAX);
   const bodies = await Promise.all([slow.asking, slower.asking]);
   const read = await Promise.allSettled(bodies.map(({ body }) => body?.getReader().read()));
@@ -73,11 +78,11 @@ Deno.test("past the relay's bound the slowest reader of the daemon that holds mo
 
 Deno.test("answers that are gathered whole count as what is held [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
-  const attacker = standing(at, ATTACKER), victim = standing(at, VICTIM);
+  const attacker = registeredDaemon(at, ATTACKER), victim = registeredDaemon(at, VICTIM);
   const gathered = await attacker.answer(1, 5, 100 * CHUNK_BYTES_MAX);
   const kept = await victim.answer(1, 1, 100 * CHUNK_BYTES_MAX);
   assert.ok(at.held_bytes > HELD_MAX);
-  at.beat(0);
+  at.tick(0);
   await assert.rejects(gathered.asking, /machine_offline/);
   assert.ok(at.held_bytes <= HELD_MAX);
   kept.end();
@@ -88,22 +93,23 @@ Deno.test("answers that are gathered whole count as what is held [c9.tunnel.boun
 Deno.test("answers of a daemon that has left count until they are read [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
   for (let time = 1; time <= 3; time++) {
-    const attacker = standing(at, ATTACKER);
+    const attacker = registeredDaemon(at, ATTACKER);
     const one = await attacker.answer(1, 2);
     one.end();
     await one.asking;
-    attacker.line.close(1000);
+    attacker.connection.close(1000);
   }
   assert.equal(at.size, 0);
   assert.equal(at.held_bytes, 6 * CHUNK_BYTES_MAX);
-  at.beat(0);
+  at.tick(0);
   assert.equal(at.held_bytes, 4 * CHUNK_BYTES_MAX);
 });
 
 Deno.test("a daemon that takes nothing of what it is sent is left [c9.tunnel.bounds-of-all]", () => {
   const at = registry();
-  const attacker = standing(at, ATTACKER, 2 * HELD_MAX), victim = standing(at, VICTIM);
-  at.beat(0);
-  assert.equal(attacker.line.closed, 4013);
-  assert.equal(victim.line.closed, undefined);
+  const attacker = registeredDaemon(at, ATTACKER, 2 * HELD_MAX),
+    victim = registeredDaemon(at, VICTIM);
+  at.tick(0);
+  assert.equal(attacker.connection.closed, 4013);
+  assert.equal(victim.connection.closed, undefined);
 });

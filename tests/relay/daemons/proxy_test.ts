@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { routesOf } from "../../../daemon/app/routes.ts";
-import { enter, join, said } from "../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, eventData } from "../../support/daemon/peer_clients.ts";
 import { world } from "../../support/world.ts";
 import {
   daemonId,
@@ -11,16 +11,20 @@ import {
 } from "../../support/relay/relay_world.ts";
 
 const COOKIE = "mesh=a-random-id";
-const OURS = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
+const SIGNED_IN = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
 
 /** A browser that is signed in, on a page of the relay's. */
 function browse(r: RelayWorld, path: string, init: RequestInit = {}) {
   r.sessions.set(COOKIE, NAMESPACE);
-  return r.fetch(`/m/${daemonId(1)}${path}`, { headers: OURS, ...init });
+  return r.fetch(`/m/${daemonId(1)}${path}`, { headers: SIGNED_IN, ...init });
 }
 
 async function post(r: RelayWorld, path: string, body: unknown, headers = {}) {
-  const init = { method: "POST", body: JSON.stringify(body), headers: { ...OURS, ...headers } };
+  const init = {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { ...SIGNED_IN, ...headers },
+  };
   const answer = await browse(r, path, init);
   return { status: answer.status, ...await answer.json() };
 }
@@ -28,10 +32,12 @@ async function post(r: RelayWorld, path: string, body: unknown, headers = {}) {
 Deno.test("a signed-in browser reads and writes under the machine's own path [c9.routes.machine]", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
-  await enter(w, "api");
+  await addPeer(w, "api");
   const { peers } = await (await browse(r, "/peers?circle=default")).json();
   assert.equal(peers.length, 1);
-  const spelt = await r.fetch(`/m/${daemonId(1).replace("-", "%2D")}/peers`, { headers: OURS });
+  const spelt = await r.fetch(`/m/${daemonId(1).replace("-", "%2D")}/peers`, {
+    headers: SIGNED_IN,
+  });
   assert.deepEqual(await spelt.json(), { peers });
   const sent = await post(r, "/notify", { from_peer: "cli", to_peer: "api", text: "Hello" });
   assert.deepEqual([sent.status, sent.queued], [200, true]);
@@ -115,7 +121,7 @@ for (
   Deno.test(`POST ${path} is never reached through the tunnel [c9.tunnel.never]`, async () => {
     await using r = relayWorld();
     await using w = await r.daemon(1, { settings: { "relay.allow_admin": "true" } });
-    await enter(w, "api");
+    await addPeer(w, "api");
     assert.equal((await post(r, path, {})).error, "not_through_relay");
   });
 }
@@ -154,12 +160,12 @@ for (const [method, path] of ADMIN) {
     await using r = relayWorld();
     await using w = await r.daemon(1);
     await using v = await r.daemon(2, { settings: { "relay.allow_admin": "true" } });
-    for (const one of [w, v]) await enter(one, "api");
+    for (const one of [w, v]) await addPeer(one, "api");
     r.sessions.set(COOKIE, NAMESPACE);
     const ask = async (number: number) => {
       const address = `/m/${daemonId(number)}${path}`;
       const body = method === "DELETE" ? {} : { body: "{}" };
-      return (await (await r.fetch(address, { method, headers: OURS, ...body })).json()).error;
+      return (await (await r.fetch(address, { method, headers: SIGNED_IN, ...body })).json()).error;
     };
     assert.equal(await ask(1), "relay_admin_off");
     assert.ok(!["relay_admin_off", "not_through_relay"].includes(await ask(2)));
@@ -169,11 +175,11 @@ for (const [method, path] of ADMIN) {
 Deno.test("a browser that leaves is no fault, and none that the log tells of", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
-  r.lines[0]?.[1].stall();
-  const patience = new AbortController();
-  const asking = browse(r, "/health", { signal: patience.signal });
+  r.connections[0]?.[1].stall();
+  const abort = new AbortController();
+  const asking = browse(r, "/health", { signal: abort.signal });
   await r.clock.settle();
-  patience.abort();
+  abort.abort();
   await asking;
   assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
 });
@@ -203,8 +209,8 @@ Deno.test("what says who it is does not go through: cookies, tokens, terminals",
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const spied = { "authorization": "Bearer x", "x-mesh-terminal": "1", "x-mesh-peer": "peer-1" };
-  await (await browse(r, "/peers", { headers: { ...OURS, ...spied } })).text();
-  const [heads] = r.lines.map(([, relay]) =>
+  await (await browse(r, "/peers", { headers: { ...SIGNED_IN, ...spied } })).text();
+  const [heads] = r.connections.map(([, relay]) =>
     relay.sent.map((data) => typeof data === "string" ? data : new TextDecoder().decode(data))
   );
   assert.match(heads?.join() ?? "", /"request"/);
@@ -214,10 +220,10 @@ Deno.test("what says who it is does not go through: cookies, tokens, terminals",
 });
 
 /** Who an agent is told that it hears from. */
-async function heardFrom(door: "browser" | "program") {
+async function receivedHeaders(door: "browser" | "program") {
   await using r = relayWorld();
   await using w = await r.daemon(1, { settings: { "human.name": "sam" } });
-  const api = await join(w, "api", { capabilities: ["delivery_receipts", "framed_text"] });
+  const api = await connectPeer(w, "api", { capabilities: ["delivery_receipts", "framed_text"] });
   const body = { from_peer: "sam", to_peer: "api", text: "Stop that" };
   if (door === "browser") await post(r, "/notify", body);
   else await r.ask(1, "/notify", { method: "POST", body: JSON.stringify(body) });
@@ -227,8 +233,11 @@ async function heardFrom(door: "browser" | "program") {
 }
 
 Deno.test("a signed-in browser is a door of the human, a program is none [c2.human.tunnel]", async () => {
-  assert.match(await heardFrom("browser"), /^\[mesh\] @sam → @api: Stop that/);
-  assert.match(await heardFrom("program"), /<peer-message .*from="@sam" .*unverified="true">/);
+  assert.match(await receivedHeaders("browser"), /^\[mesh\] @sam → @api: Stop that/);
+  assert.match(
+    await receivedHeaders("program"),
+    /<peer-message .*from="@sam" .*unverified="true">/,
+  );
 });
 
 Deno.test("what a daemon sends runs nothing under the relay's address", async () => {
@@ -262,16 +271,16 @@ Deno.test("a path or a head that no frame can take is refused, and the tunnel st
   for (const letter of ["a", "\u00e9"]) {
     const long = letter.repeat(letter === "a" ? 30_000 : 15_000);
     const more = { "accept": long, "accept-language": long, "if-none-match": long };
-    assert.equal((await browse(r, "/peers", { headers: { ...OURS, ...more } })).status, 413);
+    assert.equal((await browse(r, "/peers", { headers: { ...SIGNED_IN, ...more } })).status, 413);
   }
   assert.equal((await browse(r, "/peers")).status, 200);
-  assert.equal(said(w, "relay_status").length, 1);
+  assert.equal(eventData(w, "relay_status").length, 1);
 });
 
 Deno.test("an upload that is announced as too large is refused before a byte of it", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
-  const headers = { ...OURS, "content-length": "99999999999" };
+  const headers = { ...SIGNED_IN, "content-length": "99999999999" };
   const answer = await browse(r, "/attachments", { method: "POST", body: "x", headers });
   assert.equal(answer.status, 413);
 });
@@ -290,8 +299,8 @@ Deno.test("the relay's numbers tell of daemons and requests, and of nobody's nam
 Deno.test("a relay that goes down says so, and takes no more", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
-  r.relay.goDown();
+  r.relay.shutDown();
   await r.clock.settle();
   assert.equal((await (await r.fetch("/health")).json()).error, "shutting_down");
-  assert.equal(w.daemon.uplink?.report().status, "down");
+  assert.equal(w.daemon.relayClient?.report().status, "down");
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {
   CHUNK_BYTES_MAX,
+  CONNECTION_WINDOW_BYTES,
   HELD_BYTES_MAX,
   STREAM_WINDOW_BYTES,
-  TRUNK_WINDOW_BYTES,
 } from "kit/net/tunnel/frames.ts";
 import { requestHeaders } from "kit/net/tunnel/headers.ts";
-import { enter, notify } from "../../support/daemon/peer_clients.ts";
+import { addPeer, notify } from "../../support/daemon/peer_clients.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,
@@ -19,7 +19,7 @@ import {
 async function scripted(r: RelayWorld, number = 1) {
   const address = RELAY.replace("https", "wss");
   const wishes = { address, secret: SECRET, daemon_id: daemonId(number) };
-  const daemon = ScriptedDaemon.dial(r.dial, wishes);
+  const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
   await daemon.opened;
   await r.clock.settle();
   return daemon;
@@ -27,7 +27,7 @@ async function scripted(r: RelayWorld, number = 1) {
 
 /** Sends a body as a daemon would that keeps to what it was told of room, until there is none. */
 function sender(daemon: ScriptedDaemon, id: number) {
-  let [room, trunk, sent] = [STREAM_WINDOW_BYTES, TRUNK_WINDOW_BYTES, 0];
+  let [room, trunk, sent] = [STREAM_WINDOW_BYTES, CONNECTION_WINDOW_BYTES, 0];
   daemon.on = (frame) => {
     if (frame.type !== "credit") return;
     if (frame.id === id) room += frame.bytes;
@@ -38,10 +38,10 @@ function sender(daemon: ScriptedDaemon, id: number) {
       return sent;
     },
     /** As much of it as may go now. */
-    fill(most: number): void {
-      while (sent < most && room > 0 && trunk > 0) {
-        const length = Math.min(CHUNK_BYTES_MAX, room, trunk, most - sent);
-        daemon.sayBytes(id, new Uint8Array(length));
+    fill(max: number): void {
+      while (sent < max && room > 0 && trunk > 0) {
+        const length = Math.min(CHUNK_BYTES_MAX, room, trunk, max - sent);
+        daemon.sendChunk(id, new Uint8Array(length));
         room -= length, trunk -= length, sent += length;
       }
     },
@@ -52,7 +52,7 @@ async function begin(r: RelayWorld, daemon: ScriptedDaemon, path: `/${string}`) 
   const asking = r.ask(1, path);
   await r.clock.settle();
   const id = daemon.of("request").at(-1)?.id ?? 0;
-  daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+  daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
   return { id, response: await asking };
 }
 
@@ -76,7 +76,7 @@ Deno.test("a body that nobody reads stops at its window, and goes on as it is re
     body.fill(whole);
     assert.ok(r.relay.machines.held_bytes <= STREAM_WINDOW_BYTES);
   }
-  daemon.say({ type: "end", id });
+  daemon.sendFrame({ type: "end", id });
   assert.equal((await reader?.read())?.done, true);
   assert.equal(r.relay.machines.held_bytes, 0);
 });
@@ -87,8 +87,8 @@ Deno.test("a slow reader delays no other request [c9.tunnel.concurrent]", async 
   const slow = await begin(r, daemon, "/slow");
   sender(daemon, slow.id).fill(STREAM_WINDOW_BYTES);
   const quick = await begin(r, daemon, "/quick");
-  daemon.sayBytes(quick.id, new TextEncoder().encode("at once"));
-  daemon.say({ type: "end", id: quick.id });
+  daemon.sendChunk(quick.id, new TextEncoder().encode("at once"));
+  daemon.sendFrame({ type: "end", id: quick.id });
   assert.equal(await quick.response.text(), "at once");
   await slow.response.body?.cancel();
 });
@@ -135,7 +135,7 @@ Deno.test("the event stream comes through as it happens [c9.tunnel.streams]", as
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
   assert.match((await reader?.read())?.value ?? "", /event: ready/);
   const next = reader?.read();
-  await enter(w, "api");
+  await addPeer(w, "api");
   assert.match((await next)?.value ?? "", /event: peer_registered/);
   await reader?.cancel();
 });
@@ -144,9 +144,9 @@ Deno.test("a tunnel that breaks under a body breaks the body off, never ends it 
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/big");
-  daemon.sayBytes(id, new Uint8Array(10));
+  daemon.sendChunk(id, new Uint8Array(10));
   await r.clock.settle();
-  r.lines[0]?.[1].cut();
+  r.connections[0]?.[1].cut();
   await assert.rejects(response.bytes(), /the tunnel broke/);
 });
 
@@ -154,10 +154,10 @@ Deno.test("a body that had come whole is read whole, though the tunnel broke", a
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/small");
-  daemon.sayBytes(id, new Uint8Array(10));
-  daemon.say({ type: "end", id });
+  daemon.sendChunk(id, new Uint8Array(10));
+  daemon.sendFrame({ type: "end", id });
   await r.clock.settle();
-  r.lines[0]?.[1].cut();
+  r.connections[0]?.[1].cut();
   assert.equal((await response.bytes()).length, 10);
 });
 
@@ -178,10 +178,10 @@ Deno.test("an upload stops at the daemon's window until it is taken, and is canc
   assert.equal(came(), STREAM_WINDOW_BYTES);
   assert.ok(pulled <= STREAM_WINDOW_BYTES + 4 * CHUNK_BYTES_MAX, `${pulled} bytes were drawn`);
   const id = daemon.of("request")[0]?.id ?? 0;
-  daemon.say({ type: "credit", id, bytes: CHUNK_BYTES_MAX });
+  daemon.sendFrame({ type: "credit", id, bytes: CHUNK_BYTES_MAX });
   await r.clock.settle();
   assert.equal(came(), STREAM_WINDOW_BYTES + CHUNK_BYTES_MAX);
-  daemon.say({ type: "response", id, status: 413, headers: [], body: false });
+  daemon.sendFrame({ type: "response", id, status: 413, headers: [], body: false });
   assert.equal((await asking).status, 413);
   await r.clock.settle();
   assert.equal(left, true);
@@ -190,27 +190,27 @@ Deno.test("an upload stops at the daemon's window until it is taken, and is canc
 Deno.test("a stalled line gives up nothing that waits, and flows on when it is back", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
-  r.lines[0]?.[1].stall();
+  r.connections[0]?.[1].stall();
   const asking = r.ask(1, "/health");
   await r.clock.settle();
-  r.lines[0]?.[1].resume();
+  r.connections[0]?.[1].resume();
   assert.equal((await asking).status, 200);
 });
 
 Deno.test("a daemon that gives more credit than was taken is cut off", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
-  daemon.say({ type: "credit", id: 0, bytes: TRUNK_WINDOW_BYTES });
+  daemon.sendFrame({ type: "credit", id: 0, bytes: CONNECTION_WINDOW_BYTES });
   await r.clock.settle();
   assert.equal(daemon.closed?.code, 4002);
 });
 
 Deno.test("what proves who calls does not go through with a head", () => {
-  const said = new Headers({
+  const browserHeaders = new Headers({
     "Authorization": "x",
     "Cookie": "y",
     "Accept": "z",
     "X-Mesh-Peer": "p",
   });
-  assert.deepEqual(requestHeaders(said), [["accept", "z"]]);
+  assert.deepEqual(requestHeaders(browserHeaders), [["accept", "z"]]);
 });

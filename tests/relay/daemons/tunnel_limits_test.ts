@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import {
   HEAD_BYTES_MAX,
   PING_EVERY_MS,
-  PINGS_HEARD_MAX,
+  PINGS_RECEIVED_MAX,
   STREAMS_MAX,
   UNTAKEN_BYTES_MAX,
 } from "kit/net/tunnel/frames.ts";
-import { Trunk } from "kit/net/tunnel/multiplexed.ts";
-import type { Ears } from "kit/net/tunnel/connection.ts";
+import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
+import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Problem } from "kit/core/problem.ts";
 import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
 import { accept } from "../../../relay/app/main.ts";
-import { DAEMONS_MAX, DAEMONS_OF_ONE_MAX } from "../../../relay/daemons/machines.ts";
+import { DAEMONS_MAX, DAEMONS_OF_SECRET_MAX } from "../../../relay/daemons/machines.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { helloOf, ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
+import { helloFrame, ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,
   NAMESPACE,
@@ -26,17 +26,17 @@ import {
 const open = { open: true, buffered: 0, send: () => undefined, close: () => undefined };
 
 /** A daemon that is there, and does nothing. */
-function standing(r: RelayWorld, number: number) {
-  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(number) };
-  let ears: Ears | undefined;
-  r.relay.machines.dialled(dialled, (heard) => {
-    ears = heard;
-    return { response: new Response(null), line: open };
+function registeredDaemon(r: RelayWorld, number: number) {
+  const identity = { namespace: NAMESPACE, daemon_id: daemonId(number) };
+  let ears: ConnectionListener | undefined;
+  r.relay.machines.connect(identity, (received) => {
+    ears = received;
+    return { response: new Response(null), connection: open };
   });
-  ears?.heard(JSON.stringify(helloOf("here")));
+  ears?.received(JSON.stringify(helloFrame("here")));
 }
 
-async function dial(r: RelayWorld, number: number): Promise<unknown> {
+async function openSocket(r: RelayWorld, number: number): Promise<unknown> {
   const headers = {
     "authorization": `Bearer ${SECRET}`,
     "x-mesh-daemon-id": daemonId(number),
@@ -48,36 +48,36 @@ async function dial(r: RelayWorld, number: number): Promise<unknown> {
 
 Deno.test("a secret has so many machines and no more, and each may come back [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
-  for (let number = 1; number <= DAEMONS_OF_ONE_MAX; number++) standing(r, number);
-  assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
-  assert.equal(await dial(r, DAEMONS_OF_ONE_MAX + 1), "too_many_daemons");
-  for (const number of [1, DAEMONS_OF_ONE_MAX + 1]) standing(r, number);
-  assert.equal(r.relay.machines.size, DAEMONS_OF_ONE_MAX);
+  for (let number = 1; number <= DAEMONS_OF_SECRET_MAX; number++) registeredDaemon(r, number);
+  assert.equal(r.relay.machines.size, DAEMONS_OF_SECRET_MAX);
+  assert.equal(await openSocket(r, DAEMONS_OF_SECRET_MAX + 1), "too_many_daemons");
+  for (const number of [1, DAEMONS_OF_SECRET_MAX + 1]) registeredDaemon(r, number);
+  assert.equal(r.relay.machines.size, DAEMONS_OF_SECRET_MAX);
 });
 
 Deno.test("a dial whose line never stands holds no place [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
-  const dialled = { namespace: NAMESPACE, daemon_id: daemonId(1) };
+  const identity = { namespace: NAMESPACE, daemon_id: daemonId(1) };
   const { machines } = r.relay;
   for (let number = 0; number < DAEMONS_MAX; number++) {
     assert.throws(() =>
-      machines.dialled(dialled, () => {
+      machines.connect(identity, () => {
         throw new Problem("upgrade_required", {});
       }), /upgrade_required/);
   }
-  machines.makeRoom(dialled);
+  machines.refuseIfFull(identity);
 });
 
 Deno.test("half a handshake is refused by what it lacks, and is no fault of ours", () => {
   const asked = new Request("http://127.0.0.1/ws/daemon", { headers: { upgrade: "websocket" } });
-  const ears = { opened: () => undefined, heard: () => undefined, closed: () => undefined };
+  const ears = { opened: () => undefined, received: () => undefined, closed: () => undefined };
   assert.throws(() => accept(asked, ears), /upgrade_required/);
 });
 
 Deno.test("a daemon takes so many requests at once, and says of the next that it did not", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
-  const [near, far] = r.lines[0] ?? [];
+  const [relayEnd, daemonEnd] = r.connections[0] ?? [];
   const request = (id: number) =>
     JSON.stringify({
       type: "request",
@@ -88,12 +88,12 @@ Deno.test("a daemon takes so many requests at once, and says of the next that it
       body: true,
       door: "program",
     });
-  for (let id = 1; id <= STREAMS_MAX + 1; id++) far?.send(packMessage([request(id)]));
+  for (let id = 1; id <= STREAMS_MAX + 1; id++) daemonEnd?.send(packMessage([request(id)]));
   await r.clock.settle();
-  const said = (near?.sent ?? []).flatMap((data) => {
+  const items = (relayEnd?.sent ?? []).flatMap((data) => {
     return typeof data === "string" ? [] : unpackMessage(data);
   });
-  const cancels = said.map((item) => JSON.parse(String(item))).filter(({ type }) =>
+  const cancels = items.map((item) => JSON.parse(String(item))).filter(({ type }) =>
     type === "cancel"
   );
   assert.deepEqual(cancels.map(({ id, taken }) => [id, taken]), [[STREAMS_MAX + 1, false]]);
@@ -103,25 +103,25 @@ Deno.test("a daemon that pings without end is left [c9.tunnel.bad-frames]", asyn
   await using r = relayWorld();
   const address = RELAY.replace("https", "wss");
   const wishes = { address, secret: SECRET, daemon_id: daemonId(1) };
-  const daemon = ScriptedDaemon.dial(r.dial, wishes);
+  const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
   await r.clock.settle();
-  const pings = Array.from({ length: PINGS_HEARD_MAX }, (_, ping_id) => {
+  const pings = Array.from({ length: PINGS_RECEIVED_MAX }, (_, ping_id) => {
     return JSON.stringify({ type: "ping", ping_id });
   });
   daemon.sendBytes(packMessage(pings));
-  await r.beat(PING_EVERY_MS / 1000);
+  await r.tick(PING_EVERY_MS / 1000);
   daemon.sendBytes(packMessage(pings));
   await r.clock.settle();
-  assert.equal(daemon.of("pong").length, 2 * PINGS_HEARD_MAX);
+  assert.equal(daemon.of("pong").length, 2 * PINGS_RECEIVED_MAX);
   assert.equal(r.relay.machines.size, 1);
-  daemon.say({ type: "ping", ping_id: 1 });
+  daemon.sendFrame({ type: "ping", ping_id: 1 });
   await r.clock.settle();
   assert.equal(daemon.closed?.code, 4002);
 });
 
 Deno.test("an end that takes nothing of what is said to it is left [c9.tunnel.bounds]", () => {
   let [buffered, closed] = [UNTAKEN_BYTES_MAX, 0];
-  const line = {
+  const connection = {
     get open() {
       return closed === 0;
     },
@@ -131,12 +131,12 @@ Deno.test("an end that takes nothing of what is said to it is left [c9.tunnel.bo
     send: () => undefined,
     close: (code: number) => closed = code,
   };
-  const trunk = new Trunk(line, { clock: new FakeClock() });
-  const say = () => trunk.say({ type: "credit", id: 0, bytes: 1 });
-  say();
+  const trunk = new MultiplexedConnection(connection, { clock: new FakeClock() });
+  const sendFrame = () => trunk.sendFrame({ type: "credit", id: 0, bytes: 1 });
+  sendFrame();
   assert.equal(closed, 0);
   buffered++;
-  say();
+  sendFrame();
   assert.equal(closed, 4013);
 });
 
@@ -145,9 +145,9 @@ Deno.test("a request whose number was used is no request, and the line ends", as
   await using w = await r.daemon(1);
   const head = { type: "request", method: "GET", path: "/health", headers: [], body: false };
   const request = JSON.stringify({ ...head, id: 1, door: "program" });
-  r.lines[0]?.[1].send(packMessage([request, request]));
+  r.connections[0]?.[1].send(packMessage([request, request]));
   await r.clock.settle();
-  assert.equal(w.daemon.uplink?.report().status, "down");
+  assert.equal(w.daemon.relayClient?.report().status, "down");
 });
 
 Deno.test("a head that is longer than a frame may be is none", () => {

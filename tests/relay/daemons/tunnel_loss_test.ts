@@ -10,32 +10,36 @@ import {
   SECRET,
 } from "../../support/relay/relay_world.ts";
 
-type Act = (daemon: ScriptedDaemon, id: number) => void;
-const head: Act = (daemon, id) =>
-  daemon.say({ type: "response", id, status: 200, headers: [], body: true });
-const piece: Act = (daemon, id) => daemon.sayBytes(id, new Uint8Array(10));
-const end: Act = (daemon, id) => daemon.say({ type: "end", id });
+type Action = (daemon: ScriptedDaemon, id: number) => void;
+const head: Action = (daemon, id) =>
+  daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
+const piece: Action = (daemon, id) => daemon.sendChunk(id, new Uint8Array(10));
+const end: Action = (daemon, id) => daemon.sendFrame({ type: "end", id });
 
 /** How the tunnel is lost, as seen by the relay. */
-const WAYS: Readonly<Record<string, (r: RelayWorld, daemon: ScriptedDaemon) => void>> = {
-  "the network is cut": (r) => r.lines.at(-1)?.[1].cut(),
+const DISCONNECTS: Readonly<Record<string, (r: RelayWorld, daemon: ScriptedDaemon) => void>> = {
+  "the network is cut": (r) => r.connections.at(-1)?.[1].cut(),
   "the daemon closes it": (_r, daemon) => daemon.close(),
-  "a newer connection takes its place": (r) => void dial(r),
-  "the daemon breaks a rule": (_r, daemon) => daemon.say({ type: "response" }),
-  "the relay goes down": (r) => r.relay.goDown(),
+  "a newer connection takes its place": (r) => void openSocket(r),
+  "the daemon breaks a rule": (_r, daemon) => daemon.sendFrame({ type: "response" }),
+  "the relay goes down": (r) => r.relay.shutDown(),
 };
 
 // deno-fmt-ignore
-const STEPS: readonly (readonly [when: string, acts: readonly Act[], told: string])[] = [
+const STEPS: readonly (readonly [when: string, actions: readonly Action[], expectedOutcome: string])[] = [
   ["before anything was answered", [],                 "machine_offline, may have been delivered"],
   ["after the head",               [head],             "broken off"],
   ["within the body",              [head, piece],      "broken off"],
   ["after the end",                [head, piece, end], "10 bytes"],
 ];
 
-function dial(r: RelayWorld): ScriptedDaemon {
+function openSocket(r: RelayWorld): ScriptedDaemon {
   const address = RELAY.replace("https", "wss");
-  return ScriptedDaemon.dial(r.dial, { address, secret: SECRET, daemon_id: daemonId(1) });
+  return ScriptedDaemon.openSocket(r.openSocket, {
+    address,
+    secret: SECRET,
+    daemon_id: daemonId(1),
+  });
 }
 
 /** What the one who asked is told in the end. */
@@ -43,29 +47,29 @@ async function outcome(asking: Promise<Response>): Promise<string> {
   let response: Response;
   try {
     response = await asking;
-  } catch (fault) {
-    assert.ok(isUnreachable(fault), String(fault));
-    const maybe = fault.fields.may_have_been_delivered ? "may have been" : "was not";
-    return `${fault.code}, ${maybe} delivered`;
+  } catch (error) {
+    assert.ok(isUnreachable(error), String(error));
+    const maybe = error.fields.may_have_been_delivered ? "may have been" : "was not";
+    return `${error.code}, ${maybe} delivered`;
   }
   return await response.bytes().then(({ length }) => `${length} bytes`, () => "broken off");
 }
 
-for (const [way, lose] of Object.entries(WAYS)) {
-  for (const [when, acts, told] of STEPS) {
-    Deno.test(`${when}, ${way}: ${told} [c9.tunnel.lost]`, async () => {
+for (const [cutName, disconnect] of Object.entries(DISCONNECTS)) {
+  for (const [when, actions, expectedOutcome] of STEPS) {
+    Deno.test(`${when}, ${cutName}: ${expectedOutcome} [c9.tunnel.lost]`, async () => {
       await using r = relayWorld();
-      const daemon = dial(r);
+      const daemon = openSocket(r);
       await daemon.opened;
       await r.clock.settle();
       const answered = outcome(r.ask(1, "/ask", { method: "POST", body: "{}" }));
       await r.clock.settle();
       const [request] = daemon.of("request");
-      for (const act of acts) act(daemon, request?.id ?? 0);
+      for (const action of actions) action(daemon, request?.id ?? 0);
       await r.clock.settle();
-      lose(r, daemon);
+      disconnect(r, daemon);
       await r.clock.settle();
-      assert.equal(await answered, told);
+      assert.equal(await answered, expectedOutcome);
       assert.equal(r.relay.machines.requests, 0);
       assert.equal(r.relay.machines.held_bytes, 0);
     });
@@ -74,7 +78,7 @@ for (const [way, lose] of Object.entries(WAYS)) {
 
 Deno.test("an upload that the tunnel breaks under is given up, and its source is told", async () => {
   await using r = relayWorld();
-  const daemon = dial(r);
+  const daemon = openSocket(r);
   await daemon.opened;
   await r.clock.settle();
   let left = false;
@@ -84,7 +88,7 @@ Deno.test("an upload that the tunnel breaks under is given up, and its source is
   });
   const answered = outcome(r.ask(1, "/attachments", { method: "POST", body }));
   await r.clock.settle();
-  r.lines[0]?.[1].cut();
+  r.connections[0]?.[1].cut();
   assert.equal(await answered, "machine_offline, may have been delivered");
   await r.clock.settle();
   assert.equal(left, true);
@@ -92,7 +96,7 @@ Deno.test("an upload that the tunnel breaks under is given up, and its source is
 
 Deno.test("an upload whose source breaks off is told to the daemon, and never as whole", async () => {
   await using r = relayWorld();
-  const daemon = dial(r);
+  const daemon = openSocket(r);
   await daemon.opened;
   await r.clock.settle();
   let count = 0;
@@ -112,14 +116,14 @@ Deno.test("an upload whose source breaks off is told to the daemon, and never as
 Deno.test("a head that is no header of HTTP ends the tunnel, and fails no route", async () => {
   for (const value of ["a\r\nset-cookie: x=1", "\u20ac", "\0"]) {
     await using r = relayWorld();
-    const daemon = dial(r);
+    const daemon = openSocket(r);
     await daemon.opened;
     await r.clock.settle();
     const answered = outcome(r.ask(1, "/health"));
     await r.clock.settle();
     const id = daemon.of("request")[0]?.id ?? 0;
     const headers = [["content-type", value]];
-    daemon.say({ type: "response", id, status: 200, headers, body: false });
+    daemon.sendFrame({ type: "response", id, status: 200, headers, body: false });
     assert.equal(await answered, "machine_offline, may have been delivered");
     assert.equal(daemon.closed?.code, 4002);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  GREETING_MS_MAX,
+  HANDSHAKE_MS_MAX,
   PING_EVERY_MS,
   STREAM_WINDOW_BYTES,
   STREAMS_MAX,
@@ -26,7 +26,7 @@ async function scripted(
   more: { secret?: string; hello?: unknown } = {},
 ) {
   const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
-  const daemon = ScriptedDaemon.dial(r.dial, wishes);
+  const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
   await daemon.opened;
   await r.clock.settle();
   return daemon;
@@ -34,9 +34,9 @@ async function scripted(
 
 /** What a request was refused with. */
 async function refusal(asking: Promise<unknown>) {
-  const fault: unknown = await asking.then(() => undefined, (fault) => fault);
-  assert.ok(isUnreachable(fault), String(fault));
-  return { code: fault.code, delivered: fault.fields.may_have_been_delivered };
+  const error: unknown = await asking.then(() => undefined, (error) => error);
+  assert.ok(isUnreachable(error), String(error));
+  return { code: error.code, delivered: error.fields.may_have_been_delivered };
 }
 
 Deno.test("a daemon that dialled is listed with what it said of itself [c9.tunnel.hello]", async () => {
@@ -137,7 +137,7 @@ Deno.test("a request never falls back on another machine of the same secret [c9.
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using _two = await r.daemon(2);
-  await one.daemon.goDown();
+  await one.daemon.shutDown();
   await r.clock.settle();
   const offline = { code: "machine_offline", delivered: false };
   assert.deepEqual(await refusal(r.ask(1, "/health")), offline);
@@ -165,11 +165,11 @@ Deno.test("who says nothing is let go after its time", async () => {
   await using r = relayWorld();
   let closed: number | undefined;
   const close = (code: number) => closed = code;
-  r.relay.machines.dialled({ namespace: NAMESPACE, daemon_id: daemonId(3) }, () => ({
+  r.relay.machines.connect({ namespace: NAMESPACE, daemon_id: daemonId(3) }, () => ({
     response: new Response(null),
-    line: { open: true, buffered: 0, send: () => undefined, close },
+    connection: { open: true, buffered: 0, send: () => undefined, close },
   }));
-  await r.beat(GREETING_MS_MAX / 1000);
+  await r.tick(HANDSHAKE_MS_MAX / 1000);
   assert.equal(closed, 4000);
 });
 
@@ -183,7 +183,7 @@ Deno.test("the newer connection of a daemon takes the older one's place [c9.tunn
   assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
   newer.on = (frame) => {
     if (frame.type !== "request") return;
-    newer.say({ type: "response", id: frame.id, status: 204, headers: [], body: false });
+    newer.sendFrame({ type: "response", id: frame.id, status: 204, headers: [], body: false });
   };
   assert.equal((await r.ask(1, "/health")).status, 204);
 });
@@ -201,7 +201,7 @@ Deno.test("a hanging request delays no other, and times out by itself [c9.tunnel
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
     if (frame.type !== "request" || frame.path === "/hang") return;
-    daemon.say({ type: "response", id: frame.id, status: 200, headers: [], body: false });
+    daemon.sendFrame({ type: "response", id: frame.id, status: 200, headers: [], body: false });
   };
   const hanging = refusal(r.ask(1, "/hang", { timeout_ms: 5000 }));
   const others = Array.from({ length: 1000 }, () => r.ask(1, "/health"));
@@ -209,10 +209,13 @@ Deno.test("a hanging request delays no other, and times out by itself [c9.tunnel
     new Set((await Promise.all(others)).map(({ status }) => status)),
     new Set([200]),
   );
-  await r.beat(5);
+  await r.tick(5);
   assert.deepEqual(await hanging, { code: "timed_out", delivered: true });
-  const [hung] = daemon.of("request").filter(({ path }) => path === "/hang");
-  assert.deepEqual(daemon.of("cancel").map(({ id, why }) => [id, why]), [[hung?.id, "timed out"]]);
+  const [hungRequest] = daemon.of("request").filter(({ path }) => path === "/hang");
+  assert.deepEqual(daemon.of("cancel").map(({ id, why }) => [id, why]), [[
+    hungRequest?.id,
+    "timed out",
+  ]]);
 });
 
 Deno.test("answers come in whatever order the daemon gives them", async () => {
@@ -223,9 +226,9 @@ Deno.test("answers come in whatever order the daemon gives them", async () => {
   );
   await r.clock.settle();
   for (const { id, path } of daemon.of("request").toReversed()) {
-    daemon.say({ type: "response", id, status: 200, headers: [], body: true });
-    daemon.sayBytes(id, new TextEncoder().encode(`of ${path}`));
-    daemon.say({ type: "end", id });
+    daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
+    daemon.sendChunk(id, new TextEncoder().encode(`of ${path}`));
+    daemon.sendFrame({ type: "end", id });
   }
   assert.deepEqual(await Promise.all(texts), ["of /a", "of /b", "of /c"]);
 });
@@ -246,7 +249,7 @@ Deno.test("an end without an answer is no answer, and leaves nobody waiting", as
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
-    if (frame.type === "request") daemon.say({ type: "end", id: frame.id });
+    if (frame.type === "request") daemon.sendFrame({ type: "end", id: frame.id });
   };
   assert.deepEqual(await refusal(r.ask(1, "/health")), {
     code: "machine_offline",
@@ -259,7 +262,7 @@ Deno.test("what the daemon says it did not take was not delivered", async () => 
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
     if (frame.type !== "request") return;
-    daemon.say({ type: "cancel", id: frame.id, why: "full", taken: false });
+    daemon.sendFrame({ type: "cancel", id: frame.id, why: "full", taken: false });
   };
   assert.deepEqual(await refusal(r.ask(1, "/ask", { method: "POST", body: "{}" })), {
     code: "machine_offline",
@@ -270,10 +273,10 @@ Deno.test("what the daemon says it did not take was not delivered", async () => 
 Deno.test("a caller that gives up is told so at once, and so is the daemon [c9.tunnel.cancel]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
-  const patience = new AbortController();
-  const asking = r.ask(1, "/hang", { signal: patience.signal });
+  const abort = new AbortController();
+  const asking = r.ask(1, "/hang", { signal: abort.signal });
   await r.clock.settle();
-  patience.abort(new Error("gone"));
+  abort.abort(new Error("gone"));
   await assert.rejects(asking, /gone/);
   await r.clock.settle();
   assert.equal(daemon.of("cancel").length, 1);
@@ -283,7 +286,7 @@ Deno.test("a caller that gives up is told so at once, and so is the daemon [c9.t
 Deno.test("two pings without an answer end the line [c9.tunnel.heartbeat]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
-  await r.beat(3 * PING_EVERY_MS / 1000);
+  await r.tick(3 * PING_EVERY_MS / 1000);
   assert.equal(daemon.of("ping").length, 2);
   assert.deepEqual(daemon.closed, { code: 4010, reason: "no_pong" });
   assert.deepEqual(await refusal(r.ask(1, "/health")), {
@@ -296,9 +299,9 @@ Deno.test("a daemon that answers its pings stays", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
-    if (frame.type === "ping") daemon.say({ type: "pong", ping_id: frame.ping_id });
+    if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });
   };
-  await r.beat(4 * PING_EVERY_MS / 1000);
+  await r.tick(4 * PING_EVERY_MS / 1000);
   assert.equal(daemon.closed, undefined);
 });
 
@@ -308,10 +311,10 @@ Deno.test("a daemon that sends more than there is room for is cut off", async ()
   const asking = r.ask(1, "/big");
   await r.clock.settle();
   const [{ id } = { id: 0 }] = daemon.of("request");
-  daemon.say({ type: "response", id, status: 200, headers: [], body: true });
+  daemon.sendFrame({ type: "response", id, status: 200, headers: [], body: true });
   const response = await asking;
   const piece = new Uint8Array(65_536);
-  for (let sent = 0; sent <= STREAM_WINDOW_BYTES; sent += 65_536) daemon.sayBytes(id, piece);
+  for (let sent = 0; sent <= STREAM_WINDOW_BYTES; sent += 65_536) daemon.sendChunk(id, piece);
   await r.clock.settle();
   assert.equal(daemon.closed?.code, 4002);
   await assert.rejects(response.text());

@@ -5,44 +5,44 @@ import fc from "fast-check";
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
 import {
-  daemonBehind,
-  house,
+  connectDaemon,
   ISSUER,
   NAMESPACE,
+  relayFixture,
   SECRET,
 } from "../../support/relay/composed_relay.ts";
 import {
-  app,
-  BOTH,
-  GENERATIONS,
-  grant,
+  ALL_SCOPES,
+  connectApp,
+  grantToken,
+  PROTOCOL_VERSIONS,
   rawCall,
   rawPost,
   withHeaders,
 } from "../../support/relay/mcp_apps.ts";
 
-const HERE = "dm-000000000001";
+const MACHINE_ID = "dm-000000000001";
 const METADATA = `${ISSUER}/.well-known/oauth-protected-resource/mcp`;
 const LIST = rawPost({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 
 Deno.test("without OAuth there is no remote MCP [5.relay.mcp-needs-oauth]", async () => {
-  await using at = house({ issuer: null });
+  await using at = relayFixture({ issuer: null });
   const response = await at.send("/mcp", LIST);
   assert.equal(response.status, 404);
 });
 
 // deno-fmt-ignore
-const STRANGERS: [why: string, headers: Record<string, string>, error: string][] = [
+const UNAUTHENTICATED: [why: string, headers: Record<string, string>, error: string][] = [
   ["no token",                {},                                          "unauthorized"],
   ["an unknown token",        { authorization: "Bearer nothing" },         "invalid_token"],
   ["the relay secret",        { authorization: `Bearer ${SECRET}` },       "invalid_token"],
   ["another kind of proof",   { authorization: "Basic dDE6" },             "unauthorized"],
   ["a cookie",                { cookie: "__Host-mesh=1" },                 "unauthorized"],
 ];
-for (const [why, headers, error] of STRANGERS) {
+for (const [why, headers, error] of UNAUTHENTICATED) {
   Deno.test(`${why} gets 401, and is told where tokens come from [4.relay.challenge]`, async () => {
-    await using at = house();
-    grant(at, "t1");
+    await using at = relayFixture();
+    grantToken(at, "t1");
     for (const method of ["POST", "GET", "DELETE"]) {
       const init = withHeaders(
         { ...LIST, method, ...(method !== "POST" && { body: null }) },
@@ -50,11 +50,11 @@ for (const [why, headers, error] of STRANGERS) {
       );
       const response = await at.send("/mcp", init);
       assert.equal(response.status, 401, method);
-      const said = response.headers.get("www-authenticate") ?? "";
-      assert.match(said, /^Bearer /);
-      assert.ok(said.includes(`resource_metadata="${METADATA}"`));
-      assert.ok(said.includes('scope="agents:read agents:write"'));
-      assert.equal(said.includes('error="invalid_token"'), error === "invalid_token");
+      const authenticate = response.headers.get("www-authenticate") ?? "";
+      assert.match(authenticate, /^Bearer /);
+      assert.ok(authenticate.includes(`resource_metadata="${METADATA}"`));
+      assert.ok(authenticate.includes('scope="agents:read agents:write"'));
+      assert.equal(authenticate.includes('error="invalid_token"'), error === "invalid_token");
       assert.equal((await response.json()).error, error);
       assert.equal(response.headers.get("cache-control"), "no-store");
     }
@@ -62,22 +62,22 @@ for (const [why, headers, error] of STRANGERS) {
 }
 
 Deno.test("a token in the address is no token: none is ever put there [5.relay.no-token-in-url]", async () => {
-  await using at = house();
-  grant(at, "t1");
+  await using at = relayFixture();
+  grantToken(at, "t1");
   assert.equal((await at.send("/mcp?access_token=t1", LIST)).status, 401);
 });
 
 Deno.test("a revoked token is refused from the next request on [5.relay.revoked]", async () => {
-  await using at = house();
-  const held = grant(at, "t1");
+  await using at = relayFixture();
+  const held = grantToken(at, "t1");
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
   at.tokens.delete("t1");
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 401);
 });
 
 Deno.test("where the tokens cannot be checked, nobody gets in [7.relay.database]", async () => {
-  await using at = house();
-  const held = grant(at, "t1");
+  await using at = relayFixture();
+  const held = grantToken(at, "t1");
   at.tokens.get = () => {
     throw new Error("The disk is gone");
   };
@@ -95,27 +95,27 @@ const NEEDS: [tool: string, scope: "agents:read" | "agents:write"][] = [
   ["get_reply",     "agents:read"],
   ["list_requests", "agents:read"],
 ];
-for (const [tool, needs] of NEEDS) {
-  Deno.test(`${tool} needs ${needs}, and says so with 403 [4.relay.scopes]`, async () => {
-    await using at = house();
-    const reader = grant(at, "reader", { scope: "agents:read" });
+for (const [tool, deps] of NEEDS) {
+  Deno.test(`${tool} needs ${deps}, and says so with 403 [4.relay.scopes]`, async () => {
+    await using at = relayFixture();
+    const reader = grantToken(at, "reader", { scope: "agents:read" });
     const allowed = await at.send("/mcp", withHeaders(rawCall(tool), reader));
-    if (needs === "agents:read") return assert.equal(allowed.status, 200);
+    if (deps === "agents:read") return assert.equal(allowed.status, 200);
     assert.equal(allowed.status, 403);
-    const said = allowed.headers.get("www-authenticate") ?? "";
-    assert.ok(said.startsWith('Bearer error="insufficient_scope"'));
-    assert.ok(said.includes('scope="agents:read agents:write"'));
-    assert.ok(said.includes(`resource_metadata="${METADATA}"`));
+    const authenticate = allowed.headers.get("www-authenticate") ?? "";
+    assert.ok(authenticate.startsWith('Bearer error="insufficient_scope"'));
+    assert.ok(authenticate.includes('scope="agents:read agents:write"'));
+    assert.ok(authenticate.includes(`resource_metadata="${METADATA}"`));
     assert.equal((await allowed.json()).error, "insufficient_scope");
-    assert.deepEqual(at.machines.heard, []);
-    const writer = grant(at, "writer", { scope: BOTH });
+    assert.deepEqual(at.machines.forwarded, []);
+    const writer = grantToken(at, "writer", { scope: ALL_SCOPES });
     assert.equal((await at.send("/mcp", withHeaders(rawCall(tool), writer))).status, 200);
   });
 }
 
 Deno.test("a batch is refused whole for the one tool that is not allowed", async () => {
-  await using at = house();
-  const reader = grant(at, "reader", { scope: "agents:read" });
+  await using at = relayFixture();
+  const reader = grantToken(at, "reader", { scope: "agents:read" });
   const call = (id: number, name: string) => {
     const params = { name, arguments: {} };
     return { jsonrpc: "2.0", id, method: "tools/call", params };
@@ -145,16 +145,19 @@ const HOSTS: [why: string, issuer: string, headers: Record<string, string>, stat
 ];
 for (const [why, issuer, headers, status] of HOSTS) {
   Deno.test(`Host and Origin are the issuer's own: ${why} is ${status} [4.relay.rebinding]`, async () => {
-    await using at = house({ issuer });
-    const response = await at.send("/mcp", withHeaders(LIST, { ...headers, ...grant(at, "t1") }));
+    await using at = relayFixture({ issuer });
+    const response = await at.send(
+      "/mcp",
+      withHeaders(LIST, { ...headers, ...grantToken(at, "t1") }),
+    );
     assert.equal(response.status, status);
   });
 }
 
 Deno.test("without sessions and streams, GET and DELETE answer 405 to whoever may call", async () => {
-  await using at = house();
+  await using at = relayFixture();
   for (const method of ["GET", "DELETE"]) {
-    const response = await at.send("/mcp", { method, headers: grant(at, "t1") });
+    const response = await at.send("/mcp", { method, headers: grantToken(at, "t1") });
     assert.deepEqual([response.status, response.headers.get("allow")], [405, "POST"]);
   }
 });
@@ -168,15 +171,15 @@ const BODIES: [why: string, body: string, type: string, status: number][] = [
 ];
 for (const [why, body, type, status] of BODIES) {
   Deno.test(`a body is refused that is: ${why}`, async () => {
-    await using at = house();
-    const headers = { "content-type": type, ...grant(at, "t1") };
+    await using at = relayFixture();
+    const headers = { "content-type": type, ...grantToken(at, "t1") };
     assert.equal((await at.send("/mcp", { method: "POST", body, headers })).status, status);
   });
 }
 
 /** Specification 4; a question mark stands behind what may be left out. */
 // deno-fmt-ignore
-const SIGNATURES: [tool: string, looks: boolean, takes: string, gives: string][] = [
+const SIGNATURES: [tool: string, isReadOnly: boolean, takes: string, gives: string][] = [
   ["list_machines", true,  "",                                   "machines"],
   ["list_agents",   true,  "daemon_id circle?",                  "daemon_id agents"],
   ["ask_agent",     false, "daemon_id peer_id message",          "daemon_id peer_id request_id status"],
@@ -184,12 +187,16 @@ const SIGNATURES: [tool: string, looks: boolean, takes: string, gives: string][]
   ["get_reply",     true,  "daemon_id request_id wait_seconds?", "daemon_id request_id status reply outcome close_reason responder"],
   ["list_requests", true,  "daemon_id",                          "daemon_id requests"],
 ];
-for (const generation of GENERATIONS) {
-  Deno.test(`${generation}: the six tools, to the letter, whatever the scope [4.relay.rule-5] [4.relay.tools]`, async () => {
-    await using at = house();
-    await using one = await app(at, grant(at, "t1", { scope: "agents:read" }), generation);
+for (const protocolVersion of PROTOCOL_VERSIONS) {
+  Deno.test(`${protocolVersion}: the six tools, to the letter, whatever the scope [4.relay.rule-5] [4.relay.tools]`, async () => {
+    await using at = relayFixture();
+    await using one = await connectApp(
+      at,
+      grantToken(at, "t1", { scope: "agents:read" }),
+      protocolVersion,
+    );
     assert.deepEqual(one.tools.map(({ name }) => name), SIGNATURES.map(([name]) => name));
-    for (const [name, looks, takes, gives] of SIGNATURES) {
+    for (const [name, isReadOnly, takes, gives] of SIGNATURES) {
       const tool = one.tools.find((tool) => tool.name === name);
       const { properties = {}, required = [] } = tool?.inputSchema ?? {};
       const taken = Object.keys(properties).map((key) => required.includes(key) ? key : `${key}?`);
@@ -198,100 +205,105 @@ for (const generation of GENERATIONS) {
       const given = Object.keys(tool?.outputSchema?.properties ?? {});
       assert.equal(given.join(" "), `${gives} error detail may_have_been_delivered`, name);
       const { readOnlyHint, destructiveHint, openWorldHint } = tool?.annotations ?? {};
-      assert.deepEqual([readOnlyHint, destructiveHint, openWorldHint], [looks, false, false], name);
+      assert.deepEqual(
+        [readOnlyHint, destructiveHint, openWorldHint],
+        [isReadOnly, false, false],
+        name,
+      );
     }
   });
 }
 
 Deno.test("descriptions promise no push, no exactly-once and no keeping [4.relay.rule-6] [4.relay.rule-9]", async () => {
-  await using at = house();
-  await using one = await app(at, grant(at, "t1"));
-  const told = (name: string) => one.tools.find((tool) => tool.name === name)?.description ?? "";
-  assert.match(told("ask_agent"), /never pushed to you/);
-  assert.match(told("ask_agent"), /no exactly-once guarantee/);
-  assert.match(told("ask_agent"), /may lose requests when its daemon restarts/);
-  assert.match(told("list_requests"), /outstanding work only/);
-  assert.match(told("send_message"), /may only be queued/);
+  await using at = relayFixture();
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const descriptionOf = (name: string) =>
+    one.tools.find((tool) => tool.name === name)?.description ?? "";
+  assert.match(descriptionOf("ask_agent"), /never pushed to you/);
+  assert.match(descriptionOf("ask_agent"), /no exactly-once guarantee/);
+  assert.match(descriptionOf("ask_agent"), /may lose requests when its daemon restarts/);
+  assert.match(descriptionOf("list_requests"), /outstanding work only/);
+  assert.match(descriptionOf("send_message"), /may only be queued/);
 });
 
 // deno-fmt-ignore
-const WRONG: [why: string, tool: string, given: Record<string, unknown>, says: RegExp][] = [
+const INVALID: [why: string, tool: string, given: Record<string, unknown>, pattern: RegExp][] = [
   ["no machine",                  "list_agents",   {},                                                              /daemon_id/],
-  ["a parameter of its own",      "list_agents",   { daemon_id: HERE, status: "online" },                           /status/],
-  ["a name for an id",            "ask_agent",     { daemon_id: HERE, peer: "web", message: "Hi" },                 /peer_id/],
-  ["a key that is not offered",   "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "Hi", idempotency_key: "k" }, /idempotency_key/],
-  ["no message",                  "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "" },                  /message/],
-  ["64,001 bytes",                "send_message",  { daemon_id: HERE, peer_id: "p", message: "x".repeat(64_001) },  /64000 bytes/],
-  ["64,002 bytes in 21,334 signs", "ask_agent",    { daemon_id: HERE, peer_id: "p", message: "€".repeat(21_334) },  /64000 bytes/],
-  ["a NUL",                       "ask_agent",     { daemon_id: HERE, peer_id: "p", message: "a\0b" },              /NUL/],
-  ["21 seconds",                  "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: 21 },      /wait_seconds/],
-  ["less than no time",           "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: -1 },      /wait_seconds/],
-  ["a time in words",             "get_reply",     { daemon_id: HERE, request_id: "ask-1", wait_seconds: "5" },     /wait_seconds/],
-  ["a circle that is no name",    "list_agents",   { daemon_id: HERE, circle: "a b" },                              /circle/],
+  ["a parameter of its own",      "list_agents",   { daemon_id: MACHINE_ID, status: "online" },                           /status/],
+  ["a name for an id",            "ask_agent",     { daemon_id: MACHINE_ID, peer: "web", message: "Hi" },                 /peer_id/],
+  ["a key that is not offered",   "ask_agent",     { daemon_id: MACHINE_ID, peer_id: "p", message: "Hi", idempotency_key: "k" }, /idempotency_key/],
+  ["no message",                  "ask_agent",     { daemon_id: MACHINE_ID, peer_id: "p", message: "" },                  /message/],
+  ["64,001 bytes",                "send_message",  { daemon_id: MACHINE_ID, peer_id: "p", message: "x".repeat(64_001) },  /64000 bytes/],
+  ["64,002 bytes in 21,334 signs", "ask_agent",    { daemon_id: MACHINE_ID, peer_id: "p", message: "€".repeat(21_334) },  /64000 bytes/],
+  ["a NUL",                       "ask_agent",     { daemon_id: MACHINE_ID, peer_id: "p", message: "a\0b" },              /NUL/],
+  ["21 seconds",                  "get_reply",     { daemon_id: MACHINE_ID, request_id: "ask-1", wait_seconds: 21 },      /wait_seconds/],
+  ["less than no time",           "get_reply",     { daemon_id: MACHINE_ID, request_id: "ask-1", wait_seconds: -1 },      /wait_seconds/],
+  ["a time in words",             "get_reply",     { daemon_id: MACHINE_ID, request_id: "ask-1", wait_seconds: "5" },     /wait_seconds/],
+  ["a circle that is no name",    "list_agents",   { daemon_id: MACHINE_ID, circle: "a b" },                              /circle/],
 ];
-for (const [why, tool, given, says] of WRONG) {
+for (const [why, tool, given, pattern] of INVALID) {
   Deno.test(`a tool says what was wrong with ${why}, and asks no machine [8.relay.get-reply]`, async () => {
-    await using at = house();
-    await using one = await app(at, grant(at, "t1"));
+    await using at = relayFixture();
+    await using one = await connectApp(at, grantToken(at, "t1"));
     const { refused, data } = await one.call(tool, given);
     assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
       true,
       "invalid_request",
       false,
     ]);
-    assert.match(String(data["detail"]), says);
-    assert.deepEqual(at.machines.heard, []);
+    assert.match(String(data["detail"]), pattern);
+    assert.deepEqual(at.machines.forwarded, []);
   });
 }
 
 Deno.test("a message of exactly 64,000 bytes goes through whole", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const body = { name: "web", path: "/srv", backend: "codex" as const };
   const { peer_id } = await w.call(registerPeer, { body });
-  await using one = await app(at, grant(at, "t1"));
+  await using one = await connectApp(at, grantToken(at, "t1"));
   const message = "x".repeat(64_000);
-  const { refused } = await one.call("ask_agent", { daemon_id: HERE, peer_id, message });
+  const { refused } = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message });
   assert.equal(refused, false);
-  const { data } = await one.call("list_requests", { daemon_id: HERE });
+  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
   const [{ message: shown } = { message: "" }] = data["requests"] as { message: string }[];
   assert.equal(shown, `${"x".repeat(2000)}…`);
 });
 
 Deno.test("calls of one grant at once are bounded, and another grant's are not its own", async () => {
-  await using at = house();
-  const hang = Promise.withResolvers<Response>();
-  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
-  const held = grant(at, "t1"), other = grant(at, "t2", { grant_id: "mg_2" });
-  const call = rawCall("list_agents", { daemon_id: HERE });
+  await using at = relayFixture();
+  const pendingResponse = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, MACHINE_ID, () => pendingResponse.promise);
+  const held = grantToken(at, "t1"), other = grantToken(at, "t2", { grant_id: "mg_2" });
+  const call = rawCall("list_agents", { daemon_id: MACHINE_ID });
   const waiting = Array.from({ length: IN_FLIGHT_MAX }, () => {
     return at.send("/mcp", withHeaders(call, held));
   });
-  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  while (at.machines.forwarded.length < IN_FLIGHT_MAX) await at.clock.settle();
   const more = await at.send("/mcp", withHeaders(LIST, held));
   assert.deepEqual([more.status, more.headers.get("retry-after")], [429, "1"]);
   assert.equal((await at.send("/mcp", withHeaders(LIST, other))).status, 200);
-  hang.resolve(Response.json({ peers: [] }));
+  pendingResponse.resolve(Response.json({ peers: [] }));
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
 Deno.test("a call that breaks off is refused, and is no fault", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const broken = new ReadableStream({
     start: (controller) => controller.error(new Error("The caller left")),
   });
-  const call = { ...withHeaders(LIST, grant(at, "t1")), body: broken };
+  const call = { ...withHeaders(LIST, grantToken(at, "t1")), body: broken };
   assert.equal((await at.send("/mcp", call)).status, 400);
   assert.deepEqual(at.logged, []);
 });
 
 Deno.test("a batch counts as the calls that it holds", async () => {
-  await using at = house();
-  const held = grant(at, "t1");
-  const hang = Promise.withResolvers<Response>();
-  at.machines.connect(NAMESPACE, HERE, () => hang.promise);
-  const params = { name: "list_agents", arguments: { daemon_id: HERE } };
+  await using at = relayFixture();
+  const held = grantToken(at, "t1");
+  const pendingResponse = Promise.withResolvers<Response>();
+  at.machines.connect(NAMESPACE, MACHINE_ID, () => pendingResponse.promise);
+  const params = { name: "list_agents", arguments: { daemon_id: MACHINE_ID } };
   const batchOf = (size: number) => {
     const calls = Array.from({ length: size }, (_, id) => {
       return { jsonrpc: "2.0", id, method: "tools/call", params };
@@ -299,37 +311,37 @@ Deno.test("a batch counts as the calls that it holds", async () => {
     return at.send("/mcp", withHeaders(rawPost(calls), held));
   };
   const waiting = [batchOf(100), batchOf(100), batchOf(IN_FLIGHT_MAX - 200)];
-  while (at.machines.heard.length < IN_FLIGHT_MAX) await at.clock.settle();
+  while (at.machines.forwarded.length < IN_FLIGHT_MAX) await at.clock.settle();
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 429);
-  hang.resolve(Response.json({ peers: [] }));
+  pendingResponse.resolve(Response.json({ peers: [] }));
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
 Deno.test("whoever hangs up ends the request to the machine as well", async () => {
-  await using at = house();
+  await using at = relayFixture();
   at.machines.connect(
     NAMESPACE,
-    HERE,
+    MACHINE_ID,
     (request) =>
       new Promise((_, reject) =>
         request.signal.addEventListener("abort", () => reject(request.signal.reason))
       ),
   );
-  const patience = new AbortController();
-  const call = withHeaders(rawCall("list_agents", { daemon_id: HERE }), grant(at, "t1"));
-  const asking = at.send("/mcp", { ...call, signal: patience.signal });
-  while (at.machines.heard.length === 0) await at.clock.settle();
-  patience.abort();
+  const abort = new AbortController();
+  const call = withHeaders(rawCall("list_agents", { daemon_id: MACHINE_ID }), grantToken(at, "t1"));
+  const asking = at.send("/mcp", { ...call, signal: abort.signal });
+  while (at.machines.forwarded.length === 0) await at.clock.settle();
+  abort.abort();
   assert.equal((await asking).status, 499);
-  assert.equal(at.machines.heard[0]?.request.signal?.aborted, true);
+  assert.equal(at.machines.forwarded[0]?.request.signal?.aborted, true);
   assert.deepEqual(at.logged, []);
 });
 
 Deno.test("whatever is posted, there is no fault, and no line of the log holds a token", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const token = "mt_0123456789abcdefghij";
-  const held = grant(at, token);
+  const held = grantToken(at, token);
   const word = fc.oneof(
     fc.constantFrom(
       "tools/call",
@@ -337,7 +349,7 @@ Deno.test("whatever is posted, there is no fault, and no line of the log holds a
       "initialize",
       "ask_agent",
       "list_agents",
-      HERE,
+      MACHINE_ID,
       token,
     ),
     fc.string(),

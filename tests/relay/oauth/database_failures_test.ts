@@ -9,23 +9,23 @@ import * as rows from "../../../relay/oauth/grants/store.ts";
 import { digestOf } from "../../../relay/web/secrets.ts";
 import {
   App,
-  countOf,
+  countRows,
   DAY_MS,
-  errorOf,
-  hiddenIn,
+  hiddenField,
+  oauthError,
   type OAuthWorld,
   oauthWorld,
+  parseTokens,
   Person,
   SECRET,
-  tokensIn,
-  tokensOf,
+  tokenService,
 } from "../../support/relay/oauth_world.ts";
 
 const TABLES = relayMigrations.flatMap((sql) => [...sql.matchAll(/create table (\w+)/g)])
   .map(([, table = ""]) => table);
 
 /** All rows of all tables, as one text. */
-function picture(db: Database): string {
+function databaseDump(db: Database): string {
   const Any = z.record(z.string(), z.unknown());
   return JSON.stringify(TABLES.map((table) => db.all(Any, `select * from ${table} order by 1`)));
 }
@@ -46,16 +46,16 @@ function failing(db: Database, on: string, table: string, how: "statement" | "co
   return { [Symbol.dispose]: () => void db.transact((tx) => tx.run("drop trigger failing")) };
 }
 
-interface Scene {
+interface ActionContext {
   readonly w: OAuthWorld;
   readonly app: App;
   readonly person: Person;
 }
 
 /** What is done, once all is well; it answers how it went. */
-type Act = (scene: Scene) => Promise<() => Promise<Response>>;
+type Action = (context: ActionContext) => Promise<() => Promise<Response>>;
 
-const ACTS: Readonly<Record<string, Act>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   register: ({ w }) =>
     Promise.resolve(() =>
       w.postJson("/oauth/register", { redirect_uris: ["https://app.example.net/x"] })
@@ -85,14 +85,14 @@ const ACTS: Readonly<Record<string, Act>> = {
     await person.signIn();
     const text = await (await person.visit("/oauth/connections")).text();
     const [, grant_id] = /name="grant_id" value="([^"]+)"/.exec(text) ?? [];
-    const form_token = hiddenIn(text, "form_token");
+    const form_token = hiddenField(text, "form_token");
     return () => person.submit("/oauth/connections", { grant_id, form_token });
   },
 };
 
 /** Each write of each act. */
 // deno-fmt-ignore
-const WRITES: readonly [act: string, on: string, table: string][] = [
+const WRITES: readonly [action: string, on: string, table: string][] = [
   ["register",      "insert", "oauth_clients"],
   ["consent",       "insert", "oauth_spent_forms"],
   ["consent",       "insert", "oauth_grants"],
@@ -118,22 +118,22 @@ for (const [name, on, table] of WRITES) {
     Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.oauth.fail-closed]`, async () => {
       using w = oauthWorld();
       const person = new Person(w);
-      const act = await ACTS[name]?.({ w, person, app: await App.register(w) });
-      assert.ok(act);
-      const before = picture(w.db);
+      const action = await ACTIONS[name]?.({ w, person, app: await App.register(w) });
+      assert.ok(action);
+      const before = databaseDump(w.db);
       {
         using _broken = failing(w.db, on, table, how);
-        const response = await act();
+        const response = await action();
         assert.equal(response.status, 503);
         assert.equal(response.headers.get("location"), null);
         assert.equal(response.headers.get("cache-control"), "no-store");
         const text = await response.text();
         assert.ok(!/mesh_|disk is gone/.test(text.replaceAll(SECRET, "")), text);
-        assert.equal(picture(w.db), before);
+        assert.equal(databaseDump(w.db), before);
       }
-      const again = await act();
+      const again = await action();
       assert.ok([200, 201, 303].includes(again.status), `${again.status}`);
-      assert.notEqual(picture(w.db), before);
+      assert.notEqual(databaseDump(w.db), before);
       assert.ok(w.logged.some((line) => line.includes("An OAuth request failed")));
     });
   }
@@ -144,7 +144,7 @@ Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   using _broken = failing(w.db, "update", "oauth_grants", "statement");
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [
+  assert.deepEqual(await oauthError(await app.refresh(refresh_token)), [
     503,
     "temporarily_unavailable",
   ]);
@@ -154,7 +154,7 @@ Deno.test("a replay that cannot be recorded issues nothing, and is one the next 
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   {
     using _broken = failing(w.db, "update", "oauth_grants", "statement");
     assert.equal((await app.refresh(first.refresh_token)).status, 503);
@@ -167,7 +167,7 @@ Deno.test("a database that cannot be read lets nobody in and says no client is u
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token, refresh_token } = await app.connect();
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
   for (const table of TABLES.filter((table) => table !== "oauth_issuer")) {
     w.db.transact((tx) => tx.run(`alter table ${table} rename to gone`));
@@ -178,7 +178,7 @@ Deno.test("a database that cannot be read lets nobody in and says no client is u
   assert.ok(check(access_token));
   w.db.transact((tx) => tx.run("alter table oauth_clients rename to gone"));
   for (const response of [await app.refresh(refresh_token), await app.redeem(code)]) {
-    assert.deepEqual(await errorOf(response), [503, "temporarily_unavailable"]);
+    assert.deepEqual(await oauthError(response), [503, "temporarily_unavailable"]);
   }
   const page = await new Person(w).visit(app.authorizePath());
   assert.equal(page.status, 503);
@@ -241,16 +241,16 @@ Deno.test("whoever writes clears away what is over, a bounded part at a time [8.
   const app = await App.register(w);
   await app.connect();
   for (let at = 0; at < 30; at++) await new Person(w).allow(app);
-  assert.equal(countOf(w.db, "oauth_grants"), 31);
-  assert.equal(countOf(w.db, "oauth_spent_forms"), 31);
+  assert.equal(countRows(w.db, "oauth_grants"), 31);
+  assert.equal(countRows(w.db, "oauth_spent_forms"), 31);
   await w.clock.advance(20 * 60_000);
-  assert.equal(countOf(w.db, "oauth_grants"), 31, "time alone clears nothing");
+  assert.equal(countRows(w.db, "oauth_grants"), 31, "time alone clears nothing");
   await app.revoke("nothing");
-  assert.equal(countOf(w.db, "oauth_grants"), 11);
-  assert.equal(countOf(w.db, "oauth_spent_forms"), 0);
-  assert.equal(countOf(w.db, "oauth_access_tokens"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 11);
+  assert.equal(countRows(w.db, "oauth_spent_forms"), 0);
+  assert.equal(countRows(w.db, "oauth_access_tokens"), 0);
   await app.revoke("nothing");
-  assert.equal(countOf(w.db, "oauth_grants"), 1);
+  assert.equal(countRows(w.db, "oauth_grants"), 1);
 });
 
 Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup]", async () => {
@@ -260,10 +260,10 @@ Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup
   for (let at = 0; at < 25; at++) issued.push(await app.connect());
   await w.clock.advance(30 * DAY_MS);
   assert.equal((await app.refresh(issued.at(-1)?.refresh_token ?? "")).status, 400);
-  assert.equal(countOf(w.db, "oauth_grants"), 5, "it was refused while its row was there");
+  assert.equal(countRows(w.db, "oauth_grants"), 5, "it was refused while its row was there");
   const codes = [];
   for (let at = 0; at < 25; at++) codes.push((await new Person(w).allow(app)).searchParams);
   await w.clock.advance(60_000);
   assert.equal((await app.redeem(codes.at(-1)?.get("code") ?? "")).status, 400);
-  assert.equal(countOf(w.db, "oauth_codes"), 5);
+  assert.equal(countRows(w.db, "oauth_codes"), 5);
 });

@@ -4,21 +4,23 @@ import assert from "node:assert/strict";
 import { createShare } from "../../../relay/shares/contract.ts";
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import {
-  daemonBehind,
+  connectDaemon,
   form,
-  type House,
-  house,
   NAMESPACE,
+  type RelayFixture,
+  relayFixture,
 } from "../../support/relay/composed_relay.ts";
 import { relayWorld } from "../../support/relay/relay_world.ts";
 
-const HERE = "dm-000000000001";
+const MACHINE_ID = "dm-000000000001";
 const VISITS = 60;
 
-async function shareOf(at: House, w: ReturnType<typeof daemonBehind>) {
+async function shareOf(at: RelayFixture, w: ReturnType<typeof connectDaemon>) {
   const body = { name: "web", path: "/srv/shop", backend: "codex" as const };
   const { peer_id } = await w.call(registerPeer, { body });
-  return await at.call(createShare, { body: { daemon_id: HERE, peer_id, permissions: "rw" } });
+  return await at.call(createShare, {
+    body: { daemon_id: MACHINE_ID, peer_id, permissions: "rw" },
+  });
 }
 
 Deno.test("a share is looked at so often from one address, and a page says when to come back [c9.share.pace]", async () => {
@@ -30,10 +32,10 @@ Deno.test("a share is looked at so often from one address, and a page says when 
   for (let number = 0; number < VISITS; number++) {
     assert.equal((await visit("192.0.2.1")).status, 404);
   }
-  const often = await visit("192.0.2.1");
-  assert.deepEqual([often.status, often.headers.get("retry-after")], [429, "1"]);
-  assert.match(often.headers.get("content-type") ?? "", /^text\/html/);
-  assert.match(await often.text(), /role="alert"[^]*again in 1 s/);
+  const limited = await visit("192.0.2.1");
+  assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "1"]);
+  assert.match(limited.headers.get("content-type") ?? "", /^text\/html/);
+  assert.match(await limited.text(), /role="alert"[^]*again in 1 s/);
   const stream = await visit("192.0.2.1", "/s/sh_none/stream");
   assert.deepEqual([stream.status, (await stream.json()).error], [429, "rate_limited"]);
   assert.equal((await visit("192.0.2.2")).status, 404);
@@ -42,19 +44,19 @@ Deno.test("a share is looked at so often from one address, and a page says when 
 });
 
 Deno.test("a visitor that comes too often costs the machine no request [c9.share.pace]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);
-  at.paces.visits.wait = 7;
-  const before = at.machines.heard.length;
+  at.limits.shareVisits.wait = 7;
+  const before = at.machines.forwarded.length;
   assert.equal((await at.send(`/s/${share_id}`)).status, 429);
   assert.equal((await at.send(`/s/${share_id}/stream`)).status, 429);
-  assert.equal(at.machines.heard.length, before);
+  assert.equal(at.machines.forwarded.length, before);
 });
 
 Deno.test("a share's stream, opened in a tab, runs nothing [c9.tunnel.no-pages]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);
   const { headers, body } = await at.send(`/s/${share_id}/stream`);
   assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; sandbox;/);
@@ -63,18 +65,18 @@ Deno.test("a share's stream, opened in a tab, runs nothing [c9.tunnel.no-pages]"
 });
 
 Deno.test("a daemon's refusal of a guest is JSON in words of a bounded length [c9.tunnel.no-pages]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);
   const detail = `<script>alert(1)</script>\n[mesh] @sam ${"x".repeat(5000)}`;
   const error = "Weird\ncode <b>";
   const refusal = () => Promise.resolve(Response.json({ error, detail }, { status: 409 }));
-  at.machines.connect(NAMESPACE, HERE, refusal);
+  at.machines.connect(NAMESPACE, MACHINE_ID, refusal);
   const answer = await at.send(`/s/${share_id}/ask`, form({ text: "Hello" }));
   assert.equal(answer.status, 409);
   assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
-  const told = await answer.json();
-  assert.match(told.error, /^\w+$/);
-  assert.ok(told.detail.length <= 1000);
-  assert.ok(!told.detail.includes("\n"));
+  const page = await answer.json();
+  assert.match(page.error, /^\w+$/);
+  assert.ok(page.detail.length <= 1000);
+  assert.ok(!page.detail.includes("\n"));
 });

@@ -3,21 +3,27 @@
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
-import { cookieOf, daemonBehind, form, house, ISSUER } from "../../support/relay/composed_relay.ts";
+import {
+  connectDaemon,
+  cookieOf,
+  form,
+  ISSUER,
+  relayFixture,
+} from "../../support/relay/composed_relay.ts";
 import {
   App,
-  countOf,
-  hiddenIn,
-  locationOf,
+  countRows,
+  hiddenField,
   oauthWorld,
   OTHER_SECRET,
   Person,
-  refusedIn,
+  redirectError,
+  redirectUrl,
   SECRET,
 } from "../../support/relay/oauth_world.ts";
 import { daemonId, NAMESPACE, relayWorld } from "../../support/relay/relay_world.ts";
 
-const OURS = { origin: ISSUER, "sec-fetch-site": "same-origin" };
+const SAME_ORIGIN = { origin: ISSUER, "sec-fetch-site": "same-origin" };
 
 Deno.test("a consent form that was shown under one secret allows nothing under another [c9.session.bound]", async () => {
   using w = oauthWorld();
@@ -29,7 +35,7 @@ Deno.test("a consent form that was shown under one secret allows nothing under a
   const answer = await person.decide(request, "allow");
   assert.equal(answer.status, 403);
   assert.match(await answer.text(), /another relay secret/);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 Deno.test("a consent form that was shown to nobody takes no session silently [c9.session.bound]", async () => {
@@ -42,8 +48,8 @@ Deno.test("a consent form that was shown to nobody takes no session silently [c9
   assert.equal(answer.status, 403);
   const text = await answer.text();
   assert.match(text, /<label for="relay_secret">/);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
-  assert.equal((await person.decide(hiddenIn(text, "request"), "allow", SECRET)).status, 303);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
+  assert.equal((await person.decide(hiddenField(text, "request"), "allow", SECRET)).status, 303);
 });
 
 Deno.test("a typed secret counts, whoever is signed in [c9.session.bound]", async () => {
@@ -54,7 +60,7 @@ Deno.test("a typed secret counts, whoever is signed in [c9.session.bound]", asyn
   const request = await person.formFor(app);
   await person.signIn(OTHER_SECRET);
   assert.equal((await person.decide(request, "allow", SECRET)).status, 303);
-  assert.equal(countOf(w.db, "oauth_grants", `namespace = '${namespaceOf(SECRET)}'`), 1);
+  assert.equal(countRows(w.db, "oauth_grants", `namespace = '${namespaceOf(SECRET)}'`), 1);
 });
 
 Deno.test("a consent form survives signing in again with the same secret", async () => {
@@ -77,7 +83,7 @@ Deno.test("a consent form whose session is over asks for the secret", async () =
   const answer = await person.decide(request, "allow");
   assert.equal(answer.status, 403);
   assert.match(await answer.text(), /<label for="relay_secret">/);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 Deno.test("a denied consent form cannot be allowed, nor an allowed one denied [c9.oauth.decided]", async () => {
@@ -85,8 +91,8 @@ Deno.test("a denied consent form cannot be allowed, nor an allowed one denied [c
   const app = await App.register(w);
   const person = new Person(w);
   const denied = await person.formFor(app), allowed = await person.formFor(app);
-  const told = locationOf(await person.decide(denied, "deny"));
-  assert.equal(refusedIn(told), "access_denied");
+  const redirect = redirectUrl(await person.decide(denied, "deny"));
+  assert.equal(redirectError(redirect), "access_denied");
   assert.equal((await person.decide(allowed, "allow", SECRET)).status, 303);
   for (const [request, decision] of [[denied, "allow"], [denied, "deny"], [allowed, "deny"]]) {
     const answer = await person.decide(request ?? "", decision ?? "", SECRET);
@@ -94,7 +100,7 @@ Deno.test("a denied consent form cannot be allowed, nor an allowed one denied [c
     assert.equal(answer.headers.get("location"), null);
     assert.match(await answer.text(), /decided already/);
   }
-  assert.equal(countOf(w.db, "oauth_grants"), 1);
+  assert.equal(countRows(w.db, "oauth_grants"), 1);
 });
 
 Deno.test("a decided form is remembered until it would have ended, and no longer", async () => {
@@ -102,10 +108,10 @@ Deno.test("a decided form is remembered until it would have ended, and no longer
   const app = await App.register(w);
   const person = new Person(w);
   await person.decide(await person.formFor(app), "deny");
-  assert.equal(countOf(w.db, "oauth_spent_forms"), 1);
+  assert.equal(countRows(w.db, "oauth_spent_forms"), 1);
   await w.clock.advance(10 * 60_000);
   await person.decide(await person.formFor(app), "deny");
-  assert.equal(countOf(w.db, "oauth_spent_forms"), 1);
+  assert.equal(countRows(w.db, "oauth_spent_forms"), 1);
 });
 
 Deno.test("a connections form of one secret ends nothing under another [c9.session.bound]", async () => {
@@ -115,20 +121,20 @@ Deno.test("a connections form of one secret ends nothing under another [c9.sessi
   const person = new Person(w);
   await person.signIn(SECRET);
   const text = await (await person.visit("/oauth/connections")).text();
-  const form_token = hiddenIn(text, "form_token");
+  const form_token = hiddenField(text, "form_token");
   const [, grant_id = ""] = /name="grant_id" value="([^"]+)"/.exec(text) ?? [];
   await person.signIn(OTHER_SECRET);
   const answer = await person.submit("/oauth/connections", { grant_id, form_token });
   assert.equal(answer.status, 403);
   assert.match(answer.headers.get("content-type") ?? "", /text\/html/);
-  assert.equal(countOf(w.db, "oauth_grants", "state = 'active'"), 1);
+  assert.equal(countRows(w.db, "oauth_grants", "state = 'active'"), 1);
 });
 
 Deno.test("a sign-out form of one secret leaves the session of another, and a page says so [c9.session.bound]", async () => {
   using w = oauthWorld({ ids: randomIds });
   const person = new Person(w);
   await person.signIn(SECRET);
-  const form_token = hiddenIn(await (await person.visit("/")).text(), "form_token");
+  const form_token = hiddenField(await (await person.visit("/")).text(), "form_token");
   await person.signIn(OTHER_SECRET);
   const answer = await person.submit("/logout", { form_token });
   assert.equal(answer.status, 403);
@@ -138,10 +144,10 @@ Deno.test("a sign-out form of one secret leaves the session of another, and a pa
 });
 
 /** Signs in twice in one browser: the token of the first session, the cookie of the second. */
-async function switched(at: Awaited<ReturnType<typeof house>>) {
+async function switchNamespace(at: Awaited<ReturnType<typeof relayFixture>>) {
   const first = cookieOf(await at.send("/login", form({ secret: SECRET })));
   const request = new Request(at.base, { headers: { cookie: first } });
-  const form_token = at.sessions.of(request)?.form_token ?? "";
+  const form_token = at.sessions.get(request)?.form_token ?? "";
   const cookie = cookieOf(
     await at.send("/login", form({ secret: OTHER_SECRET }, { cookie: first })),
   );
@@ -149,10 +155,10 @@ async function switched(at: Awaited<ReturnType<typeof house>>) {
 }
 
 Deno.test("a page of one secret makes, lists and ends no share of another [c9.session.bound]", async () => {
-  await using at = house({ ids: randomIds });
-  await using _w = daemonBehind(at, "dm-000000000001", namespaceOf(OTHER_SECRET));
-  const { cookie, form_token } = await switched(at);
-  const headers = { cookie, ...OURS, "x-mesh-form-token": form_token };
+  await using at = relayFixture({ ids: randomIds });
+  await using _w = connectDaemon(at, "dm-000000000001", namespaceOf(OTHER_SECRET));
+  const { cookie, form_token } = await switchNamespace(at);
+  const headers = { cookie, ...SAME_ORIGIN, "x-mesh-form-token": form_token };
   for (const [method, path] of [["POST", ""], ["GET", ""], ["DELETE", "/sh_x"]] as const) {
     const answer = await at.send(`/api/v1/shares${path}`, { method, headers });
     assert.equal(answer.status, 403, method);
@@ -167,19 +173,19 @@ Deno.test("a request to a machine that bears the token of another session is ref
     const request = new Request("https://relay.test/");
     const [cookie = ""] = r.relay.sessions.open(namespace, request).split(";");
     const signed_in = new Request("https://relay.test/", { headers: { cookie } });
-    return { cookie, form_token: r.relay.sessions.of(signed_in)?.form_token ?? "" };
+    return { cookie, form_token: r.relay.sessions.get(signed_in)?.form_token ?? "" };
   };
-  const mine = open(NAMESPACE), other = open("n".repeat(64));
+  const ownSession = open(NAMESPACE), other = open("n".repeat(64));
   const ask = async (form_token: string, path: string) => {
     const headers = {
-      cookie: mine.cookie,
+      cookie: ownSession.cookie,
       "sec-fetch-site": "same-origin",
       "x-mesh-form-token": form_token,
     };
     return (await r.fetch(path, { headers })).status;
   };
   for (const path of [`/m/${daemonId(1)}/peers`, "/api/v1/daemons"]) {
-    assert.equal(await ask(mine.form_token, path), 200);
+    assert.equal(await ask(ownSession.form_token, path), 200);
     assert.equal(await ask(other.form_token, path), 403);
     assert.equal(await ask("", path), 403);
   }

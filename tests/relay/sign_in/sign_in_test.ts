@@ -8,24 +8,24 @@ import { namespaceOf } from "../../../relay/web/secrets.ts";
 import {
   cookieOf,
   form,
-  type House,
-  house,
   ISSUER,
   NAMESPACE,
   OTHER_NAMESPACE,
   OTHER_SECRET,
+  type RelayFixture,
+  relayFixture,
   SECRET,
 } from "../../support/relay/composed_relay.ts";
 
-const OURS = { origin: ISSUER, "sec-fetch-site": "same-origin" };
+const SAME_ORIGIN = { origin: ISSUER, "sec-fetch-site": "same-origin" };
 
-async function signIn(at: House, secret = SECRET, headers: Record<string, string> = {}) {
+async function signIn(at: RelayFixture, secret = SECRET, headers: Record<string, string> = {}) {
   const response = await at.send("/login", form({ secret }, headers));
   assert.equal(response.status, 303);
   return cookieOf(response);
 }
 
-const signedIn = (at: House, cookie: string) =>
+const signedIn = (at: RelayFixture, cookie: string) =>
   at.sessions.namespaceOf(new Request(at.base, { headers: { cookie } }));
 
 // deno-fmt-ignore
@@ -37,7 +37,7 @@ const BODIES: [why: string, body: string | undefined][] = [
 ];
 for (const [why, body] of BODIES) {
   Deno.test(`a key registration that says ${why} draws a fresh secret [5.relay.register-fresh]`, async () => {
-    await using at = house({ ids: randomIds });
+    await using at = relayFixture({ ids: randomIds });
     const draw = async () => {
       const response = await at.send("/api/v1/register", { method: "POST", body: body ?? null });
       assert.equal(response.headers.get("cache-control"), "no-store");
@@ -71,7 +71,7 @@ const NO_SECRETS: [why: string, secret: string, found: RegExp][] = [
 ];
 for (const [why, secret, found] of NO_SECRETS) {
   Deno.test(`what has not the form of a secret is refused, and not repeated: ${why}`, async () => {
-    await using at = house();
+    await using at = relayFixture();
     const response = await at.send("/login", form({ secret }));
     assert.equal(response.status, 422);
     const text = await response.text();
@@ -82,22 +82,22 @@ for (const [why, secret, found] of NO_SECRETS) {
 }
 
 Deno.test("a browser signs in with the secret, and holds a cookie that is not it [5.relay.browser]", async () => {
-  await using at = house({ ids: randomIds });
-  const response = await at.send("/login", form({ secret: SECRET }, OURS));
+  await using at = relayFixture({ ids: randomIds });
+  const response = await at.send("/login", form({ secret: SECRET }, SAME_ORIGIN));
   assert.deepEqual([response.status, response.headers.get("location")], [303, "/dashboard"]);
-  const said = response.headers.get("set-cookie") ?? "";
+  const setCookie = response.headers.get("set-cookie") ?? "";
   assert.match(
-    said,
+    setCookie,
     /^__Host-mesh=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=86400; Secure$/,
   );
   const cookie = cookieOf(response);
-  assert.ok(!said.includes(SECRET) && !said.includes(NAMESPACE));
+  assert.ok(!setCookie.includes(SECRET) && !setCookie.includes(NAMESPACE));
   assert.equal(signedIn(at, cookie), NAMESPACE);
   assert.equal(signedIn(at, cookie.slice(0, -1)), undefined);
 });
 
 Deno.test("on loopback the cookie is a plain one, as browsers take no other over http", async () => {
-  await using at = house({ issuer: null });
+  await using at = relayFixture({ issuer: null });
   const response = await at.send("/login", form({ secret: SECRET }));
   assert.match(
     response.headers.get("set-cookie") ?? "",
@@ -107,25 +107,25 @@ Deno.test("on loopback the cookie is a plain one, as browsers take no other over
 });
 
 Deno.test("without an issuer, any other address than loopback is taken for HTTPS", async () => {
-  await using at = house({ issuer: null });
+  await using at = relayFixture({ issuer: null });
   const request = new Request("http://relay.lan/login", form({ secret: SECRET }));
   const cookie = (await at.fetch(request)).headers.get("set-cookie") ?? "";
   assert.match(cookie, /^__Host-mesh=.*; Secure$/);
 });
 
 Deno.test("a session ends after a day, however busy it was", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const cookie = await signIn(at);
   await at.clock.advance(SESSION_MS - 1);
   assert.equal(signedIn(at, cookie), NAMESPACE);
   await at.clock.advance(1);
   assert.equal(signedIn(at, cookie), undefined);
-  at.sessions.beat(at.clock.now());
+  at.sessions.tick(at.clock.now());
   assert.equal(signedIn(at, cookie), undefined);
 });
 
 Deno.test("who signs in again in the same browser leaves the session before", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const first = await signIn(at);
   const second = await signIn(at, OTHER_SECRET, { cookie: first });
   assert.equal(signedIn(at, first), undefined);
@@ -133,7 +133,7 @@ Deno.test("who signs in again in the same browser leaves the session before", as
 });
 
 Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const cookies: string[] = [];
   for (let n = 0; n <= SESSIONS_EACH_MAX; n++) cookies.push(await signIn(at));
   const other = await signIn(at, OTHER_SECRET);
@@ -144,16 +144,18 @@ Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
 });
 
 Deno.test("sessions are bounded in all, and one with a machine is the last to go", async () => {
-  await using at = house();
+  await using at = relayFixture();
   at.machines.connect(NAMESPACE, "dm-1", () => Promise.resolve(new Response()));
   const { sessions } = at;
   const request = new Request(at.base);
-  const toPair = (said: string) => said.split(";", 1)[0] ?? "";
-  const mine = toPair(sessions.open(NAMESPACE, request));
+  const cookiePair = (setCookie: string) => setCookie.split(";", 1)[0] ?? "";
+  const ownSession = cookiePair(sessions.open(NAMESPACE, request));
   const strangers: string[] = [];
-  for (let n = 0; n < SESSIONS_MAX; n++) strangers.push(toPair(sessions.open(`n${n}`, request)));
+  for (let n = 0; n < SESSIONS_MAX; n++) {
+    strangers.push(cookiePair(sessions.open(`n${n}`, request)));
+  }
   const [first = "", second = ""] = strangers;
-  assert.equal(signedIn(at, mine), NAMESPACE);
+  assert.equal(signedIn(at, ownSession), NAMESPACE);
   assert.equal(signedIn(at, first), undefined);
   assert.equal(signedIn(at, second), "n1");
 });
@@ -169,7 +171,7 @@ const FOREIGN: [why: string, headers: Record<string, string>][] = [
 ];
 for (const [why, headers] of FOREIGN) {
   Deno.test(`what another page sends is refused: ${why}`, async () => {
-    await using at = house();
+    await using at = relayFixture();
     const cookie = await signIn(at);
     for (const path of ["/login", "/logout", "/api/v1/register"]) {
       const response = await at.send(path, form({ secret: SECRET }, { ...headers, cookie }));
@@ -181,20 +183,20 @@ for (const [why, headers] of FOREIGN) {
 }
 
 Deno.test("signing out ends this session alone", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const [cookie, other] = [await signIn(at), await signIn(at)];
-  const response = await at.send("/logout", form({}, { ...OURS, cookie }));
+  const response = await at.send("/logout", form({}, { ...SAME_ORIGIN, cookie }));
   assert.deepEqual([response.status, response.headers.get("location")], [303, "/"]);
   assert.match(response.headers.get("set-cookie") ?? "", /^__Host-mesh=; .*Max-Age=0; Secure$/);
   assert.deepEqual([signedIn(at, cookie), signedIn(at, other)], [undefined, NAMESPACE]);
 });
 
 Deno.test("the form to sign out bears the session's token, and no other is taken", async () => {
-  await using at = house({ ids: randomIds });
+  await using at = relayFixture({ ids: randomIds });
   const cookie = await signIn(at);
   const page = await (await at.send("/", { headers: { cookie } })).text();
   const form_token = /name="form_token"\s+value="([\w-]+)"/.exec(page)?.[1] ?? "";
-  const forged = await at.send("/logout", form({ form_token: "x" }, { ...OURS, cookie }));
+  const forged = await at.send("/logout", form({ form_token: "x" }, { ...SAME_ORIGIN, cookie }));
   assert.equal(forged.status, 403);
   assert.equal(signedIn(at, cookie), NAMESPACE);
   assert.equal((await at.send("/logout", form({ form_token }, { cookie }))).status, 303);
@@ -202,13 +204,13 @@ Deno.test("the form to sign out bears the session's token, and no other is taken
 });
 
 Deno.test("drawing secrets and signing in are slowed down, each by itself", async () => {
-  await using at = house();
-  at.paces.register.wait = 7;
+  await using at = relayFixture();
+  at.limits.register.wait = 7;
   const drawn = await at.send("/api/v1/register", { method: "POST" });
   assert.deepEqual([drawn.status, drawn.headers.get("retry-after")], [429, "7"]);
   assert.equal((await drawn.json()).error, "rate_limited");
   await signIn(at);
-  at.paces.login.wait = 9;
+  at.limits.login.wait = 9;
   const tried = await at.send("/login", form({ secret: SECRET }));
   assert.deepEqual([tried.status, tried.headers.get("retry-after")], [429, "9"]);
   assert.match(await tried.text(), /Try again in\s+9 s/);
@@ -216,22 +218,23 @@ Deno.test("drawing secrets and signing in are slowed down, each by itself", asyn
 });
 
 Deno.test("the dashboard lists the machines of the secret, and of no other", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const nobody = await at.send("/dashboard");
   assert.deepEqual([nobody.status, nobody.headers.get("location")], [303, "/"]);
   const cookie = await signIn(at);
-  const look = async () => await (await at.send("/dashboard", { headers: { cookie } })).text();
-  assert.match(await look(), /No machine of this secret is connected/);
+  const readDashboard = async () =>
+    await (await at.send("/dashboard", { headers: { cookie } })).text();
+  assert.match(await readDashboard(), /No machine of this secret is connected/);
   const silent = () => Promise.resolve(new Response());
   at.machines.connect(NAMESPACE, "dm-000000000001", silent);
   at.machines.connect(OTHER_NAMESPACE, "dm-000000000002", silent);
-  const page = await look();
+  const page = await readDashboard();
   assert.match(page, /href="\/m\/dm-000000000001\/dashboard"/);
   assert.ok(!page.includes("dm-000000000002"));
 });
 
 Deno.test("pages run nothing, embed nowhere, and may be sent from under OAuth's redirects", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const { headers } = await at.send("/");
   const policy = headers.get("content-security-policy") ?? "";
   assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; /);
@@ -242,7 +245,7 @@ Deno.test("pages run nothing, embed nowhere, and may be sent from under OAuth's 
 });
 
 Deno.test("what a machine calls itself is text on the page, whatever it is", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const cookie = await signIn(at);
   at.machines.connect(
     NAMESPACE,
@@ -255,7 +258,7 @@ Deno.test("what a machine calls itself is text on the page, whatever it is", asy
 });
 
 Deno.test("no log line holds a secret or a cookie", async () => {
-  await using at = house({ ids: randomIds });
+  await using at = relayFixture({ ids: randomIds });
   const cookie = await signIn(at);
   await at.send("/login", form({ secret: `${SECRET}x` }));
   await at.send("/login", { method: "POST", body: "x".repeat(5000) });

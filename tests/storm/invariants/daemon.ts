@@ -2,24 +2,31 @@
 
 import assert from "node:assert/strict";
 import { peerMachine } from "../../../daemon/features/peers/machine.ts";
-import type { Picture } from "../snapshot.ts";
+import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
-import { WORD } from "../texts.ts";
+import { SECRET_WORD } from "../texts.ts";
 
-export const ABOUT_THE_HOUSE: readonly Invariant[] = [
-  { name: "events have rising numbers, and never a text", check: events },
-  { name: "a peer's life follows its table, and a closed one stays closed", check: lives },
-  { name: "no two live peers of a circle share a name", check: names },
-  { name: "the peers' own counts are the ledger's", check: counts },
-  { name: "nothing was logged, and no group stayed open", check: quiet },
+export const DAEMON_INVARIANTS: readonly Invariant[] = [
+  { name: "events have rising numbers, and never a text", check: checkEvents },
+  {
+    name: "a peer's life follows its table, and a closed one stays closed",
+    check: checkPeerTransitions,
+  },
+  { name: "no two live peers of a circle share a name", check: checkUniqueNames },
+  { name: "the peers' own counts are the ledger's", check: checkCounts },
+  { name: "nothing was logged, and no group stayed open", check: checkLog },
 ];
 
-function events(storm: Storm): void {
-  const log = storm.w.daemon.ground.events;
+function checkEvents(storm: Storm): void {
+  const log = storm.w.daemon.ctx.events;
   for (const event of log.read({ since: storm.last_event, limit: 100_000 })) {
     assert.ok(event.id > storm.last_event, "Numbers rise");
     storm.last_event = event.id;
-    assert.equal(JSON.stringify(event).includes(WORD), false, `Event ${event.id} holds a text`);
+    assert.equal(
+      JSON.stringify(event).includes(SECRET_WORD),
+      false,
+      `Event ${event.id} holds a text`,
+    );
     if (event.type !== "ack") continue;
     const { correlation_id, close_reason } = event.data;
     assert.equal(storm.ended.has(correlation_id), false, `${correlation_id} ended twice`);
@@ -29,29 +36,32 @@ function events(storm: Storm): void {
 }
 
 /** Within one step a peer may take many: from retired only a reclaim leads back. */
-const NEXT = new Set(peerMachine.rows.map(([from, , to]) => `${from} ${to}`));
+const TRANSITIONS = new Set(peerMachine.rows.map(([from, , to]) => `${from} ${to}`));
 
-function lives({ before }: Storm, { peers }: Picture): void {
+function checkPeerTransitions({ before }: Storm, { peers }: Snapshot): void {
   for (const [peer_id, { status, closed }] of peers) {
-    const was = before.peers.get(peer_id);
-    if (!was || was.status === status) continue;
-    assert.ok(was.closed === 0, `${peer_id} was closed, and is ${status}`);
-    const over = peerMachine.states.some((middle) =>
-      NEXT.has(`${was.status} ${middle}`) && NEXT.has(`${middle} ${status}`)
+    const previous = before.peers.get(peer_id);
+    if (!previous || previous.status === status) continue;
+    assert.ok(previous.closed === 0, `${peer_id} was closed, and is ${status}`);
+    const viaIntermediate = peerMachine.states.some((middle) =>
+      TRANSITIONS.has(`${previous.status} ${middle}`) && TRANSITIONS.has(`${middle} ${status}`)
     );
-    assert.ok(NEXT.has(`${was.status} ${status}`) || over, `${peer_id}: ${was.status} → ${status}`);
+    assert.ok(
+      TRANSITIONS.has(`${previous.status} ${status}`) || viaIntermediate,
+      `${peer_id}: ${previous.status} → ${status}`,
+    );
     assert.ok(closed === 0 || status === "retired");
   }
   for (const peer_id of before.peers.keys()) assert.ok(peers.has(peer_id), `${peer_id} is gone`);
 }
 
-function names(_: Storm, { peers }: Picture): void {
+function checkUniqueNames(_: Storm, { peers }: Snapshot): void {
   const live = [...peers.values()].filter(({ status }) => status === "online" || status === "busy");
-  const held = live.map(({ name, circle }) => `${circle}/${name}`);
-  assert.equal(new Set(held).size, held.length, held.join(" "));
+  const liveNames = live.map(({ name, circle }) => `${circle}/${name}`);
+  assert.equal(new Set(liveNames).size, liveNames.length, liveNames.join(" "));
 }
 
-async function counts(storm: Storm, { messages, peers }: Picture): Promise<void> {
+async function checkCounts(storm: Storm, { messages, peers }: Snapshot): Promise<void> {
   if (!storm.chance.oneIn(5)) return;
   const open = messages.filter(({ ask_state }) => ask_state === "open");
   const answer = await storm.get("/peers");
@@ -60,14 +70,17 @@ async function counts(storm: Storm, { messages, peers }: Picture): Promise<void>
     const pending = open.filter(({ to_peer_id }) => to_peer_id === peer_id).length;
     assert.equal(pending_ask_count, pending, peer_id);
   }
-  const here = [...peers.values()].filter(({ closed, dropped_at }) =>
+  const listedPeers = [...peers.values()].filter(({ closed, dropped_at }) =>
     !closed && dropped_at === null
   );
-  assert.deepEqual(listed.map(({ peer_id }) => peer_id).sort(), here.map((p) => p.peer_id).sort());
+  assert.deepEqual(
+    listed.map(({ peer_id }) => peer_id).sort(),
+    listedPeers.map((p) => p.peer_id).sort(),
+  );
   assert.equal((await storm.get("/health"))["peers"], storm.w.daemon.directory.list({}).length);
 }
 
-function quiet({ w }: Storm): void {
+function checkLog({ w }: Storm): void {
   assert.deepEqual(w.logged, []);
-  assert.equal(w.daemon.ground.db.durable(), undefined, "A group stayed open");
+  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "A group stayed open");
 }

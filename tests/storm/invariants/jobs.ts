@@ -6,19 +6,22 @@ import {
   jobMachine,
   templateMachine,
 } from "../../../daemon/features/jobs/machine.ts";
-import type { Job, Picture } from "../snapshot.ts";
+import type { Job, Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 
-export const ABOUT_JOBS: readonly Invariant[] = [
+export const JOB_INVARIANTS: readonly Invariant[] = [
   { name: "a job takes legal steps only, and tells each of them", check: steps },
   { name: "a job that has ended stays as it ended, unless it is tried again", check: ended },
   {
     name: "no job has two attempts under way, and its state says whether it has one",
     check: attempts,
   },
-  { name: "a lease is had by what is dispatched, and by nothing else", check: leases },
+  { name: "a lease is had by what is dispatched, and by nothing else", check: checkLeases },
   { name: "what is queued or dispatched and has expired is not, after a beat", check: expired },
-  { name: "an attempt is armed before it completes by a turn, and ends once", check: lives },
+  {
+    name: "an attempt is armed before it completes by a turn, and ends once",
+    check: checkAttemptTransitions,
+  },
   { name: "a message is one attempt's, and no attempt has two", check: messages },
   {
     name: "no template has two occurrences of its calendar under way, or a past that it will fire",
@@ -31,32 +34,32 @@ const UNDER_WAY = new Set(["dispatching", "delivered", "running", "awaiting_inpu
 const FINAL = new Set<string>(jobMachine.states.filter((state) => jobMachine.isFinal(state)));
 
 /** The events of this step lead from the state before to the state now, row by row. */
-function steps(storm: Storm, { jobs, last_event }: Picture): void {
+function steps(storm: Storm, { jobs, last_event }: Snapshot): void {
   const { before } = storm;
   const states = new Map([...before.jobs].map(([id, { state }]) => [id, state]));
-  const log = storm.w.daemon.ground.events;
+  const log = storm.w.daemon.ctx.events;
   const since = Math.min(before.last_event, last_event);
   for (const event of log.read({ since, limit: 100_000, type: "job_state_changed" })) {
     if (event.type !== "job_state_changed") continue;
     const { job_id, prior_state, state } = event.data;
-    const was = states.get(job_id);
-    assert.equal(prior_state, was ?? null, `${job_id} was ${was}`);
-    const legal = was === undefined ? state === "queued" : EDGES.has(`${was} ${state}`);
-    assert.ok(legal, `${job_id}: ${was} → ${state}`);
+    const previous = states.get(job_id);
+    assert.equal(prior_state, previous ?? null, `${job_id} was ${previous}`);
+    const isLegal = previous === undefined ? state === "queued" : EDGES.has(`${previous} ${state}`);
+    assert.ok(isLegal, `${job_id}: ${previous} → ${state}`);
     states.set(job_id, state);
   }
   for (const [id, { state }] of jobs) assert.equal(states.get(id), state, `${id} was told of`);
 }
 
-function ended({ before }: Storm, { jobs }: Picture): void {
-  for (const [id, was] of before.jobs) {
-    if (!FINAL.has(was.state)) continue;
+function ended({ before }: Storm, { jobs }: Snapshot): void {
+  for (const [id, previous] of before.jobs) {
+    if (!FINAL.has(previous.state)) continue;
     const now = jobs.get(id);
-    if (now) assert.deepEqual(now, was, `${id} has ended`);
+    if (now) assert.deepEqual(now, previous, `${id} has ended`);
   }
 }
 
-function attempts(_: Storm, { jobs, attempts }: Picture): void {
+function attempts(_: Storm, { jobs, attempts }: Snapshot): void {
   const open = Map.groupBy(
     attempts.filter(({ ended_at }) => ended_at === null),
     ({ job_id }) => job_id,
@@ -69,41 +72,41 @@ function attempts(_: Storm, { jobs, attempts }: Picture): void {
   }
 }
 
-function leases(_: Storm, { jobs }: Picture): void {
+function checkLeases(_: Storm, { jobs }: Snapshot): void {
   for (const [id, { state, lease_until }] of jobs) {
     assert.equal(lease_until !== null, state === "dispatching", `${id} is ${state}`);
   }
 }
 
-function expired(storm: Storm, { jobs }: Picture): void {
-  if (!storm.beaten) return;
+function expired(storm: Storm, { jobs }: Snapshot): void {
+  if (!storm.hasTicked) return;
   const now = storm.w.clock.now();
   const isLate = ({ state, expires_at }: Job) =>
     (state === "queued" || state === "dispatching") && expires_at !== null && expires_at <= now;
   assert.deepEqual([...jobs.values()].filter(isLate), []);
 }
 
-function lives({ before }: Storm, { attempts }: Picture): void {
+function checkAttemptTransitions({ before }: Storm, { attempts }: Snapshot): void {
   for (const { attempt_id, state, ended_at, armed_at } of attempts) {
     assert.equal(ended_at !== null, attemptMachine.isFinal(state as never), attempt_id);
     assert.equal(state === "running" && armed_at === null, false, attempt_id);
-    const was = before.attempts.find((one) => one.attempt_id === attempt_id);
-    if (was && was.ended_at !== null) {
-      assert.deepEqual([was.state, was.ended_at], [state, ended_at]);
+    const previous = before.attempts.find((one) => one.attempt_id === attempt_id);
+    if (previous && previous.ended_at !== null) {
+      assert.deepEqual([previous.state, previous.ended_at], [state, ended_at]);
     }
   }
 }
 
-function messages(_: Storm, { attempts }: Picture): void {
+function messages(_: Storm, { attempts }: Snapshot): void {
   const ids = attempts.flatMap(({ delivery_id }) => delivery_id ?? []);
   assert.equal(new Set(ids).size, ids.length, "a message of two attempts");
 }
 
-function templates(storm: Storm, { templates }: Picture): void {
+function templates(storm: Storm, { templates }: Snapshot): void {
   for (const [id, { state, next_due_at }] of templates) {
     assert.ok((templateMachine.states as readonly string[]).includes(state), id);
     assert.equal(next_due_at === null, state !== "active", `${id} is ${state}`);
-    const was = storm.before.templates.get(id);
-    if (was?.state === "cancelled") assert.equal(state, "cancelled", id);
+    const previous = storm.before.templates.get(id);
+    if (previous?.state === "cancelled") assert.equal(state, "cancelled", id);
   }
 }

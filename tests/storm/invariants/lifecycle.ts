@@ -1,35 +1,40 @@
 /** Invariants of lives: one agent a pane, one leader a circle, no end of what is not proved. */
 
 import assert from "node:assert/strict";
-import { isHere, type Picture } from "../snapshot.ts";
+import { isHere, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 
-export const ABOUT_LIVES: readonly Invariant[] = [
-  { name: "no pane is on the record of two peers", check: panes },
-  { name: "no circle has two orchestrators", check: leaders },
-  { name: "after a beat nobody is here whose process has ended", check: processes },
+export const LIFECYCLE_INVARIANTS: readonly Invariant[] = [
+  { name: "no pane is on the record of two peers", check: checkOnePeerPerPane },
+  { name: "no circle has two orchestrators", check: checkOneOrchestrator },
+  { name: "after a beat nobody is here whose process has ended", check: checkProcesses },
   {
     name: "who is retired comes back with a live process alone, and after a removal never",
-    check: reclaims,
+    check: checkReclaims,
   },
-  { name: "nobody who is retired owes an answer, and nothing waits for it", check: debts },
-  { name: "only a registered process was ever told to end", check: signals },
+  {
+    name: "nobody who is retired owes an answer, and nothing waits for it",
+    check: checkRetiredOweNothing,
+  },
+  { name: "only a registered process was ever told to end", check: checkSignals },
 ];
 
-function panes(_: Storm, { peers }: Picture): void {
-  const held = [...peers.values()].filter(({ pane_id, closed }) => pane_id !== null && closed === 0)
+function checkOnePeerPerPane(_: Storm, { peers }: Snapshot): void {
+  const occupied = [...peers.values()].filter(({ pane_id, closed }) =>
+    pane_id !== null && closed === 0
+  )
     .map(({ tmux_socket, pane_id }) => `${tmux_socket} ${pane_id}`);
-  assert.equal(new Set(held).size, held.length, held.join(", "));
+  assert.equal(new Set(occupied).size, occupied.length, occupied.join(", "));
 }
 
-function leaders(_: Storm, { peers }: Picture): void {
+function checkOneOrchestrator(_: Storm, { peers }: Snapshot): void {
   const circles = [...peers.values()].filter((peer) => peer.role === "orchestrator" && isHere(peer))
     .map(({ circle }) => circle);
   assert.equal(new Set(circles).size, circles.length, circles.join(", "));
 }
 
-function processes(storm: Storm, { peers }: Picture): void {
-  if (!storm.beaten) return;
+function checkProcesses(storm: Storm, { peers }: Snapshot): void {
+  if (!storm.hasTicked) return;
   for (const peer of peers.values()) {
     const { peer_id, agent_pid, agent_started } = peer;
     if (!isHere(peer) || agent_pid === null || agent_started === null) continue;
@@ -37,19 +42,19 @@ function processes(storm: Storm, { peers }: Picture): void {
   }
 }
 
-function reclaims(storm: Storm, { peers }: Picture): void {
+function checkReclaims(storm: Storm, { peers }: Snapshot): void {
   for (const [peer_id, { status, closed }] of storm.before.peers) {
     const now = peers.get(peer_id);
     if (status !== "retired" || !now || now.status === "retired") continue;
     assert.equal(closed, 0, `${peer_id} was removed`);
     const { agent_pid, agent_started } = now;
-    const lives = agent_pid !== null && agent_started !== null &&
+    const isAlive = agent_pid !== null && agent_started !== null &&
       storm.processes.isAlive(agent_pid, agent_started);
-    assert.ok(lives, `${peer_id} has come back as ${now.status} without a live process`);
+    assert.ok(isAlive, `${peer_id} has come back as ${now.status} without a live process`);
   }
 }
 
-function debts(_: Storm, { peers, messages }: Picture): void {
+function checkRetiredOweNothing(_: Storm, { peers, messages }: Snapshot): void {
   for (const { ask_state, state, to_peer_id, ident } of messages) {
     if (peers.get(to_peer_id)?.status !== "retired") continue;
     assert.notEqual(ask_state, "open", ident);
@@ -57,11 +62,11 @@ function debts(_: Storm, { peers, messages }: Picture): void {
   }
 }
 
-function signals(storm: Storm): void {
+function checkSignals(storm: Storm): void {
   for (const [pid, , started] of storm.processes.signals.splice(0)) {
-    const known = [...storm.before.peers.values()].some((peer) =>
+    const isRegistered = [...storm.before.peers.values()].some((peer) =>
       peer.agent_pid === pid && peer.agent_started === started
     );
-    assert.ok(known, `Process ${pid} was nobody's`);
+    assert.ok(isRegistered, `Process ${pid} was nobody's`);
   }
 }

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import type { EventType, MeshEvent } from "kit/data/events.ts";
-import { identOf, type Picture } from "../snapshot.ts";
+import { identOf, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
-import { LATER } from "../texts.ts";
+import { SCHEDULED_PREFIX } from "../texts.ts";
 
-export const ABOUT_SCHEDULES: readonly Invariant[] = [
+export const SCHEDULE_INVARIANTS: readonly Invariant[] = [
   { name: "each fire of a schedule is one message, and no message is two fires", check: fires },
   { name: "a schedule's record says what its fires were, and none is overdue", check: records },
 ];
@@ -17,14 +17,14 @@ type Fired = Extract<MeshEvent, { type: "schedule_fired" }>;
 const FIRED: EventType = "schedule_fired";
 
 function firesOf({ w }: Storm): Fired[] {
-  return w.daemon.ground.events.read({ since: 0, limit: 1_000_000, type: FIRED })
+  return w.daemon.ctx.events.read({ since: 0, limit: 1_000_000, type: FIRED })
     .filter((event): event is Fired => event.type === FIRED);
 }
 
-function fires(storm: Storm, { messages }: Picture): void {
+function fires(storm: Storm, { messages }: Snapshot): void {
   const sent = firesOf(storm).flatMap(({ data }) => data.message_id ?? []).map(identOf);
   const later = messages.filter(({ kind, text }) =>
-    text.startsWith(`${LATER} `) && (kind === "ask" || kind === "notify")
+    text.startsWith(`${SCHEDULED_PREFIX} `) && (kind === "ask" || kind === "notify")
   );
   assert.deepEqual(later.map(({ ident }) => ident).sort(), sent.sort());
 }
@@ -39,7 +39,7 @@ const Row = z.object({
 });
 
 function records(storm: Storm): void {
-  const { db, clock } = storm.w.daemon.ground;
+  const { db, clock } = storm.w.daemon.ctx;
   const told = Map.groupBy(firesOf(storm), ({ data }) => data.schedule_id);
   const rows = db.all(
     Row,
@@ -53,6 +53,6 @@ function records(storm: Storm): void {
       assert.equal(state, last?.outcome, schedule_id);
     }
     const due = state === "active" && (row.next_fire_at ?? 0) <= clock.now();
-    assert.ok(!storm.beaten || !due, `${schedule_id} is overdue`);
+    assert.ok(!storm.hasTicked || !due, `${schedule_id} is overdue`);
   }
 }

@@ -10,31 +10,31 @@ const PIDS = [201, 202, 203];
 const PANES = ["%1", "%2", "%9"];
 
 // deno-fmt-ignore
-export const ABOUT_LIVES: readonly Verb[] = [
-  { name: "take a pane",       weight: 3, run: takePane },
-  { name: "come in a pane",    weight: 14, run: comeInPane },
-  { name: "run as a process",  weight: 6, run: runAs },
+export const LIFECYCLE_VERBS: readonly Verb[] = [
+  { name: "take a pane",       weight: 3, run: registerInPane },
+  { name: "come in a pane",    weight: 14, run: registerFromPane },
+  { name: "run as a process",  weight: 6, run: registerWithPid },
   { name: "a process ends",    weight: 4, run: (storm) => Promise.resolve(storm.tmux.end(storm.chance.pick(PIDS))) },
-  { name: "a pid is reused",   weight: 2, run: (storm) => Promise.resolve(reuse(storm)) },
+  { name: "a pid is reused",   weight: 2, run: (storm) => Promise.resolve(reusePid(storm)) },
   { name: "a pane opens",      weight: 6, run: (storm) => Promise.resolve(void storm.tmux.open()) },
-  { name: "a pane closes",     weight: 2, run: (storm) => Promise.resolve(storm.tmux.close(somePane(storm))) },
-  { name: "a pane is reused",  weight: 3, run: (storm) => Promise.resolve(void storm.tmux.swap(somePane(storm))) },
+  { name: "a pane closes",     weight: 2, run: (storm) => Promise.resolve(storm.tmux.close(anyPaneId(storm))) },
+  { name: "a pane is reused",  weight: 3, run: (storm) => Promise.resolve(void storm.tmux.swap(anyPaneId(storm))) },
   { name: "tmux is killed",    weight: 2, run: (storm) => Promise.resolve(storm.tmux.killServer()) },
-  { name: "tmux comes back",   weight: 2, run: (storm) => Promise.resolve(comeBack(storm)) },
-  { name: "link a pane",       weight: 3, run: (storm) => storm.post(`/panes/${encodeURIComponent(somePane(storm))}/link`, { backend: "generic" }) },
-  { name: "link a peer",       weight: 2, run: (storm) => onPeer(storm, "link", {}) },
-  { name: "rehook",            weight: 3, run: (storm) => onPeer(storm, "rehook", { apply: storm.chance.oneIn(2) }) },
-  { name: "kill",              weight: 2, run: (storm) => storm.passing(onPeer(storm, "kill", {})) },
-  { name: "lead",              weight: 3, run: (storm) => onPeer(storm, "role", { role: "orchestrator", force: storm.chance.oneIn(3) }) },
-  { name: "follow",            weight: 1, run: (storm) => onPeer(storm, "role", { role: "agent" }) },
-  { name: "show a certificate", weight: 3, run: (storm) => certify(storm, "validate") },
-  { name: "renew a certificate", weight: 2, run: (storm) => certify(storm, "renew") },
-  { name: "a stale end",       weight: 2, run: staleEnd },
-  { name: "see the doctor",    weight: 3, run: examine },
+  { name: "tmux comes back",   weight: 2, run: (storm) => Promise.resolve(restartTmux(storm)) },
+  { name: "link a pane",       weight: 3, run: (storm) => storm.post(`/panes/${encodeURIComponent(anyPaneId(storm))}/link`, { backend: "generic" }) },
+  { name: "link a peer",       weight: 2, run: (storm) => postToPeer(storm, "link", {}) },
+  { name: "rehook",            weight: 3, run: (storm) => postToPeer(storm, "rehook", { apply: storm.chance.oneIn(2) }) },
+  { name: "kill",              weight: 2, run: (storm) => storm.advanceUntilSettled(postToPeer(storm, "kill", {})) },
+  { name: "lead",              weight: 3, run: (storm) => postToPeer(storm, "role", { role: "orchestrator", force: storm.chance.oneIn(3) }) },
+  { name: "follow",            weight: 1, run: (storm) => postToPeer(storm, "role", { role: "agent" }) },
+  { name: "show a certificate", weight: 3, run: (storm) => useCertificate(storm, "validate") },
+  { name: "renew a certificate", weight: 2, run: (storm) => useCertificate(storm, "renew") },
+  { name: "a stale end",       weight: 2, run: reportStaleEnd },
+  { name: "see the doctor",    weight: 3, run: runDoctor },
 ];
 
 /** A pane that is there, mostly. */
-export function somePane({ tmux, chance }: Storm): string {
+export function anyPaneId({ tmux, chance }: Storm): string {
   return chance.pick([...tmux.panes.keys(), ...PANES]);
 }
 
@@ -46,37 +46,37 @@ export async function register(
 ): Promise<void> {
   const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
-  const answer = await storm.post("/peers", { ...storm.selfOf(actor), ...claim, ...facts });
+  const answer = await storm.post("/peers", { ...storm.registrationOf(actor), ...claim, ...facts });
   if (answer.http !== 200 || actor.connected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
 }
 
-async function takePane(storm: Storm): Promise<void> {
+async function registerInPane(storm: Storm): Promise<void> {
   await register(storm, { pane_id: storm.chance.pick(PANES), tmux_socket: SOCKET });
 }
 
-async function runAs(storm: Storm): Promise<void> {
+async function registerWithPid(storm: Storm): Promise<void> {
   const agent_pid = storm.chance.pick(PIDS);
   if (!storm.processes.isAlive(agent_pid)) storm.processes.start(agent_pid);
   const session = storm.chance.oneIn(2) ? { runtime_session_id: `s-${agent_pid}` } : {};
   await register(storm, { agent_pid, ...session });
 }
 
-function reuse({ tmux, processes, chance }: Storm): void {
+function reusePid({ tmux, processes, chance }: Storm): void {
   const pid = chance.pick(PIDS);
   tmux.end(pid);
   processes.start(pid);
 }
 
 /** tmux is killed, and begun again with panes of the same numbers. */
-function comeBack({ tmux }: Storm): void {
+function restartTmux({ tmux }: Storm): void {
   tmux.killServer();
   for (let pane = 0; pane < 2; pane++) tmux.open();
 }
 
 /** What runs in a pane says what it is, as its hook would. */
-async function comeInPane(storm: Storm): Promise<void> {
+async function registerFromPane(storm: Storm): Promise<void> {
   const pane = storm.chance.pick([...storm.tmux.panes.values()]);
   if (!pane) return;
   const { pane_id, pane_pid: agent_pid } = pane;
@@ -85,23 +85,23 @@ async function comeInPane(storm: Storm): Promise<void> {
   await register(storm, facts, storm.chance.pick(storm.agents));
 }
 
-async function certify(storm: Storm, verb: "validate" | "renew"): Promise<void> {
+async function useCertificate(storm: Storm, verb: "validate" | "renew"): Promise<void> {
   const actor = storm.actor();
   if (!actor.certificate) return;
-  const { path, backend } = storm.selfOf(actor);
-  const shown = { birth_certificate: actor.certificate, path, backend };
-  const answer = await storm.post(`/peers/identity/${verb}`, shown);
+  const { path, backend } = storm.registrationOf(actor);
+  const claims = { birth_certificate: actor.certificate, path, backend };
+  const answer = await storm.post(`/peers/identity/${verb}`, claims);
   if (answer.http === 200 && verb === "renew") {
     actor.certificate = String(answer["birth_certificate"]);
   }
 }
 
 /** What a restart has replaced says its end late: it changes nobody. */
-async function staleEnd(storm: Storm): Promise<void> {
+async function reportStaleEnd(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
   const execution = { pane_id: "%9", agent_pid: 999 };
-  storm.w.daemon.replaced.note({ ...execution, peer_id, restart_id: "restart-1" });
+  storm.w.daemon.superseded.add({ ...execution, peer_id, restart_id: "restart-1" });
   const statusOf = async () => (await storm.get(`/peers/${peer_id}`))["status"];
   const before = await statusOf();
   await storm.post(`/peers/${peer_id}/offline`, { ...execution, terminal: storm.chance.oneIn(2) });
@@ -109,7 +109,7 @@ async function staleEnd(storm: Storm): Promise<void> {
 }
 
 /** Whatever the state, there is a report, and it tells of each code once. */
-async function examine(storm: Storm): Promise<void> {
+async function runDoctor(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
   const report = await storm.get(`/peers/${peer_id}/doctor`);
@@ -118,7 +118,11 @@ async function examine(storm: Storm): Promise<void> {
   assert.equal(new Set(codes).size, codes.length, codes.join(" "));
 }
 
-async function onPeer(storm: Storm, verb: string, body: Record<string, unknown>): Promise<void> {
+async function postToPeer(
+  storm: Storm,
+  verb: string,
+  body: Record<string, unknown>,
+): Promise<void> {
   const { peer_id } = storm.actor();
   if (peer_id) await storm.post(`/peers/${peer_id}/${verb}`, body);
 }

@@ -1,57 +1,57 @@
 /** Verbs of a storm that say, answer, read and settle. */
 
 import { identOf } from "../snapshot.ts";
-import type { Answer, Storm, Verb, Wait } from "../storm.ts";
-import { WORD } from "../texts.ts";
+import type { Answer, PendingWait, Storm, Verb } from "../storm.ts";
+import { SECRET_WORD } from "../texts.ts";
 
 /** More than a replay sends in one turn, less than a queue holds. */
-const DELUGE = 120;
+const QUEUED_COUNT = 120;
 const WAIT_SECONDS = [0, 5, 45, 50];
 
 // deno-fmt-ignore
-export const ABOUT_MESSAGES: readonly Verb[] = [
+export const MESSAGE_VERBS: readonly Verb[] = [
   { name: "ask",              weight: 30, run: (storm) => ask(storm) },
   { name: "pull ask",         weight: 8,  run: (storm) => ask(storm, { reply_delivery: "pull" }) },
   { name: "follow-up",        weight: 6,  run: followUp },
   { name: "notify",           weight: 30, run: notify },
   { name: "broadcast",        weight: 6,  run: broadcast },
   { name: "flood",            weight: 8,  run: flood },
-  { name: "deluge",           weight: 1,  run: deluge },
-  { name: "a verb by socket", weight: 10,  run: bySocket },
+  { name: "deluge",           weight: 1,  run: notifyWhileConnecting },
+  { name: "a verb by socket", weight: 10,  run: sendVerbBySocket },
   { name: "read",             weight: 30, run: read },
   { name: "receipt",          weight: 30, run: receipt },
   { name: "stray receipt",    weight: 6,  run: strayReceipt },
   { name: "drain",            weight: 8,  run: drain },
-  { name: "settle",           weight: 8,  run: settle },
+  { name: "settle",           weight: 8,  run: sendReceipts },
   { name: "prompt",           weight: 4,  run: prompt },
-  { name: "ack",              weight: 16,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: WORD }) },
-  { name: "decline",          weight: 6,  run: (storm) => answer(storm, "/decline", { reason: WORD }) },
+  { name: "ack",              weight: 16,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: SECRET_WORD }) },
+  { name: "decline",          weight: 6,  run: (storm) => answer(storm, "/decline", { reason: SECRET_WORD }) },
   { name: "cancel",           weight: 6,  run: cancel },
   { name: "wait",             weight: 10,  run: wait },
-  { name: "hang up",          weight: 3,  run: hangUp },
-  { name: "inbox read",       weight: 4,  run: (storm) => onItem(storm, "read", {}) },
+  { name: "hang up",          weight: 3,  run: cancelWait },
+  { name: "inbox read",       weight: 4,  run: (storm) => postToItem(storm, "read", {}) },
   { name: "inbox reply",      weight: 8,  run: inboxReply },
 ];
 
 async function ask(storm: Storm, more: Record<string, unknown> = {}): Promise<void> {
-  const text = storm.words();
-  const body = { from_peer: storm.somebody(), to_peer: storm.somebody(), text, ...more };
-  remember(storm, await storm.post("/ask", body), text);
+  const text = storm.nextText();
+  const body = { from_peer: storm.anyPeerName(), to_peer: storm.anyPeerName(), text, ...more };
+  recordAccepted(storm, await storm.post("/ask", body), text);
 }
 
 async function followUp(storm: Storm): Promise<void> {
-  const reply_to = anAsk(storm);
+  const reply_to = pickAsk(storm);
   if (reply_to) await ask(storm, { reply_to });
 }
 
 async function notify(storm: Storm): Promise<void> {
-  const text = storm.words();
-  const body = { from_peer: storm.somebody(), to_peer: storm.somebody(), text };
-  remember(storm, await storm.post("/notify", body), text);
+  const text = storm.nextText();
+  const body = { from_peer: storm.anyPeerName(), to_peer: storm.anyPeerName(), text };
+  recordAccepted(storm, await storm.post("/notify", body), text);
 }
 
 async function broadcast(storm: Storm): Promise<void> {
-  const text = storm.words();
+  const text = storm.nextText();
   const answer = await storm.post("/broadcast", { from_peer: storm.actor().name, text });
   for (const { delivery_id } of (answer["sent_to"] ?? []) as { delivery_id: string }[]) {
     storm.accepted.set(identOf(delivery_id), text);
@@ -60,38 +60,49 @@ async function broadcast(storm: Storm): Promise<void> {
 
 /** Many verbs of one turn: they share a commit. */
 export async function flood(storm: Storm): Promise<void> {
-  const verbs = [ask, notify, receipt, (storm: Storm) => answer(storm, "/ack", { message: WORD })];
+  const verbs = [
+    ask,
+    notify,
+    receipt,
+    (storm: Storm) => answer(storm, "/ack", { message: SECRET_WORD }),
+  ];
   await Promise.all(
     Array.from({ length: 10 }, () => storm.chance.pick(verbs)(storm)),
   );
 }
 
 /** More waits for one than is replayed in a turn, and more comes while that is replayed. */
-async function deluge(storm: Storm): Promise<void> {
+async function notifyWhileConnecting(storm: Storm): Promise<void> {
   const actor = storm.chance.pick(storm.actors);
-  const tell = async (to_peer: string) => {
-    const text = storm.words();
-    remember(storm, await storm.post("/notify", { from_peer: "stranger", to_peer, text }), text);
+  const notifyPeer = async (to_peer: string) => {
+    const text = storm.nextText();
+    recordAccepted(
+      storm,
+      await storm.post("/notify", { from_peer: "stranger", to_peer, text }),
+      text,
+    );
   };
   await actor.drop();
-  await Promise.all(Array.from({ length: DELUGE }, () => tell(actor.name)));
+  await Promise.all(Array.from({ length: QUEUED_COUNT }, () => notifyPeer(actor.name)));
   const connecting = actor.connect(storm.w, {}, storm.chance.oneIn(2));
-  for (let turn = 0; turn < DELUGE / 20; turn++) {
-    await tell(actor.name);
-    await tell(storm.somebody());
+  for (let turn = 0; turn < QUEUED_COUNT / 20; turn++) {
+    await notifyPeer(actor.name);
+    await notifyPeer(storm.anyPeerName());
   }
   await connecting;
 }
 
-async function bySocket(storm: Storm): Promise<void> {
+async function sendVerbBySocket(storm: Storm): Promise<void> {
   const { socket } = storm.actor();
   const type = storm.chance.pick(["ask", "notify", "ack", "decline"]);
-  const text = storm.words();
-  const about = { correlation_id: anAsk(storm), message: WORD, reason: WORD };
-  const fields = type === "ask" || type === "notify" ? { to_peer: storm.somebody(), text } : about;
-  await socket?.say({ type, request_id: text, ...fields });
+  const text = storm.nextText();
+  const replyFields = { correlation_id: pickAsk(storm), message: SECRET_WORD, reason: SECRET_WORD };
+  const fields = type === "ask" || type === "notify"
+    ? { to_peer: storm.anyPeerName(), text }
+    : replyFields;
+  await socket?.send({ type, request_id: text, ...fields });
   const result = socket?.of("result").find(({ request_id }) => request_id === text);
-  if (result && "text" in fields) remember(storm, { ...result, http: 200 }, text);
+  if (result && "text" in fields) recordAccepted(storm, { ...result, http: 200 }, text);
 }
 
 /** Everyone who looks up reads. */
@@ -114,10 +125,10 @@ function receipt(storm: Storm): Promise<void> {
 /** A word on somebody else's message, or on none at all: it changes nothing. */
 async function strayReceipt(storm: Storm): Promise<void> {
   const actor = storm.actor();
-  const foreign = storm.before.messages.filter(({ to_peer_id }) => to_peer_id !== actor.peer_id);
-  const ident = foreign.length > 0 ? storm.chance.pick(foreign).ident : "ffffffffffff";
+  const others = storm.before.messages.filter(({ to_peer_id }) => to_peer_id !== actor.peer_id);
+  const ident = others.length > 0 ? storm.chance.pick(others).ident : "ffffffffffff";
   const status = storm.chance.pick(["accepted", "seen", "failed", "pushed"]);
-  await actor.socket?.say({ type: "delivery_ack", delivery_id: `qd-${ident}`, status });
+  await actor.socket?.send({ type: "delivery_ack", delivery_id: `qd-${ident}`, status });
 }
 
 async function drain(storm: Storm): Promise<void> {
@@ -133,28 +144,28 @@ async function drain(storm: Storm): Promise<void> {
     drain_id: string;
   };
   const lost = storm.chance.oneIn(4);
-  actor.drained(peer_id, deliveries, lost);
+  actor.recordDrained(peer_id, deliveries, lost);
   const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
   if (!lost) storm.drains.push({ peer_id, drain_id, delivery_ids });
 }
 
 /** A receipt of a drain: in time, late, or a second one. */
-async function settle(storm: Storm): Promise<void> {
+async function sendReceipts(storm: Storm): Promise<void> {
   if (storm.drains.length === 0) return;
   const { peer_id, drain_id, delivery_ids } = storm.chance.pick(storm.drains.slice(-4));
   const status = storm.chance.pick(["accepted", "accepted", "seen", "failed"]);
-  const by = storm.chance.oneIn(2) ? { drain_id } : { delivery_ids };
-  const answer = await storm.post("/deliveries/receipts", { ...by, status });
+  const target = storm.chance.oneIn(2) ? { drain_id } : { delivery_ids };
+  const answer = await storm.post("/deliveries/receipts", { ...target, status });
   if (answer.http !== 200) return;
   if (status === "failed") return;
-  for (const delivery_id of delivery_ids) storm.settled(peer_id, delivery_id);
+  for (const delivery_id of delivery_ids) storm.receipted(peer_id, delivery_id);
 }
 
 /** An agent's prompt holds the ids of what it was sent: they are seen. */
 async function prompt(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
-  const { texts } = storm.actor().heard(peer_id);
+  const { texts } = storm.actor().received(peer_id);
   const isOut = (id: string) => storm.before.byIdent.get(identOf(id))?.state !== "queued";
   const read = [...texts.keys()].slice(-3).filter(isOut);
   const answer = await storm.post(`/peers/${peer_id}/turn`, {
@@ -162,69 +173,77 @@ async function prompt(storm: Storm): Promise<void> {
     prompt: `[mesh] ${read.map((id) => `id="${id}"`).join(" ")}`,
   });
   if (answer.http !== 200) return;
-  for (const delivery_id of read) storm.settled(peer_id, delivery_id);
+  for (const delivery_id of read) storm.receipted(peer_id, delivery_id);
 }
 
 async function answer(storm: Storm, path: string, more: Record<string, unknown>): Promise<void> {
-  const correlation_id = anAsk(storm);
+  const correlation_id = pickAsk(storm);
   if (!correlation_id) return;
-  const from_peer = storm.chance.oneIn(5) ? { from_peer: storm.somebody() } : {};
+  const from_peer = storm.chance.oneIn(5) ? { from_peer: storm.anyPeerName() } : {};
   await storm.post(path, { correlation_id, ...more, ...from_peer });
 }
 
 async function cancel(storm: Storm): Promise<void> {
-  const correlation_id = anAsk(storm);
+  const correlation_id = pickAsk(storm);
   const message = correlation_id && storm.before.byIdent.get(identOf(correlation_id));
   if (!message) return;
   const peer_id = storm.chance.oneIn(5)
-    ? storm.somebody()
+    ? storm.anyPeerName()
     : message.from_peer_id ?? message.from_peer_name;
-  await storm.post(`/asks/${correlation_id}/cancel`, { peer_id, reason: WORD });
+  await storm.post(`/asks/${correlation_id}/cancel`, { peer_id, reason: SECRET_WORD });
 }
 
 /** Begins to wait; the answer is looked at when it comes. */
 function wait(storm: Storm): Promise<void> {
-  beginWait(storm, {});
+  startWait(storm, {});
   return Promise.resolve();
 }
 
-async function hangUp(storm: Storm): Promise<void> {
-  const gone = new AbortController();
-  const waiting = beginWait(storm, { signal: gone.signal });
+async function cancelWait(storm: Storm): Promise<void> {
+  const abort = new AbortController();
+  const waiting = startWait(storm, { signal: abort.signal });
   await storm.w.clock.settle();
-  if (waiting) waiting.gone = true;
-  gone.abort();
+  if (waiting) waiting.abort = true;
+  abort.abort();
 }
 
-function beginWait(storm: Storm, init: RequestInit) {
-  const correlation_id = anAsk(storm);
+function startWait(storm: Storm, init: RequestInit) {
+  const correlation_id = pickAsk(storm);
   const ask = correlation_id && storm.before.byIdent.get(identOf(correlation_id));
   if (!correlation_id || !ask) return undefined;
   const peer_id = ask.from_peer_id ?? ask.from_peer_name;
   const body = { peer_id, timeout_seconds: storm.chance.pick(WAIT_SECONDS) };
-  const waiting: Wait = { correlation_id, answer: undefined, fault: undefined, gone: false };
+  const waiting: PendingWait = {
+    correlation_id,
+    answer: undefined,
+    error: undefined,
+    abort: false,
+  };
   storm.waits.push(waiting);
   storm.post(`/asks/${correlation_id}/wait`, body, init).then(
     (answer) => waiting.answer = answer,
-    (fault) => waiting.fault = fault,
+    (error) => waiting.error = error,
   );
   return waiting;
 }
 
 async function inboxReply(storm: Storm): Promise<void> {
-  const text = storm.chance.oneIn(3) ? "" : storm.words();
-  const answer = await onItem(storm, "reply", { text, surface: "cli" });
-  if (answer?.["action"] === "asked") remember(storm, answer, text);
+  const text = storm.chance.oneIn(3) ? "" : storm.nextText();
+  const answer = await postToItem(storm, "reply", { text, surface: "cli" });
+  if (answer?.["action"] === "asked") recordAccepted(storm, answer, text);
 }
 
-async function onItem(storm: Storm, verb: string, body: Record<string, unknown>) {
-  const { items } = storm.before;
-  if (items.length === 0) return undefined;
-  return await storm.post(`/inbox/${storm.chance.pick(items.slice(-6)).item_id}/${verb}`, body);
+async function postToItem(storm: Storm, verb: string, body: Record<string, unknown>) {
+  const { checkInboxItems } = storm.before;
+  if (checkInboxItems.length === 0) return undefined;
+  return await storm.post(
+    `/inbox/${storm.chance.pick(checkInboxItems.slice(-6)).item_id}/${verb}`,
+    body,
+  );
 }
 
 /** An ask that is open, mostly; else any. */
-function anAsk(storm: Storm): string | undefined {
+function pickAsk(storm: Storm): string | undefined {
   if (storm.asks.length === 0) return undefined;
   const isOpen = (id: string) => storm.before.byIdent.get(identOf(id))?.ask_state === "open";
   const open = storm.chance.oneIn(4) ? [] : storm.asks.filter(isOpen);
@@ -232,7 +251,7 @@ function anAsk(storm: Storm): string | undefined {
 }
 
 /** What was answered with 200 is accepted: it must never be lost. */
-function remember(storm: Storm, answer: Answer, text: string): void {
+function recordAccepted(storm: Storm, answer: Answer, text: string): void {
   const id = answer["correlation_id"] ?? answer["delivery_id"];
   if (answer.http !== 200 || typeof id !== "string" || "error" in answer) return;
   storm.accepted.set(identOf(id), text);

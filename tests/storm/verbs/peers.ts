@@ -8,35 +8,35 @@ const TOO_MANY_BYTES = 17 * 1024 * 1024;
 const LIVE_PID = 77;
 
 // deno-fmt-ignore
-export const ABOUT_PEERS: readonly Verb[] = [
+export const PEER_VERBS: readonly Verb[] = [
   { name: "connect",           weight: 24, run: (storm) => connect(storm, true) },
   { name: "connect plainly",   weight: 8,  run: (storm) => connect(storm, false) },
-  { name: "supersede",         weight: 4,  run: supersede },
+  { name: "supersede",         weight: 4,  run: reconnect },
   { name: "drop",              weight: 8,  run: (storm) => storm.actor().drop() },
   { name: "read too slowly",   weight: 1,  run: readTooSlowly },
   { name: "register",          weight: 6,  run: (storm) => register(storm) },
-  { name: "reclaim",           weight: 3,  run: reclaim },
+  { name: "reclaim",           weight: 3,  run: registerRetired },
   { name: "an agent comes",    weight: 8,  run: (storm) => register(storm, storm.chance.pick(storm.agents)) },
-  { name: "touch",             weight: 3,  run: (storm) => onPeer(storm, "touch", {}) },
-  { name: "offline",           weight: 3,  run: (storm) => onPeer(storm, "offline", { reason: "session_end" }) },
-  { name: "terminal offline",  weight: 1,  run: (storm) => onPeer(storm, "offline", { terminal: true }) },
+  { name: "touch",             weight: 3,  run: (storm) => postToPeer(storm, "touch", {}) },
+  { name: "offline",           weight: 3,  run: (storm) => postToPeer(storm, "offline", { reason: "session_end" }) },
+  { name: "terminal offline",  weight: 1,  run: (storm) => postToPeer(storm, "offline", { terminal: true }) },
   { name: "delete",            weight: 1,  run: (storm) => withPeer(storm, (id) => storm.remove(`/peers/${id}`)) },
   { name: "unregister",        weight: 1,  run: (storm) => withPeer(storm, (id) => storm.post("/peer/unregister", { peer_id: id })) },
-  { name: "lose addressability", weight: 2, run: (storm) => onPeer(storm, "provenance", { addressable: false }) },
-  { name: "regain it",         weight: 8,  run: (storm) => onPeer(storm, "provenance", { addressable: true }) },
+  { name: "lose addressability", weight: 2, run: (storm) => postToPeer(storm, "provenance", { addressable: false }) },
+  { name: "regain it",         weight: 8,  run: (storm) => postToPeer(storm, "provenance", { addressable: true }) },
   { name: "rename",            weight: 2,  run: rename },
 ];
 
 async function connect(storm: Storm, receipts: boolean): Promise<void> {
-  const away = storm.actors.filter(({ connected }) => !connected);
-  if (away.length === 0) return;
-  const actor = storm.chance.pick(away);
+  const disconnected = storm.actors.filter(({ connected }) => !connected);
+  if (disconnected.length === 0) return;
+  const actor = storm.chance.pick(disconnected);
   const claim = actor.peer_id && storm.chance.oneIn(4) ? { peer_id: actor.peer_id } : {};
   await actor.connect(storm.w, claim, receipts);
 }
 
 /** A newer connection of the same peer, with its certificate. */
-async function supersede(storm: Storm): Promise<void> {
+async function reconnect(storm: Storm): Promise<void> {
   const actor = storm.chance.pick(storm.actors);
   const { certificate: birth_certificate } = actor;
   if (birth_certificate) await actor.connect(storm.w, { birth_certificate }, true);
@@ -46,34 +46,34 @@ async function readTooSlowly(storm: Storm): Promise<void> {
   const { socket } = storm.actor();
   if (!socket) return;
   socket.buffered = TOO_MANY_BYTES;
-  for (let second = 0; second < 2; second++) await storm.w.beat(); // Full for a second is too long.
+  for (let second = 0; second < 2; second++) await storm.w.tick(); // Full for a second is too long.
 }
 
 async function register(storm: Storm, actor = storm.actor()): Promise<void> {
   const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
-  const answer = await storm.post("/peers", { ...storm.selfOf(actor), ...claim });
+  const answer = await storm.post("/peers", { ...storm.registrationOf(actor), ...claim });
   if (answer.http !== 200 || actor.connected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
 }
 
 /** Comes back to a retired identity: with a live process, or without one, which is refused. */
-async function reclaim(storm: Storm): Promise<void> {
+async function registerRetired(storm: Storm): Promise<void> {
   const actor = storm.actor();
   const { peer_id } = actor;
   if (!peer_id) return;
   storm.processes.start(LIVE_PID);
   const process = storm.chance.oneIn(2) ? { agent_pid: LIVE_PID } : {};
-  await storm.post("/peers", { ...storm.selfOf(actor), peer_id, ...process });
+  await storm.post("/peers", { ...storm.registrationOf(actor), peer_id, ...process });
 }
 
 async function rename(storm: Storm): Promise<void> {
   const name = storm.chance.pick(["ann", storm.actor().name]);
-  await onPeer(storm, "name", { name });
+  await postToPeer(storm, "name", { name });
 }
 
-function onPeer(storm: Storm, verb: string, body: Record<string, unknown>) {
+function postToPeer(storm: Storm, verb: string, body: Record<string, unknown>) {
   return withPeer(storm, (id) => storm.post(`/peers/${id}/${verb}`, body));
 }
 

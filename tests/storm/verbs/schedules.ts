@@ -1,59 +1,59 @@
 /** Verbs of a storm about messages for later: made, changed, called off, due in a crash. */
 
 import type { Storm, Verb } from "../storm.ts";
-import { LATER } from "../texts.ts";
+import { SCHEDULED_PREFIX } from "../texts.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
 const PATTERNS = ["* * * * *", "*/10 * * * *", "@hourly", "@daily"];
 /** Some of them are refused, for whom they are to or from. */
-const DUE = 3;
+const DUE_COUNT = 3;
 const MINUTE_MS = 61_000;
 
 // deno-fmt-ignore
-export const ABOUT_SCHEDULES: readonly Verb[] = [
+export const SCHEDULE_VERBS: readonly Verb[] = [
   { name: "schedule",         weight: 8, run: (storm) => schedule(storm) },
   { name: "edit a schedule",  weight: 3, run: edit },
-  { name: "cancel a schedule", weight: 3, run: (storm) => storm.remove(`/schedules/${pick(storm)}`) },
-  { name: "crash in a fire",  weight: 6, run: crashDue },
+  { name: "cancel a schedule", weight: 3, run: (storm) => storm.remove(`/schedules/${pickSchedule(storm)}`) },
+  { name: "crash in a fire",  weight: 6, run: crashWhileFiring },
 ];
 
 /** The power fails as the heart sends what is due: before its commit, or after it. */
-async function crashDue(storm: Storm): Promise<void> {
+async function crashWhileFiring(storm: Storm): Promise<void> {
   const { clock, daemon } = storm.w;
-  for (let count = 0; count < DUE; count++) await schedule(storm, { fire_at: "0s" });
+  for (let count = 0; count < DUE_COUNT; count++) await schedule(storm, { fire_at: "0s" });
   await clock.advance(MINUTE_MS);
   await storm.crash(() => {
-    daemon.beat();
+    daemon.tick();
     return clock.settle();
   });
 }
 
-function pick({ chance, schedules }: Storm): string {
+function pickSchedule({ chance, schedules }: Storm): string {
   return schedules.length > 0 ? chance.pick(schedules) : "sched-0";
 }
 
-function timing({ chance }: Storm): Record<string, string> {
+function randomTiming({ chance }: Storm): Record<string, string> {
   return chance.oneIn(3) ? { cron: chance.pick(PATTERNS) } : { fire_at: chance.pick(TIMES) };
 }
 
 /** Not the words of one who speaks now: those bear numbers that rise with the time of sending. */
-function words(storm: Storm): string {
-  return `${LATER} ${storm.words()}`;
+function scheduledText(storm: Storm): string {
+  return `${SCHEDULED_PREFIX} ${storm.nextText()}`;
 }
 
-async function schedule(storm: Storm, when = timing(storm)): Promise<void> {
+async function schedule(storm: Storm, timing = randomTiming(storm)): Promise<void> {
   const answer = await storm.post("/schedules", {
-    from_peer: storm.somebody(),
-    to_peer: storm.somebody(),
-    text: words(storm),
+    from_peer: storm.anyPeerName(),
+    to_peer: storm.anyPeerName(),
+    text: scheduledText(storm),
     kind: storm.chance.oneIn(2) ? "ask" : "notify",
-    ...when,
+    ...timing,
   });
   if (answer.http === 200) storm.schedules.push(String(answer["schedule_id"]));
 }
 
 async function edit(storm: Storm): Promise<void> {
-  const to = storm.chance.oneIn(3) ? { to_peer: storm.somebody() } : {};
-  const body = JSON.stringify({ text: words(storm), ...to, ...timing(storm) });
-  await storm.post(`/schedules/${pick(storm)}`, {}, { method: "PATCH", body });
+  const to = storm.chance.oneIn(3) ? { to_peer: storm.anyPeerName() } : {};
+  const body = JSON.stringify({ text: scheduledText(storm), ...to, ...randomTiming(storm) });
+  await storm.post(`/schedules/${pickSchedule(storm)}`, {}, { method: "PATCH", body });
 }

@@ -1,33 +1,33 @@
 /** Verbs of a storm about agents that the daemon starts itself, and starts anew. */
 
-import { WORD } from "../texts.ts";
+import { SECRET_WORD } from "../texts.ts";
 import type { Storm, Verb } from "../storm.ts";
-import { register, somePane } from "./lifecycle.ts";
+import { anyPaneId, register } from "./lifecycle.ts";
 import { SOCKET } from "../tmux.ts";
 
 // deno-fmt-ignore
-export const ABOUT_SPAWNS: readonly Verb[] = [
+export const SPAWN_VERBS: readonly Verb[] = [
   { name: "spawn",             weight: 4, run: spawn },
-  { name: "a spawned one registers", weight: 5, run: arrive },
+  { name: "a spawned one registers", weight: 5, run: registerSpawned },
   { name: "restart a peer",    weight: 8, run: restart },
   { name: "cancel a restart",  weight: 1, run: cancel },
-  { name: "a deaf process",    weight: 1, run: (storm) => Promise.resolve(deafen(storm)) },
-  { name: "a restart goes on", weight: 10, run: goOn },
+  { name: "a deaf process",    weight: 1, run: (storm) => Promise.resolve(ignoreSignals(storm)) },
+  { name: "a restart goes on", weight: 10, run: advance },
 ];
 
 /** What is said to an agent that is not there yet; it comes out of its order. */
 function seed(storm: Storm): { message?: string } {
-  return storm.chance.oneIn(2) ? { message: `${WORD} for a start` } : {};
+  return storm.chance.oneIn(2) ? { message: `${SECRET_WORD} for a start` } : {};
 }
 
 async function spawn(storm: Storm): Promise<void> {
-  const asked = { backend: "generic", path: storm.directory, from_peer: storm.somebody() };
+  const asked = { backend: "generic", path: storm.directory, from_peer: storm.anyPeerName() };
   await storm.post("/spawn", { ...asked, ...seed(storm) });
 }
 
 /** Whatever runs in a pane registers itself by that pane alone, as a program of ours would. */
-async function arrive(storm: Storm): Promise<void> {
-  const pane_id = somePane(storm);
+async function registerSpawned(storm: Storm): Promise<void> {
+  const pane_id = anyPaneId(storm);
   const agent_pid = storm.tmux.panes.get(pane_id)?.pane_pid;
   const process = agent_pid === undefined ? {} : { agent_pid };
   await register(
@@ -39,8 +39,8 @@ async function arrive(storm: Storm): Promise<void> {
 
 async function restart(storm: Storm): Promise<void> {
   const { peer_id } = storm.chance.pick(storm.agents);
-  const manner = { wait: false, fresh: storm.chance.oneIn(2), dry_run: storm.chance.oneIn(6) };
-  if (peer_id) await storm.post(`/peers/${peer_id}/restart`, { ...manner, ...seed(storm) });
+  const options = { wait: false, fresh: storm.chance.oneIn(2), dry_run: storm.chance.oneIn(6) };
+  if (peer_id) await storm.post(`/peers/${peer_id}/restart`, { ...options, ...seed(storm) });
 }
 
 async function cancel(storm: Storm): Promise<void> {
@@ -48,13 +48,13 @@ async function cancel(storm: Storm): Promise<void> {
   if (peer_id) await storm.remove(`/peers/${peer_id}/restart`);
 }
 
-function deafen({ processes, tmux, chance }: Storm): void {
+function ignoreSignals({ processes, tmux, chance }: Storm): void {
   const pane = chance.pick([...tmux.panes.values()]);
-  if (processes.deaf.size > 0) processes.deaf.clear();
-  else if (pane) processes.deaf.add(pane.pane_pid);
+  if (processes.killOnly.size > 0) processes.killOnly.clear();
+  else if (pane) processes.killOnly.add(pane.pane_pid);
 }
 
 /** A restart looks four times a second. */
-async function goOn(storm: Storm): Promise<void> {
-  for (let look = storm.chance.below(8); look >= 0; look--) await storm.w.clock.advance(250);
+async function advance(storm: Storm): Promise<void> {
+  for (let turn = storm.chance.below(8); turn >= 0; turn--) await storm.w.clock.advance(250);
 }

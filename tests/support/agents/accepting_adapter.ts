@@ -2,27 +2,27 @@
 
 import type {
   Adapter,
-  Addressee,
-  Parcel,
+  AgentPeer,
+  OutgoingMessage,
   Receipt,
 } from "../../../daemon/features/agents/adapter.ts";
 
 /** An adapter that keeps what an agent would read. */
-export function reader() {
+export function recordingAgent() {
   const framed: string[] = [];
-  const rung = {
+  const transport = {
     name: "native" as const,
     check: () => Promise.resolve({ ready: true as const }),
-    deliver: (_: Addressee, parcel: Parcel): Promise<Receipt> => {
-      framed.push(parcel.framed);
+    deliver: (_: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> => {
+      framed.push(outgoing.framed);
       return Promise.resolve({ state: "accepted" });
     },
   };
   const adapter: Adapter = {
     backend: "generic",
-    rungs: () => [rung],
+    transports: () => [transport],
     transport: () => "native",
-    sight: () => Promise.resolve(undefined),
+    observe: () => Promise.resolve(undefined),
   };
   return { adapter, framed };
 }

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { socketPath } from "../../../daemon/features/agents/codex/app_server.ts";
-import type { Addressee } from "../../../daemon/features/agents/adapter.ts";
+import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
 
 export const THREAD = "01a1fd98-e6b7-7203-8c25-4d2ca61a583d";
 export const OTHER_THREAD = "01a1fd9b-579c-7990-9425-992190aa141e";
@@ -59,10 +59,10 @@ export class CodexHome implements AsyncDisposable {
     this.asked.push({ method, params });
     const answer = answers[method]?.(params) ?? (answers[method] ? undefined : new Error(method));
     if (answer === undefined) return;
-    const said = answer instanceof Error
+    const result = answer instanceof Error
       ? { error: { code: -32_600, message: answer.message } }
       : { result: answer };
-    socket.send(JSON.stringify({ id, ...said }));
+    socket.send(JSON.stringify({ id, ...result }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -84,7 +84,7 @@ export const AT_DIALOG = thread({ type: "active", activeFlags: ["waitingOnApprov
 export const NOT_LOADED = thread({ type: "notLoaded" });
 
 /** A session of the shared server: its process and its pane are unknown. */
-export const SHARED: Addressee = {
+export const SHARED: AgentPeer = {
   peer_id: "peer-1",
   backend: "codex",
   tmux_socket: null,

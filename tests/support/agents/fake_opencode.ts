@@ -3,40 +3,40 @@
 import { join } from "node:path";
 import { MeshPlugin } from "../../../daemon/features/agents/opencode/plugin/main.ts";
 import type {
-  Context,
   Hooks,
+  PluginContext,
   Properties,
 } from "../../../daemon/features/agents/opencode/plugin/opencode.ts";
 
 export type Frame = Readonly<Record<string, unknown>>;
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** What came, in order; whoever waits for something in it is told as it comes. */
-class Tape<T> {
+class Recording<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
 
   add(one: T): void {
     this.all.push(one);
-    this.#waiting.forEach((look) => look());
+    this.#waiting.forEach((check) => check());
   }
 
   /** The first that matches, now or when it comes. */
   async find(what: string, matches: (one: T) => boolean, from = 0): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const look = () => {
+    const check = () => {
       const found = this.all.slice(from).find(matches);
       if (found !== undefined) resolve(found);
     };
-    const alarm = setTimeout(() => reject(new Error(`Waited in vain: ${what}`)), PATIENCE_MS);
-    this.#waiting.add(look);
-    look();
+    const alarm = setTimeout(() => reject(new Error(`Waited in vain: ${what}`)), TIMEOUT_MS);
+    this.#waiting.add(check);
+    check();
     try {
       return await promise;
     } finally {
       clearTimeout(alarm);
-      this.#waiting.delete(look);
+      this.#waiting.delete(check);
     }
   }
 }
@@ -45,7 +45,7 @@ class Tape<T> {
 export class FakeDaemon implements AsyncDisposable {
   readonly state = Deno.makeTempDirSync({ prefix: "mesh-plugin-" });
   /** What the plugin said, on all its connections. */
-  readonly heard = new Tape<Frame>();
+  readonly received = new Recording<Frame>();
   readonly lines: WebSocket[] = [];
   #server: Deno.HttpServer<Deno.NetAddr> | undefined;
 
@@ -58,7 +58,7 @@ export class FakeDaemon implements AsyncDisposable {
       socket.onmessage = ({ data }) => {
         const frame: Frame = JSON.parse(data);
         if (frame["type"] === "connect") socket.send(JSON.stringify({ type: "connected" }));
-        this.heard.add(frame);
+        this.received.add(frame);
       };
       return response;
     });
@@ -74,22 +74,22 @@ export class FakeDaemon implements AsyncDisposable {
   }
 
   /** Says something on the newest line. */
-  say(frame: Frame): void {
+  sendFrame(frame: Frame): void {
     this.lines.at(-1)?.send(JSON.stringify(frame));
   }
 
   /** Sends a message as the daemon does. */
   send(id: string, framed = `[mesh] <peer-message type="ask" id="ask-${id}">do it</peer-message>`) {
-    this.say({ type: "ask", delivery_id: `qd-${id}`, correlation_id: `ask-${id}`, framed });
+    this.sendFrame({ type: "ask", delivery_id: `qd-${id}`, correlation_id: `ask-${id}`, framed });
   }
 
   greeted(from = 0): Promise<Frame> {
-    return this.heard.find("a greeting", ({ type }) => type === "connect", from);
+    return this.received.find("a greeting", ({ type }) => type === "connect", from);
   }
 
   receipt(id: string, status: string, from = 0): Promise<Frame> {
     const matches = (frame: Frame) => frame["delivery_id"] === `qd-${id}`;
-    return this.heard.find(
+    return this.received.find(
       `${status} of ${id}`,
       (frame) => matches(frame) && frame["status"] === status,
       from,
@@ -97,7 +97,7 @@ export class FakeDaemon implements AsyncDisposable {
   }
 
   turn(turn_state: string, from = 0): Promise<Frame> {
-    return this.heard.find(turn_state, (frame) => frame["turn_state"] === turn_state, from);
+    return this.received.find(turn_state, (frame) => frame["turn_state"] === turn_state, from);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -113,7 +113,7 @@ interface Prompt {
 
 /** An opencode without a model: it keeps what it is given, and says what opencode would say. */
 export class FakeOpencode {
-  readonly prompts = new Tape<Prompt>();
+  readonly prompts = new Recording<Prompt>();
   readonly selected: unknown[] = [];
   /** What a session of that id has been told before. */
   readonly histories = new Map<string, string>();
@@ -182,7 +182,7 @@ export class FakeOpencode {
     this.end();
   }
 
-  #client(): Context["client"] {
+  #client(): PluginContext["client"] {
     return {
       _client: {
         post: ({ body }: { body: unknown }) => Promise.resolve(this.selected.push(body)),

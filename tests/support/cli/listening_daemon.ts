@@ -3,10 +3,10 @@
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import type { World } from "../world.ts";
-import { paper } from "./captured_output.ts";
+import { capturedTerminal } from "./captured_output.ts";
 
 /** Where `mesh` finds the daemon; stop ends the port and takes the home away, not the world. */
-export function listening(w: World) {
+export function serveDaemon(w: World) {
   const home = Deno.makeTempDirSync();
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -22,9 +22,9 @@ export function listening(w: World) {
     env,
     url: `http://127.0.0.1:${server.addr.port}`,
     /** Runs a command to its end: its exit code, and what it wrote. */
-    async mesh(words: readonly string[], more: Record<string, string> = {}) {
-      const { terminal, lines } = paper();
-      const code = await runCli([...words], { ...env, ...more }, terminal, w.clock);
+    async mesh(args: readonly string[], more: Record<string, string> = {}) {
+      const { terminal, lines } = capturedTerminal();
+      const code = await runCli([...args], { ...env, ...more }, terminal, w.clock);
       return { code, ...lines };
     },
     async stop() {
@@ -35,12 +35,12 @@ export function listening(w: World) {
 }
 
 /** A world that is ended with its port, and `mesh` with words for arguments. */
-export function cliHouse(w: World) {
-  const { mesh, stop, ...place } = listening(w);
+export function cliFixture(w: World) {
+  const { mesh, stop, ...place } = serveDaemon(w);
   return {
     w,
     ...place,
-    mesh: (...words: string[]) => mesh(words),
+    mesh: (...args: string[]) => mesh(args),
     async [Symbol.asyncDispose]() {
       await stop();
       await w[Symbol.asyncDispose]();

@@ -18,28 +18,36 @@ export const PERMISSION = {
 };
 export const DECISION = { ...PERMISSION, scope: "deploy" };
 
-export function hold(w: World, more: Record<string, unknown> = {}) {
+export function askBlocking(w: World, more: Record<string, unknown> = {}) {
   return post(w, "/questions/ask-blocking", { ...PERMISSION, ...more });
 }
 
 /** A request that is under way, and whether it has been answered yet. */
-export async function held(w: World, more: Record<string, unknown> = {}) {
-  const line = { done: false, answer: hold(w, more) };
-  line.answer = line.answer.finally(() => line.done = true);
+export async function startAskBlocking(w: World, more: Record<string, unknown> = {}) {
+  const pending = { done: false, answer: askBlocking(w, more) };
+  pending.answer = pending.answer.finally(() => pending.done = true);
   await w.clock.settle();
-  return line;
+  return pending;
 }
 
 /** The same, of a caller that hangs up when `gone` says so. */
-export async function heldUntil(w: World, gone: AbortSignal, more: Record<string, unknown> = {}) {
+export async function askBlockingUntil(
+  w: World,
+  hangUpSignal: AbortSignal,
+  more: Record<string, unknown> = {},
+) {
   const body = JSON.stringify({ ...PERMISSION, ...more });
-  const line = w.fetch("/questions/ask-blocking", { method: "POST", body, signal: gone });
+  const pending = w.fetch("/questions/ask-blocking", {
+    method: "POST",
+    body,
+    signal: hangUpSignal,
+  });
   await w.clock.settle();
-  return line.then((answer) => answer.json(), () => undefined);
+  return pending.then((answer) => answer.json(), () => undefined);
 }
 
 /** A house whose daemon may end and start again on the same file, or on what a crash left of it. */
-export function house() {
+export function restartableDaemon() {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
   const start = (name: string) =>

@@ -1,7 +1,7 @@
 /** Who plays in the tests of jobs: workers on sockets, and what they say of their turns. */
 
 import type * as z from "zod";
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import {
   cancelJob,
   createJob,
@@ -13,34 +13,34 @@ import {
   updateJob,
 } from "../../../daemon/features/jobs/contract.ts";
 import type { World } from "../world.ts";
-import { joinWithReceipts, said } from "./peer_clients.ts";
+import { connectPeerWithReceipts, eventData } from "./peer_clients.ts";
 
-type Asked = z.input<typeof createJob.body>;
-type Update = z.input<typeof updateJob.body>;
-type Made = Wire<typeof createJob>;
-export type WireJob = Extract<Made, { job_id: string }>;
-export type WireTemplate = Exclude<Made, { job_id: string }>;
+type JobInput = z.input<typeof createJob.body>;
+type JobUpdate = z.input<typeof updateJob.body>;
+type CreatedJob = WireResponse<typeof createJob>;
+export type WireJob = Extract<CreatedJob, { job_id: string }>;
+export type WireTemplate = Exclude<CreatedJob, { job_id: string }>;
 
-function mustBeJob(made: Made): WireJob {
-  if ("job_id" in made) return made;
-  throw new Error(`Not a job: ${made.calendar_id}`);
+function mustBeJob(created: CreatedJob): WireJob {
+  if ("job_id" in created) return created;
+  throw new Error(`Not a job: ${created.calendar_id}`);
 }
 
-function mustBeTemplate(made: Made): WireTemplate {
-  if ("job_id" in made) throw new Error(`Not a template: ${made.job_id}`);
-  return made;
+function mustBeTemplate(created: CreatedJob): WireTemplate {
+  if ("job_id" in created) throw new Error(`Not a template: ${created.job_id}`);
+  return created;
 }
 
 /** Hands out a job; what the daemon answered. */
-export async function create(w: World, asked: Asked): Promise<WireJob> {
-  const made = await w.call(createJob, { body: asked });
+export async function create(w: World, jobInput: JobInput): Promise<WireJob> {
+  const created = await w.call(createJob, { body: jobInput });
   await w.clock.settle();
-  return mustBeJob(made);
+  return mustBeJob(created);
 }
 
 /** Hands out a recurring job; the template. */
-export async function recur(w: World, asked: Asked): Promise<WireTemplate> {
-  return mustBeTemplate(await w.call(createJob, { body: asked }));
+export async function createRecurring(w: World, jobInput: JobInput): Promise<WireTemplate> {
+  return mustBeTemplate(await w.call(createJob, { body: jobInput }));
 }
 
 export async function job(w: World, id: string): Promise<WireJob> {
@@ -52,7 +52,7 @@ export async function template(w: World, id: string): Promise<WireTemplate> {
 }
 
 /** The job, once it has come to this state; what it waits for may be on the disk. */
-export async function comesTo(w: World, id: string, state: string): Promise<WireJob> {
+export async function waitForState(w: World, id: string, state: string): Promise<WireJob> {
   for (let turn = 0; turn < 100; turn++) {
     const now = await job(w, id);
     if (now.state === state) return now;
@@ -65,7 +65,7 @@ export async function stateOf(w: World, id: string): Promise<string> {
   return (await job(w, id)).state;
 }
 
-export function update(w: World, id: string, body: Update) {
+export function update(w: World, id: string, body: JobUpdate) {
   return w.call(updateJob, { params: { id }, body });
 }
 
@@ -94,8 +94,8 @@ export async function cancel(w: World, id: string, reason?: string) {
 }
 
 /** A worker that says what it received, and takes its turns when it is told to. */
-export async function worker(w: World, name = "api", more: Record<string, unknown> = {}) {
-  const socket = await joinWithReceipts(w, name, more);
+export async function connectWorker(w: World, name = "api", more: Record<string, unknown> = {}) {
+  const socket = await connectPeerWithReceipts(w, name, more);
   const { peer_id } = socket.frames.find(({ type }) => type === "connected") as unknown as {
     peer_id: string;
   };
@@ -105,28 +105,28 @@ export async function worker(w: World, name = "api", more: Record<string, unknow
     /** The messages of fires that it was sent, oldest first. */
     fires: () => socket.of("notify").filter(({ text }) => /\[job work-\w+, attempt-/.test(text)),
     /** What it was told of jobs that came to rest. */
-    told: () => socket.of("notify").filter(({ text }) => text.startsWith("[job work-")),
+    reports: () => socket.of("notify").filter(({ text }) => text.startsWith("[job work-")),
     /** Its prompt turn is observed, by the id of the last fire's message. */
-    async begin(delivery_id?: string): Promise<void> {
+    async beginTurn(delivery_id?: string): Promise<void> {
       const id = delivery_id ?? this.fires().at(-1)?.delivery_id;
-      await socket.say({ type: "chat_turn", role: "user", text: `[mesh ${id}] Begin` });
+      await socket.send({ type: "chat_turn", role: "user", text: `[mesh ${id}] Begin` });
     },
     /** Its turn ends with a message. */
-    async end(text: string): Promise<void> {
-      await socket.say({ type: "chat_turn", role: "assistant", text });
+    async endTurn(text: string): Promise<void> {
+      await socket.send({ type: "chat_turn", role: "assistant", text });
     },
     /** Says that its last fire came in. */
     async receipt(status: string): Promise<void> {
       const delivery_id = this.fires().at(-1)?.delivery_id;
-      await socket.say({ type: "delivery_ack", delivery_id, status });
+      await socket.send({ type: "delivery_ack", delivery_id, status });
     },
   };
 }
-export type Worker = Awaited<ReturnType<typeof worker>>;
+export type Worker = Awaited<ReturnType<typeof connectWorker>>;
 
 /** The states that a job went through, as events told of them. */
-export function walked(w: World, job_id: string): unknown[] {
-  return said(w, "job_state_changed").filter((data) => data["job_id"] === job_id)
+export function jobTransitions(w: World, job_id: string): unknown[] {
+  return eventData(w, "job_state_changed").filter((data) => data["job_id"] === job_id)
     .map(({ state }) => state);
 }
 

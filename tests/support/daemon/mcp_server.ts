@@ -4,17 +4,17 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import * as z from "zod";
 import { client } from "kit/http/client.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Door, serve } from "kit/http/route.ts";
+import { type RouteGuard, serve } from "kit/http/route.ts";
 import { identifyByHeaders } from "../../../daemon/api/mcp/identify.ts";
 import { Mcp } from "../../../daemon/api/mcp/mcp.ts";
 import { mcpRoutes } from "../../../daemon/api/mcp/routes.ts";
 
-export interface Heard {
+export interface ReceivedRequest {
   readonly route: string;
   readonly body: Record<string, unknown>;
   readonly signal: AbortSignal;
 }
-export type Answers = Record<string, (heard: Heard) => unknown>;
+export type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
 /** The agent in process 41 is @api; the certificate `good` is @web's. */
 const identify = identifyByHeaders({
@@ -30,32 +30,32 @@ function peerId(name: string) {
 }
 
 /** Answers by route, e.g. `POST /ask`; a Response is sent as it is. */
-export function house(answers: Answers = {}, token?: string) {
-  const heard: Heard[] = [];
+export function mcpFixture(answers: Answers = {}, token?: string) {
+  const received: ReceivedRequest[] = [];
   const faults: unknown[] = [];
   const requests: Request[] = [];
   const call = client("http://house", async (request) => {
     const route = `${request.method} ${new URL(request.url).pathname}`;
     const text = await request.text();
-    const said = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };
-    heard.push(said);
-    const answer = await answers[route]?.(said);
+    const incoming = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };
+    received.push(incoming);
+    const answer = await answers[route]?.(incoming);
     return answer instanceof Response ? answer : Response.json(answer ?? {});
   });
-  const mcp = new Mcp({ call, identify, fault: (fault) => void faults.push(fault) });
-  const door: Door = {
+  const mcp = new Mcp({ call, identify, onError: (error) => void faults.push(error) });
+  const door: RouteGuard = {
     admit: (request) => void requests.push(request),
     authorize: (request, _, remote) => {
       const bearer = request.headers.get("authorization");
       if (token && bearer !== `Bearer ${token}`) throw new Problem("unauthorized", {});
       return { remote, human: false, authorized: true, holds_token: false };
     },
-    durable: () => undefined,
-    fault: (fault) => void faults.push(fault),
+    whenDurable: () => undefined,
+    error: (error) => void faults.push(error),
   };
   return {
     mcp,
-    heard,
+    received,
     faults,
     requests,
     fetch: serve(mcpRoutes({ mcp: () => Promise.resolve(mcp), isProcess: () => true }), door),
@@ -63,8 +63,8 @@ export function house(answers: Answers = {}, token?: string) {
 }
 
 /** The same, listening; dispose it with `await using`. */
-export function listening(answers: Answers = {}, token?: string, port = 0) {
-  const inner = house(answers, token);
+export function serveMcp(answers: Answers = {}, token?: string, port = 0) {
+  const inner = mcpFixture(answers, token);
   const options = { port, hostname: "127.0.0.1", onListen: () => {} };
   const server = Deno.serve(options, (request, { remoteAddr }) => {
     return inner.fetch(request, remoteAddr);
@@ -79,12 +79,12 @@ export function listening(answers: Answers = {}, token?: string, port = 0) {
   };
 }
 
-export function refused(status: number, problem: Record<string, unknown>): Response {
+export function problemResponse(status: number, problem: Record<string, unknown>): Response {
   return Response.json(problem, { status });
 }
 
 /** Polls until it holds; fails after five seconds. */
-export async function eventually(holds: () => boolean, what: string): Promise<void> {
+export async function waitUntil(holds: () => boolean, what: string): Promise<void> {
   const deadline = Date.now() + 5000;
   while (!holds()) {
     if (Date.now() > deadline) throw new Error(`Never came about: ${what}`);
@@ -92,12 +92,12 @@ export async function eventually(holds: () => boolean, what: string): Promise<vo
   }
 }
 
-export const GENERATIONS = ["2025-11-25", "2026-07-28"] as const;
-type Generation = typeof GENERATIONS[number];
+export const PROTOCOL_VERSIONS = ["2025-11-25", "2026-07-28"] as const;
+type ProtocolVersion = typeof PROTOCOL_VERSIONS[number];
 /** The headers of @api's proxy. */
-export const API = { "x-mesh-pid": "41" };
+export const API_HEADERS = { "x-mesh-pid": "41" };
 
-export const CARD = {
+export const WEB_PEER = {
   peer_id: "peer-web",
   name: "web",
   circle: "main",
@@ -117,13 +117,13 @@ const Data = z.record(z.string(), z.unknown()).default({});
 /** The SDK's client on a house: what each answer's type was is noted. */
 export async function connect(
   fetch: (request: Request) => Promise<Response>,
-  { generation = "2025-11-25", headers = API }: {
-    generation?: Generation;
+  { protocolVersion = "2025-11-25", headers = API_HEADERS }: {
+    protocolVersion?: ProtocolVersion;
     headers?: Record<string, string>;
   } = {},
 ) {
   const types: (string | null)[] = [];
-  const mode = generation === "2026-07-28" ? { pin: generation } : "legacy" as const;
+  const mode = protocolVersion === "2026-07-28" ? { pin: protocolVersion } : "legacy" as const;
   const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
   await client.connect(
     new StreamableHTTPClientTransport(new URL("http://127.0.0.1:8377/mcp"), {
@@ -135,11 +135,15 @@ export async function connect(
       },
     }),
   );
-  const call = async (name: string, given: Record<string, unknown> = {}) => {
-    const result = await client.callTool({ name, arguments: given });
+  const call = async (name: string, args: Record<string, unknown> = {}) => {
+    const result = await client.callTool({ name, arguments: args });
     const [first] = result.content;
     const text = first?.type === "text" ? first.text : "";
-    return { text, data: Data.parse(result.structuredContent), refused: result.isError ?? false };
+    return {
+      text,
+      data: Data.parse(result.structuredContent),
+      problemResponse: result.isError ?? false,
+    };
   };
   return { client, types, call, [Symbol.asyncDispose]: () => client.close() };
 }

@@ -6,20 +6,28 @@ import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { BASE, type World } from "../world.ts";
 
 /** Registers a peer over HTTP; what the daemon answered. */
-export function enter(w: World, name: string, more: Record<string, unknown> = {}) {
+export function addPeer(w: World, name: string, more: Record<string, unknown> = {}) {
   return w.call(registerPeer, { body: { name, path: "/work", backend: "sdk", ...more } });
 }
 
 /** Connects a peer over `/ws`; its end of the socket. */
-export async function join(w: World, display_name: string, more: Record<string, unknown> = {}) {
+export async function connectPeer(
+  w: World,
+  display_name: string,
+  more: Record<string, unknown> = {},
+) {
   const socket = w.socket();
   await socket.connect({ display_name, ...more });
   return socket;
 }
 
 /** Connects a client that says what it received. */
-export function joinWithReceipts(w: World, name: string, more: Record<string, unknown> = {}) {
-  return join(w, name, { capabilities: ["delivery_receipts"], ...more });
+export function connectPeerWithReceipts(
+  w: World,
+  name: string,
+  more: Record<string, unknown> = {},
+) {
+  return connectPeer(w, name, { capabilities: ["delivery_receipts"], ...more });
 }
 
 /** Opens an ask; its id. */
@@ -65,11 +73,11 @@ export async function get(w: World, path: string) {
 }
 
 /** The types of all events since a moment, in order. */
-export function typesSince(w: World, at: number): string[] {
+export function eventTypesSince(w: World, at: number): string[] {
   return w.events.slice(at).map(({ type }) => type);
 }
 
 /** What was said in all events of a type. */
-export function said(w: World, type: string): Record<string, unknown>[] {
+export function eventData(w: World, type: string): Record<string, unknown>[] {
   return w.events.filter((event) => event.type === type).map(({ data }) => data);
 }

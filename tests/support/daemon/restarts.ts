@@ -1,46 +1,57 @@
 /** Agents that are restarted: how they came to be, and how they come back. */
 
 import type { World } from "../world.ts";
-import { enter, post } from "./peer_clients.ts";
-import { passing, SOCKET, spawningWorld } from "./spawns.ts";
+import { addPeer, post } from "./peer_clients.ts";
+import { advanceUntilSettled, SOCKET, spawningWorld } from "./spawns.ts";
 
-export type House = Awaited<ReturnType<typeof spawningWorld>>;
+export type SpawningWorld = Awaited<ReturnType<typeof spawningWorld>>;
 
 /** An agent that a user has started in a pane. */
-export async function agent({ w, terminals, folder }: House, more: Record<string, unknown> = {}) {
+export async function agentInPane(
+  { w, terminals, folder }: SpawningWorld,
+  more: Record<string, unknown> = {},
+) {
   const { pane_id, pane_pid: agent_pid } = terminals.userPane();
-  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
-  const { peer_id } = await enter(w, "api", { ...place, runtime_session_id: "s-1", ...more });
+  const location = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
+  const { peer_id } = await addPeer(w, "api", { ...location, runtime_session_id: "s-1", ...more });
   return { peer_id, pane_id, agent_pid };
 }
 
 export async function restart(w: World, body: Record<string, unknown> = {}, peer = "api") {
-  return await passing(w, post(w, `/peers/${peer}/restart`, body));
+  return await advanceUntilSettled(w, post(w, `/peers/${peer}/restart`, body));
 }
 
 /** What was launched says who it is, as the agent's hook would. */
-export async function comeBack({ w, terminals, folder }: House, session = "s-1") {
+export async function registerRelaunched({ w, terminals, folder }: SpawningWorld, session = "s-1") {
   const pane = [...terminals.panes.values()].at(-1);
-  const place = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
+  const location = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
   const as = { path: folder, backend: "codex", runtime_session_id: session };
-  return await post(w, "/peers", { ...place, ...as });
+  return await post(w, "/peers", { ...location, ...as });
 }
 
 /** Restarts, and lets the new execution register once it is launched. */
-export async function restartAndComeBack(
-  house: House,
+export async function restartAndRegister(
+  fixture: SpawningWorld,
   body: Record<string, unknown> = {},
   session = "s-1",
 ) {
-  const { w, terminals } = house;
+  const { w, terminals } = fixture;
   const before = terminals.launches.length;
   const answer = post(w, "/peers/api/restart", body);
   while (terminals.launches.length === before) await w.clock.advance(250);
   await w.clock.settle();
-  const back = await comeBack(house, session);
-  return { answer: await passing(w, answer), back };
+  const back = await registerRelaunched(fixture, session);
+  return { answer: await advanceUntilSettled(w, answer), back };
 }
 
-export const SHOWN = ["codex", "--model", "gpt-9", "--sandbox", "read-only", "--key", "[redacted]"];
+export const REDACTED_COMMAND = [
+  "codex",
+  "--model",
+  "gpt-9",
+  "--sandbox",
+  "read-only",
+  "--key",
+  "[redacted]",
+];
 export const stagesOf = (answer: { stages: { stage: string }[] }) =>
   answer.stages.map(({ stage }) => stage);

@@ -1,6 +1,6 @@
 /** Schedules as tests make them, and what their recipients hear. */
 
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import {
   cancelSchedule,
   createSchedule,
@@ -10,17 +10,17 @@ import {
 } from "../../../daemon/features/schedules/contract.ts";
 import type { World } from "../world.ts";
 
-type Given = Readonly<Record<string, unknown>>;
-export type Schedule = Wire<typeof getSchedule>;
+type ScheduleInput = Readonly<Record<string, unknown>>;
+export type Schedule = WireResponse<typeof getSchedule>;
 
 /** A note of @ada's to @bob in ten minutes, save for what is said otherwise. */
-export function schedule(w: World, more: Given = {}, headers: Record<string, string> = {}) {
+export function schedule(w: World, more: ScheduleInput = {}, headers: Record<string, string> = {}) {
   const once = more["cron"] === undefined ? { fire_at: "10m" } : {};
   const body = { from_peer: "ada", to_peer: "bob", text: "Stand up", ...once, ...more };
   return w.call(createSchedule, { body: body as never, headers });
 }
 
-export function look(w: World, id: string): Promise<Schedule> {
+export function readSchedule(w: World, id: string): Promise<Schedule> {
   return w.call(getSchedule, { params: { id } });
 }
 

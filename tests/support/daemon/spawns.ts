@@ -1,9 +1,9 @@
 /** A tmux and processes that a test makes up, and worlds in which agents may be spawned. */
 
 import type { Adapter, Hooks } from "../../../daemon/features/agents/adapter.ts";
-import type { Launch, Opened, Terminals } from "../../../daemon/host/tmux/terminals.ts";
+import type { Launch, OpenResult, Terminals } from "../../../daemon/host/tmux/terminals.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
-import { aPane } from "../host/fake_panes.ts";
+import { paneRecord } from "../host/fake_panes.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 
 export const SOCKET = "/tmp/tmux-test/default";
@@ -27,7 +27,7 @@ export class FakeTerminals implements Terminals {
 
   constructor(processes: FakeProcesses) {
     this.#processes = processes;
-    processes.obey = (pid) => this.end(pid);
+    processes.endOnSignal = (pid) => this.end(pid);
   }
 
   /** Signals that processes do not obey. */
@@ -35,15 +35,15 @@ export class FakeTerminals implements Terminals {
     this.#processes.ignored = signals;
   }
 
-  present(): Promise<boolean> {
+  isAvailable(): Promise<boolean> {
     return Promise.resolve(this.there);
   }
 
-  openWindow(_socket: string, session: string, launch: Launch): Promise<Opened> {
+  openWindow(_socket: string, session: string, launch: Launch): Promise<OpenResult> {
     return this.#open(session, launch, "window");
   }
 
-  splitWindow(_socket: string, pane_id: string, launch: Launch): Promise<Opened> {
+  splitWindow(_socket: string, pane_id: string, launch: Launch): Promise<OpenResult> {
     const { session = "none" } = this.panes.get(pane_id) ?? {};
     return this.#open(session, launch, `split ${pane_id}`);
   }
@@ -66,7 +66,7 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(launch && this.panes.get(launch.pane_id));
   }
 
-  closeSame(
+  closeIfSame(
     _socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
@@ -82,7 +82,7 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
-  respawn(_socket: string, seen: Pane, launch: Launch): Promise<Opened> {
+  respawn(_socket: string, seen: Pane, launch: Launch): Promise<OpenResult> {
     if (this.broken) return Promise.resolve({ ok: false, reason: this.broken });
     const pane = { ...seen, pane_pid: this.#start(), dead: false };
     this.panes.set(seen.pane_id, pane);
@@ -90,7 +90,7 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve({ ok: true, pane });
   }
 
-  finds(): Promise<boolean> {
+  hasProgram(): Promise<boolean> {
     return Promise.resolve(this.installed);
   }
 
@@ -115,12 +115,12 @@ export class FakeTerminals implements Terminals {
   /** A pane in which a user has started something. */
   userPane(session = "office"): Pane {
     const pane_id = `%${this.panes.size + 1}`;
-    const pane = aPane({ pane_id, pane_pid: this.#start(), session, window: "@4" });
+    const pane = paneRecord({ pane_id, pane_pid: this.#start(), session, window: "@4" });
     this.panes.set(pane_id, pane);
     return pane;
   }
 
-  #open(session: string, launch: Launch, how: string): Promise<Opened> {
+  #open(session: string, launch: Launch, how: string): Promise<OpenResult> {
     if (this.broken) return Promise.resolve({ ok: false, reason: this.broken });
     const pane = this.userPane(session);
     this.launches.push({ ...launch, pane_id: pane.pane_id, how });
@@ -136,9 +136,9 @@ export class FakeTerminals implements Terminals {
 /** Sessions of this agent can be resumed, unless their id says that they are lost. */
 export const codex: Adapter = {
   backend: "codex",
-  rungs: () => [],
+  transports: () => [],
   transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-  sight: () => Promise.resolve(undefined),
+  observe: () => Promise.resolve(undefined),
   resume: ({ runtime_session_id }) =>
     Promise.resolve(
       runtime_session_id.startsWith("lost")
@@ -149,15 +149,15 @@ export const codex: Adapter = {
 /** An agent without hooks, and without a way to resume. */
 export const generic: Adapter = {
   backend: "generic",
-  rungs: () => [],
+  transports: () => [],
   transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-  sight: () => Promise.resolve(undefined),
+  observe: () => Promise.resolve(undefined),
 };
 const hooks: Hooks = {
   codex: {
     read: () => ({ event: "SessionStart", session_id: "s-1" }),
     answer: () => ({}),
-    takesContext: () => false,
+    acceptsContext: () => false,
   },
 };
 
@@ -198,7 +198,7 @@ export async function spawningWorld(options: WorldOptions = {}) {
 }
 
 /** Lets time pass, a quarter of a second at a time, until a promise is kept. */
-export async function passing<T>(w: World, work: Promise<T>): Promise<T> {
+export async function advanceUntilSettled<T>(w: World, work: Promise<T>): Promise<T> {
   let done = false;
   const watched = work.finally(() => done = true);
   watched.catch(() => undefined); // It is awaited below, once it is done.

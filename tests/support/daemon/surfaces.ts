@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { FakeSocket, World } from "../world.ts";
-import { get, join, notify } from "./peer_clients.ts";
+import { connectPeer, get, notify } from "./peer_clients.ts";
 
 export interface Push {
   surface: string;
@@ -24,7 +24,7 @@ export interface Item {
 }
 
 /** An item as a surface is sent it. */
-export interface Sent {
+export interface SentItem {
   delivery_id: string;
   item: Item;
   reply_to_ref: string | null;
@@ -32,31 +32,31 @@ export interface Sent {
 
 /** Connects a surface. */
 export function surface(w: World, display_name: string, more: Record<string, unknown> = {}) {
-  return join(w, display_name, { capabilities: ["inbox_surface"], ...more });
+  return connectPeer(w, display_name, { capabilities: ["inbox_surface"], ...more });
 }
 
 /** The items that a surface was sent, in their order. */
-export function sent(socket: FakeSocket): Sent[] {
+export function sentItems(socket: FakeSocket): SentItem[] {
   return socket.of("inbox_item").map(({ item, ...frame }) => ({ ...frame, item: item as Item }));
 }
 
-export function lastSent(socket: FakeSocket): Sent {
-  const last = sent(socket).at(-1);
+export function lastSentItem(socket: FakeSocket): SentItem {
+  const last = sentItems(socket).at(-1);
   assert.ok(last, "The surface was sent nothing");
   return last;
 }
 
 /** The surface says what became of a delivery. */
-export function receipt(
+export function sendReceipt(
   socket: FakeSocket,
   delivery_id: string,
-  said: Record<string, unknown> = { status: "pushed" },
+  fields: Record<string, unknown> = { status: "pushed" },
 ) {
-  return socket.say({ type: "delivery_ack", delivery_id, ...said });
+  return socket.send({ type: "delivery_ack", delivery_id, ...fields });
 }
 
 /** A note to the human that a surface shows as these messages; the item's id. */
-export async function shown(
+export async function notifyAndShow(
   w: World,
   socket: FakeSocket,
   surface_ref: string | number | null,
@@ -64,7 +64,7 @@ export async function shown(
 ): Promise<string> {
   const { inbox_item_id = "" } = await notify(w, "ada", "sam", `ref ${surface_ref}`);
   const surface_refs = [...surface_ref === null ? [] : [surface_ref], ...more];
-  await receipt(socket, lastSent(socket).delivery_id, {
+  await sendReceipt(socket, lastSentItem(socket).delivery_id, {
     status: "pushed",
     surface_ref,
     surface_refs,

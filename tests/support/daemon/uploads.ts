@@ -2,7 +2,7 @@
 
 import type { World } from "../world.ts";
 
-export interface Said {
+export interface UploadOptions {
   readonly name?: string;
   readonly type?: string;
 }
@@ -11,7 +11,7 @@ export interface Said {
 export async function upload(
   w: World,
   content: BlobPart,
-  { name = "a.txt", type = "" }: Said = {},
+  { name = "a.txt", type = "" }: UploadOptions = {},
 ) {
   const form = new FormData();
   form.append("file", new File([content], name, { type }));
@@ -20,7 +20,11 @@ export async function upload(
 }
 
 /** A form as it would be typed by hand: each line of it ends as the protocol wants. */
-export function typed(w: World, lines: readonly string[], headers: Record<string, string> = {}) {
+export function postRawForm(
+  w: World,
+  lines: readonly string[],
+  headers: Record<string, string> = {},
+) {
   return w.fetch("/attachments", {
     method: "POST",
     headers: { "content-type": "multipart/form-data; boundary=b", ...headers },
@@ -29,7 +33,7 @@ export function typed(w: World, lines: readonly string[], headers: Record<string
 }
 
 /** The lines of a form with one file. */
-export function formWith(disposition: string, content = "x", more: readonly string[] = []) {
+export function formLines(disposition: string, content = "x", more: readonly string[] = []) {
   return ["--b", `Content-Disposition: ${disposition}`, ...more, "", content, "--b--", ""];
 }
 
@@ -48,7 +52,7 @@ export function inPieces(bytes: Uint8Array, size: number): ReadableStream<Uint8A
 }
 
 /** A directory that goes with its test. */
-export function place() {
+export function tempFolder() {
   const directory = Deno.makeTempDirSync();
   return { directory, [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }) };
 }

@@ -10,13 +10,13 @@ import { isAlive } from "../../../daemon/host/processes.ts";
 import { binOf, type Installed } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";
-import { insist } from "./typing.ts";
-import { tell, until } from "./waiting.ts";
+import { retryUntil } from "./typing.ts";
+import { print, until } from "./waiting.ts";
 
 const START_MS = 40_000;
 
 /** What an office has to know of an agent. */
-export interface Worker {
+export interface AgentUnderTest {
   readonly backend: Backend;
   /** The program, and how it is started. */
   readonly bin: string;
@@ -28,43 +28,43 @@ export interface Worker {
   readonly model: AsyncDisposable;
 }
 
-export class Office<W extends Worker = Worker> implements AsyncDisposable {
+export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
-  readonly worker: W;
+  readonly agentUnderTest: W;
   readonly #pids: number[] = [];
   #pane = "";
 
   /** `hire` writes what the agent's user has in the home before `mesh setup`. */
-  constructor(hire: (lab: Lab) => W) {
-    this.worker = hire(this.lab);
+  constructor(prepare: (lab: Lab) => W) {
+    this.agentUnderTest = prepare(this.lab);
   }
 
   /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
   async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
-    await this.lab.mesh.setUp({ agent: this.worker.backend, config });
+    await this.lab.mesh.setUp({ agent: this.agentUnderTest.backend, config });
     // A daemon that was started in a pane starts agents in that pane's server.
     await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0` });
   }
 
   /** What the agent runs in. */
   get env(): Record<string, string> {
-    const { bin, env } = this.worker;
+    const { bin, env } = this.agentUnderTest;
     return { ...this.lab.env, PATH: `${dirname(bin)}:${this.lab.env["PATH"]}`, ...env };
   }
 
   /** Starts it in a window of its own and waits until it is among the peers. */
-  async start(...words: string[]) {
-    const command = inPane(this.path, this.env, [...this.worker.command, ...words]);
+  async start(...args: string[]) {
+    const command = inPane(this.path, this.env, [...this.agentUnderTest.command, ...args]);
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     const size = ["-d", "-x", "160", "-y", "50"];
     const [pane_id = "", pid] = this.lab.cli("new-session", ...size, ...shown, ...command)
       .split(" ");
     this.#pids.push(Number(pid));
-    return await this.enter(pane_id);
+    return await this.attach(pane_id);
   }
 
   /** Sits down before a pane whose agent is starting. */
-  async enter(pane_id: string) {
+  async attach(pane_id: string) {
     this.#pane = pane_id;
     await until("an empty composer", () => this.isEmpty, START_MS);
     const peer = await until("the peer", () => this.peer({ status: "online", pane_id }), START_MS);
@@ -73,13 +73,13 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   }
 
   /** The agent's record, if it is so. */
-  async peer(wanted: { status?: string; pane_id?: string; turn_state?: string } = {}) {
+  async peer(expected: { status?: string; pane_id?: string; turn_state?: string } = {}) {
     const { peers } = await this.call(listPeers, { query: {} });
-    const { backend } = this.worker;
-    const asked = Object.entries({ backend, ...wanted });
+    const { backend } = this.agentUnderTest;
+    const criteria = Object.entries({ backend, ...expected });
     return peers.find((peer) => {
       const facts = new Map<string, unknown>(Object.entries(peer));
-      return asked.every(([key, value]) => facts.get(key) === value);
+      return criteria.every(([key, value]) => facts.get(key) === value);
     });
   }
 
@@ -101,8 +101,8 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   lastScreen(): string {
     try {
       return this.screen;
-    } catch (fault) {
-      return String(fault);
+    } catch (error) {
+      return String(error);
     }
   }
 
@@ -115,7 +115,7 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   }
 
   get isEmpty(): boolean {
-    return this.worker.composer.composerEmpty(this.#view) === true;
+    return this.agentUnderTest.composer.composerEmpty(this.#view) === true;
   }
 
   type(...keys: string[]): void {
@@ -123,29 +123,29 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   }
 
   /** Leaves a text in the composer; types it again while that stays empty. */
-  async draft(text: string, isThere = () => this.holds(text)): Promise<void> {
+  async draft(text: string, exists = () => this.holds(text)): Promise<void> {
     let typed = false;
     const type = () => {
       if (!typed || this.isEmpty) this.type("-l", "--", text);
       typed = true;
     };
-    await insist(this, `"${text}" in the composer`, type, isThere);
+    await retryUntil(this, `"${text}" in the composer`, type, exists);
   }
 
   /** Types a prompt and submits it; presses Enter again while it stays. */
-  async say(prompt: string, isThere = () => this.holds(prompt)): Promise<void> {
-    await this.draft(prompt, isThere);
-    await this.press("Enter", () => !isThere());
+  async sendPrompt(prompt: string, exists = () => this.holds(prompt)): Promise<void> {
+    await this.draft(prompt, exists);
+    await this.press("Enter", () => !exists());
   }
 
   /** Presses a key until the screen shows, or no longer shows, what it is pressed for. */
   async press(key: string, done: () => boolean): Promise<void> {
-    await insist(this, `${key} to be noticed`, () => this.type(key), done);
+    await retryUntil(this, `${key} to be noticed`, () => this.type(key), done);
   }
 
   /** The composer holds this text and no other. */
   holds(text: string): boolean {
-    return this.worker.composer.holds(this.#view, text);
+    return this.agentUnderTest.composer.composerHolds(this.#view, text);
   }
 
   get call() {
@@ -173,11 +173,11 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
     return stages.map(({ stage }) => stage);
   }
 
-  async turn(turn_state: string): Promise<void> {
+  async waitForTurn(turn_state: string): Promise<void> {
     await until(`to be ${turn_state}`, () => this.peer({ turn_state }));
   }
 
-  async waits(id: string, reason: string): Promise<void> {
+  async waitsFor(id: string, reason: string): Promise<void> {
     await until(`to wait: ${reason}`, async () => {
       const { stages } = await this.call(getTrace, { params: { trace_id: id } });
       return JSON.stringify(stages).includes(reason);
@@ -187,31 +187,31 @@ export class Office<W extends Worker = Worker> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.lab.endAgents();
     await until("the end of the agent", () => !this.#pids.some((pid) => isAlive(pid)));
-    await this.worker.model[Symbol.asyncDispose]();
+    await this.agentUnderTest.model[Symbol.asyncDispose]();
     await this.lab[Symbol.asyncDispose]();
   }
 }
 
 /** A test with one agent in an office of its own; skipped where the agent cannot be installed. */
-export function withOffice<W extends Worker>(
+export function withAgentFixture<W extends AgentUnderTest>(
   file: string,
   name: string,
-  { agent, hire, config }: {
+  { agent, prepare, config }: {
     agent: () => Installed;
-    hire: (lab: Lab, bin: string) => W;
-    config?: (lab: Lab, worker: W) => Readonly<Record<string, unknown>>;
+    prepare: (lab: Lab, bin: string) => W;
+    config?: (lab: Lab, agentUnderTest: W) => Readonly<Record<string, unknown>>;
   },
-  test: (office: Office<W>) => Promise<void>,
+  test: (fixture: AgentFixture<W>) => Promise<void>,
 ): void {
   withLab(file, name, async () => {
     const bin = binOf(agent);
-    await using office = new Office((lab) => hire(lab, bin));
-    await office.up(config?.(office.lab, office.worker));
+    await using fixture = new AgentFixture((lab) => prepare(lab, bin));
+    await fixture.up(config?.(fixture.lab, fixture.agentUnderTest));
     try {
-      await test(office);
-    } catch (fault) {
-      tell(office.lastScreen());
-      throw fault;
+      await test(fixture);
+    } catch (error) {
+      print(fixture.lastScreen());
+      throw error;
     }
   }, agent);
 }

@@ -6,17 +6,17 @@ import { copilotScreen } from "../../../daemon/features/agents/copilot/screen.ts
 import { geminiScreen } from "../../../daemon/features/agents/gemini/screen.ts";
 import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
 import {
-  codexAtStart,
   codexConfig,
   codexFixture,
+  codexStartKey,
 } from "../../../daemon/features/agents/codex/fixture.ts";
 import {
-  COPILOT,
+  COPILOT_COMMAND,
   copilotConfig,
   copilotEnvironment,
 } from "../../../daemon/features/agents/copilot/fixture.ts";
 import {
-  GEMINI,
+  GEMINI_COMMAND,
   GEMINI_SETTINGS,
   geminiEnvironment,
 } from "../../../daemon/features/agents/gemini/fixture.ts";
@@ -27,37 +27,37 @@ import {
 } from "../../../daemon/features/agents/opencode/fixture.ts";
 import { writeFiles } from "../../../cli/selftest/writing.ts";
 import { ChatModel } from "../../../cli/selftest/model/chat.ts";
-import { GeminiWire } from "../../../cli/selftest/model/gemini.ts";
+import { GeminiModel } from "../../../cli/selftest/model/gemini.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { ResponsesWire } from "../../../cli/selftest/model/responses.ts";
+import { ResponsesModel } from "../../../cli/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
 import type { Lab } from "./lab.ts";
-import type { Office, Worker } from "./agent_harness.ts";
+import type { AgentFixture, AgentUnderTest } from "./agent_harness.ts";
 import { denoDir, inPane, run } from "./programs.ts";
 import { until } from "./waiting.ts";
 
-export interface Copilot extends Worker {
+export interface Copilot extends AgentUnderTest {
   readonly model: ChatModel;
 }
 
 /** Its user has trusted the folder; the program unpacks itself once for all homes. */
-export function hireCopilot(lab: Lab, bin: string, rules: readonly Rule[]): Copilot {
+export function prepareCopilot(lab: Lab, bin: string, rules: readonly Rule[]): Copilot {
   lab.write("home/.copilot/config.json", copilotConfig([join(lab.dir, "api")]));
   Deno.mkdirSync(join(lab.dir, "home/.cache"));
   Deno.symlinkSync(copilotUnpacked(), join(lab.dir, "home/.cache/copilot"));
   const model = new ChatModel(rules);
   const env = copilotEnvironment(model.url);
-  return { backend: "copilot", bin, command: COPILOT, env, composer: copilotScreen, model };
+  return { backend: "copilot", bin, command: COPILOT_COMMAND, env, composer: copilotScreen, model };
 }
 
-export function hireGemini(lab: Lab, bin: string, rules: readonly Rule[] = []): Worker {
+export function prepareGemini(lab: Lab, bin: string, rules: readonly Rule[] = []): AgentUnderTest {
   lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
-  const model = new GeminiWire(rules);
+  const model = new GeminiModel(rules);
   const env = geminiEnvironment(model.url);
-  return { backend: "gemini", bin, command: GEMINI, env, composer: geminiScreen, model };
+  return { backend: "gemini", bin, command: GEMINI_COMMAND, env, composer: geminiScreen, model };
 }
 
-export function hireOpencode(lab: Lab, bin: string, rules: readonly Rule[]): Worker {
+export function prepareOpencode(lab: Lab, bin: string, rules: readonly Rule[]): AgentUnderTest {
   const model = new ChatModel(rules);
   writeFiles(opencodePackage(join(lab.dir, "home/.config/opencode"), OPENCODE.version));
   lab.write("home/.config/opencode/opencode.json", opencodeSettings(model.url));
@@ -65,16 +65,16 @@ export function hireOpencode(lab: Lab, bin: string, rules: readonly Rule[]): Wor
   return { backend: "opencode", bin, command: ["opencode"], env, composer: opencodeScreen, model };
 }
 
-export interface CodexWorker extends Worker {
-  readonly model: ResponsesWire;
+export interface CodexUnderTest extends AgentUnderTest {
+  readonly model: ResponsesModel;
 }
 
 /** Its shared server keeps its sockets in a folder that no setting moves; here it is the test's. */
-export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
+export function prepareCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexUnderTest {
   const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
   Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
   run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
-  const model = new ResponsesWire(rules);
+  const model = new ResponsesModel(rules);
   for (const name of ["home/.codex", "home/.cache"]) Deno.mkdirSync(join(lab.dir, name));
   // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
   Deno.symlinkSync(denoDir(), join(lab.dir, "home/.cache/deno"));
@@ -92,19 +92,23 @@ export function hireCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexW
 }
 
 /** In a process of its own, and as for a user who has trusted our hooks. */
-export function hireLoneCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexWorker {
+export function prepareStandaloneCodex(
+  lab: Lab,
+  bin: string,
+  rules: readonly Rule[],
+): CodexUnderTest {
   const command = ["codex", "--no-daemon", "--dangerously-bypass-hook-trust"];
-  return { ...hireCodex(lab, bin, rules), command };
+  return { ...prepareCodex(lab, bin, rules), command };
 }
 
 /** Codex asks its user about hooks that are new, once, and runs none before. */
-export async function trustHooks({ lab, path, env }: Office): Promise<void> {
+export async function trustHooks({ lab, path, env }: AgentFixture): Promise<void> {
   const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
   const pane = lab.cli("new-session", ...size, ...inPane(path, env, ["codex"]));
   let asked = false;
   await until("our hooks to be trusted", () => {
     const screen = lab.cli("capture-pane", "-p", "-t", pane);
-    const key = codexAtStart(screen);
+    const key = codexStartKey(screen);
     if (key !== undefined) lab.cli("send-keys", "-t", pane, key);
     asked ||= screen.includes("Hooks need review");
     return asked && codexFixture.isReady(screen);
@@ -113,7 +117,7 @@ export async function trustHooks({ lab, path, env }: Office): Promise<void> {
 }
 
 /** The shared server outlives its terminals, unless it is told. */
-export async function stopServer({ worker: { bin }, env }: Office): Promise<void> {
+export async function stopServer({ agentUnderTest: { bin }, env }: AgentFixture): Promise<void> {
   const args = ["app-server", "daemon", "stop"];
   const quiet = { stdout: "null", stderr: "null" } as const;
   await new Deno.Command(bin, { args, env, clearEnv: true, ...quiet }).output();

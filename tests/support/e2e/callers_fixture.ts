@@ -11,7 +11,7 @@ import { until } from "./waiting.ts";
 export const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";
 
 /** A daemon with a human called sam, a peer called victim, and a tmux server for a person. */
-export class House implements AsyncDisposable {
+export class CallersFixture implements AsyncDisposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-callers-" });
   readonly env: Record<string, string>;
   readonly #daemon: Deno.ChildProcess;

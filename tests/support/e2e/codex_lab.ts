@@ -5,20 +5,20 @@ import { isThreadId } from "../../../daemon/features/agents/codex/threads.ts";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { codexAtStart, codexConfig } from "../../../daemon/features/agents/codex/fixture.ts";
+import { codexConfig, codexStartKey } from "../../../daemon/features/agents/codex/fixture.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import type { Model } from "../../../cli/selftest/model/model.ts";
-import { ResponsesWire } from "../../../cli/selftest/model/responses.ts";
+import type { MessagesModel } from "../../../cli/selftest/model/model.ts";
+import { ResponsesModel } from "../../../cli/selftest/model/responses.ts";
 import { isRemoved } from "../../../cli/selftest/environment.ts";
 import { binOf, codexCli, makeRunDir } from "./installed_agents.ts";
-import { denoDir, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
-import { submit } from "./typing.ts";
+import { denoDir, inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
+import { submitPrompt } from "./typing.ts";
 import { until } from "./waiting.ts";
 
 /** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
 export class CodexLab implements AsyncDisposable {
   readonly dir: string;
-  readonly #wire: ResponsesWire;
+  readonly #wire: ResponsesModel;
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly #pids: number[] = [];
@@ -31,11 +31,11 @@ export class CodexLab implements AsyncDisposable {
     const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
     Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
     run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
-    this.#wire = new ResponsesWire(rules);
+    this.#wire = new ResponsesModel(rules);
     for (const name of ["home/.codex", "home/.cache", "tmp", ...projects]) {
       Deno.mkdirSync(join(this.dir, name), { recursive: true, mode: 0o700 });
     }
-    this.env = { ...personIn(this.dir, binOf(codexCli)), SCRIPTED_KEY: "none" };
+    this.env = { ...userEnvironment(this.dir, binOf(codexCli)), SCRIPTED_KEY: "none" };
     this.mesh = new Mesh(this);
     // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
     Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
@@ -43,7 +43,7 @@ export class CodexLab implements AsyncDisposable {
     Deno.writeTextFileSync(this.config, codexConfig(this.#wire.url, folders));
   }
 
-  get model(): Model {
+  get model(): MessagesModel {
     return this.#wire.model;
   }
 
@@ -95,7 +95,7 @@ export class CodexLab implements AsyncDisposable {
     const codex = new Codex(this, pane_id);
     await until(`${name} to start`, () => {
       const { screen } = codex;
-      const key = codexAtStart(screen);
+      const key = codexStartKey(screen);
       if (key !== undefined) codex.press(key);
       this.#trusts ||= screen.includes("Hooks need review");
       return this.#trusts && codex.isReady;
@@ -104,9 +104,9 @@ export class CodexLab implements AsyncDisposable {
   }
 
   /** Starts a session, and lets it be told its first prompt: with that its hooks begin. */
-  async hire(name: string, ...args: string[]): Promise<Codex> {
+  async startCodex(name: string, ...args: string[]): Promise<Codex> {
     const codex = await this.start(name, ...args);
-    await codex.say("@@SAY ready");
+    await codex.sendPrompt("@@SAY ready");
     await until(`${name}'s first turn`, () => /^• ready/m.test(codex.screen) && codex.isReady);
     await until(`${name} among the peers`, async () => {
       const peer = await this.peer(`${name}-codex`);
@@ -169,9 +169,9 @@ export class Codex {
     return shown.slice(shown.lastIndexOf("\n› ") + 1);
   }
 
-  async say(prompt: string): Promise<void> {
+  async sendPrompt(prompt: string): Promise<void> {
     await until("an empty composer", () => this.isReady);
-    await submit(this, prompt);
+    await submitPrompt(this, prompt);
   }
 
   keys(...keys: string[]): void {

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { run } from "./programs.ts";
-import { tell } from "./waiting.ts";
+import { print } from "./waiting.ts";
 
 interface Release {
   /** The package of npm. */
@@ -24,13 +24,13 @@ const CODEX: Release = {
   program: "codex",
   folder: "codex",
 };
-const COPILOT: Release = {
+const COPILOT_COMMAND: Release = {
   name: "@github/copilot",
   version: "1.0.102",
   program: "copilot",
   folder: "copilot",
 };
-const GEMINI: Release = {
+const GEMINI_COMMAND: Release = {
   name: "@google/gemini-cli",
   version: "0.61.0",
   program: "gemini",
@@ -48,8 +48,8 @@ export type Installed = { bin: string } | { reason: string };
 
 export const claudeCode = (): Installed => installed(CLAUDE_CODE);
 export const codexCli = (): Installed => installed(CODEX);
-export const copilotCli = (): Installed => installed(COPILOT);
-export const geminiCli = (): Installed => installed(GEMINI);
+export const copilotCli = (): Installed => installed(COPILOT_COMMAND);
+export const geminiCli = (): Installed => installed(GEMINI_COMMAND);
 export const opencodeCli = (): Installed => installed(OPENCODE);
 
 /** Where an agent's program is; a fault where it cannot be installed. */
@@ -61,7 +61,7 @@ export function binOf(agent: () => Installed): string {
 
 /** Where Copilot CLI has unpacked itself: once, for all homes that share it. */
 export function copilotUnpacked(): string {
-  const dir = join(dirOf(COPILOT), "cache");
+  const dir = join(dirOf(COPILOT_COMMAND), "cache");
   Deno.mkdirSync(dir, { recursive: true });
   return dir;
 }
@@ -93,7 +93,7 @@ function installed(release: Release): Installed {
   using lock = Deno.openSync(join(dir, "install.lock"), { create: true, write: true });
   lock.lockSync(true);
   if (isProven(release, bin) || prove(release, bin)) return { bin };
-  tell(`Installing ${name}@${version} into ${dir}`);
+  print(`Installing ${name}@${version} into ${dir}`);
   run("npm", ["install", "--prefix", dir, "--no-audit", "--no-fund", `${name}@${version}`]);
   if (prove(release, bin)) return { bin };
   return { reason: `${name}@${version} cannot be installed with npm` };

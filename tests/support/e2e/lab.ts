@@ -10,27 +10,27 @@ import type { JsonObject } from "../../../daemon/features/agents/install.ts";
 import { meshCommand } from "../../../cli/setup/setup_command.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import {
-  CLAUDE,
+  CLAUDE_COMMAND,
   claudeEnvironment,
-  claudeStartedBefore,
+  claudeFirstStartDone,
 } from "../../../daemon/features/agents/claude_code/fixture.ts";
 import { isRemoved } from "../../../cli/selftest/environment.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { Model } from "../../../cli/selftest/model/model.ts";
+import { MessagesModel } from "../../../cli/selftest/model/model.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
-import { inhabitants, inPane, Mesh, personIn, run, tmux } from "./programs.ts";
-import { submit } from "./typing.ts";
-import { tell, until } from "./waiting.ts";
+import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
+import { submitPrompt } from "./typing.ts";
+import { print, until } from "./waiting.ts";
 
 /** Says to a test process that it already is in the namespace. */
-const INSIDE = "MESH_LAB_INSIDE";
+const INSIDE_NAMESPACE = "MESH_LAB_INSIDE";
 
 /** Why no test can be cut off from the network here; undefined where it can. */
 function isolationMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "network namespaces are Linux's";
   if (Deno.uid() !== 0) return "a network namespace needs root";
   if (!run("ip", ["-V"]).includes("iproute2")) {
-    tell("Installing iproute2");
+    print("Installing iproute2");
     run("apt-get", ["install", "-y", "--no-install-recommends", "iproute2"]);
   }
   if (!run("ip", ["-V"]).includes("iproute2")) return "iproute2 cannot be installed";
@@ -51,35 +51,35 @@ export function withLab(
   test: () => Promise<void>,
   agent: () => Installed = claudeCode,
 ): void {
-  if (Deno.env.get(INSIDE)) return Deno.test(name, test);
-  const missing = missingHere(agent);
+  if (Deno.env.get(INSIDE_NAMESPACE)) return Deno.test(name, test);
+  const missing = missingReason(agent);
   const shown = missing === undefined ? name : `${name} (skipped: ${missing})`;
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
     const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
-    const { passed, said } = await runInside(inner);
-    assert(passed, said);
+    const { passed, output } = await runInside(inner);
+    assert(passed, output);
   });
 }
 
-async function runInside(inner: readonly string[]): Promise<{ passed: boolean; said: string }> {
+async function runInside(inner: readonly string[]): Promise<{ passed: boolean; output: string }> {
   const { success, stdout } = await new Deno.Command("unshare", {
     args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
-    env: { [INSIDE]: "1", NO_COLOR: "1" },
+    env: { [INSIDE_NAMESPACE]: "1", NO_COLOR: "1" },
     stderr: "inherit",
   }).output();
-  const said = new TextDecoder().decode(stdout);
-  return { passed: success && said.includes("1 passed"), said };
+  const output = new TextDecoder().decode(stdout);
+  return { passed: success && output.includes("1 passed"), output };
 }
 
 const missing = new Map<() => Installed, string | undefined>();
 
-function missingHere(agent: () => Installed): string | undefined {
-  if (!missing.has(agent)) missing.set(agent, missingNow(agent));
+function missingReason(agent: () => Installed): string | undefined {
+  if (!missing.has(agent)) missing.set(agent, findMissing(agent));
   return missing.get(agent);
 }
 
-function missingNow(agent: () => Installed): string | undefined {
+function findMissing(agent: () => Installed): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;
@@ -99,7 +99,7 @@ export interface LabOptions {
 /** A home, a model and a private tmux server; disposing it ends all that ran in it. */
 export class Lab implements AsyncDisposable {
   readonly dir: string;
-  readonly model: Model;
+  readonly model: MessagesModel;
   /** The environment of everything that runs in here. */
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
@@ -109,13 +109,13 @@ export class Lab implements AsyncDisposable {
   constructor(options: LabOptions = {}) {
     const { rules = [], bare = false, permissions = [], projects = ["api"] } = options;
     this.dir = makeRunDir();
-    this.model = new Model(rules);
+    this.model = new MessagesModel(rules);
     this.tmux_socket = join(this.dir, "tmux");
     for (const name of ["home", "run", "tmp", ...projects]) {
       Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
     }
     this.env = {
-      ...personIn(this.dir, binOf(claudeCode)),
+      ...userEnvironment(this.dir, binOf(claudeCode)),
       XDG_RUNTIME_DIR: join(this.dir, "run"),
       ...claudeEnvironment(this.model.url),
     };
@@ -123,7 +123,7 @@ export class Lab implements AsyncDisposable {
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
     // Written now: a session that runs keeps this file in memory, and writes it over ours.
     const folders = projects.map((name) => join(this.dir, name));
-    this.write("home/.claude.json", claudeStartedBefore(CLAUDE_CODE.version, folders));
+    this.write("home/.claude.json", claudeFirstStartDone(CLAUDE_CODE.version, folders));
     if (!bare) this.#setUp();
   }
 
@@ -154,9 +154,9 @@ export class Lab implements AsyncDisposable {
    * Starts Claude Code in a window of the lab's one session and waits until it takes prompts.
    * It may be left in the dark about tmux, as one in a bare terminal is.
    */
-  async claude(name: string, { outside_tmux = false } = {}): Promise<Claude> {
+  async claude(name: string, { without_tmux_env = false } = {}): Promise<Claude> {
     const cwd = join(this.dir, name);
-    const command = inPane(cwd, this.env, CLAUDE, { outside_tmux });
+    const command = inPane(cwd, this.env, CLAUDE_COMMAND, { without_tmux_env });
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
     const started = this.#pids.length === 0
       ? this.cli("new-session", "-d", "-s", "office", "-x", "160", "-y", "50", ...shown, ...command)
@@ -175,7 +175,7 @@ export class Lab implements AsyncDisposable {
 
   /** Ends the panes and what runs in them, and waits for it. */
   async endAgents(): Promise<void> {
-    const pids = [...this.#pids, ...inhabitants(this)];
+    const pids = [...this.#pids, ...processesIn(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
     await until("the end of every agent", () => !pids.some((pid) => isAlive(pid)));
   }
@@ -225,8 +225,8 @@ export class Claude {
   }
 
   /** Types a prompt, sees it in the composer, and submits it. */
-  async say(prompt: string): Promise<void> {
-    await submit(this, prompt);
+  async sendPrompt(prompt: string): Promise<void> {
+    await submitPrompt(this, prompt);
   }
 
   keys(...keys: string[]): void {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { lineOn } from "kit/net/tunnel/connection.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { RealDaemon, SECRET, until } from "./relay_lab.ts";
@@ -17,7 +17,7 @@ export class OAuthRelay implements AsyncDisposable {
   readonly db: Database;
   readonly #relay: Relay;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #beating: Promise<void>;
+  readonly #ticking: Promise<void>;
   #daemon: RealDaemon & { url: string; daemon_id: string } | undefined;
 
   private constructor() {
@@ -37,11 +37,11 @@ export class OAuthRelay implements AsyncDisposable {
       oauth: { issuer, db },
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-        return { response, line: lineOn(socket, ears) };
+        return { response, connection: toConnection(socket, ears) };
       },
     });
     resolve(relay);
-    this.#beating = relay.run().finally(() => db[Symbol.dispose]());
+    this.#ticking = relay.run().finally(() => db[Symbol.dispose]());
   }
 
   static async start(): Promise<OAuthRelay> {
@@ -75,9 +75,9 @@ export class OAuthRelay implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#daemon?.[Symbol.asyncDispose]();
-    this.#relay.goDown();
+    this.#relay.shutDown();
     await this.#server.shutdown();
-    await this.#beating;
+    await this.#ticking;
     await this.#relay[Symbol.asyncDispose]();
   }
 }
@@ -111,7 +111,8 @@ export class Callback implements AsyncDisposable {
 
 /** Chromium, where this machine has it. */
 export async function chromiumPath(): Promise<string | undefined> {
-  const look = "command -v chromium || command -v chromium-browser || command -v google-chrome";
-  const { stdout } = await new Deno.Command("sh", { args: ["-c", look] }).output();
+  const findProgram =
+    "command -v chromium || command -v chromium-browser || command -v google-chrome";
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", findProgram] }).output();
   return new TextDecoder().decode(stdout).trim() || undefined;
 }

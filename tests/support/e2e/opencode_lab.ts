@@ -17,8 +17,8 @@ import { ChatModel } from "../../../cli/selftest/model/chat.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { isRemoved } from "../../../cli/selftest/environment.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
-import { inPane, Mesh, personIn, run, tmux } from "./programs.ts";
-import { compose, insist } from "./typing.ts";
+import { inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
+import { retryUntil, typePrompt } from "./typing.ts";
 import { until } from "./waiting.ts";
 
 const START_MS = 60_000;
@@ -39,7 +39,7 @@ export class OpencodeLab implements AsyncDisposable {
     this.model = new ChatModel(rules);
     this.tmux_socket = join(this.dir, "tmux");
     for (const name of ["home", "api", "tmp"]) Deno.mkdirSync(join(this.dir, name));
-    this.env = { ...personIn(this.dir, binOf(opencodeCli)), ...OPENCODE_ENVIRONMENT };
+    this.env = { ...userEnvironment(this.dir, binOf(opencodeCli)), ...OPENCODE_ENVIRONMENT };
     this.mesh = new Mesh(this);
     const config_dir = join(this.dir, "home/.config/opencode");
     writeFiles(opencodePackage(config_dir, OPENCODE.version));
@@ -128,10 +128,10 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   /** Types a prompt, sees it on the screen, and submits it until the model has it. */
-  async say(prompt: string): Promise<void> {
-    await compose(this, prompt);
-    const isTaken = () => this.model.timesSaid(prompt) > 0;
-    await insist(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
+  async sendPrompt(prompt: string): Promise<void> {
+    await typePrompt(this, prompt);
+    const isTaken = () => this.model.promptOccurrences(prompt) > 0;
+    await retryUntil(this, `"${prompt}" to be taken`, () => this.press("Enter"), isTaken);
   }
 
   tmux(...args: readonly string[]): string {

@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
-import { findDaemon } from "../../../cli/client/daemon_client.ts";
+import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
-import { tryHealth } from "../../../cli/client/lifecycle.ts";
+import { getHealth } from "../../../cli/client/lifecycle.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
@@ -16,7 +16,7 @@ import { until } from "./waiting.ts";
 export const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 
 /** Where a lab lives. */
-export interface Place {
+export interface HomeFolder {
   readonly dir: string;
   /** The environment of everything that runs in here. */
   readonly env: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export function run(program: string, args: readonly string[]): string {
 }
 
 /** The environment of a person who lives in a directory, with this program on the PATH. */
-export function personIn(dir: string, bin: string): Record<string, string> {
+export function userEnvironment(dir: string, bin: string): Record<string, string> {
   return {
     HOME: join(dir, "home"),
     TMPDIR: join(dir, "tmp"),
@@ -54,7 +54,7 @@ export function denoDir(): string {
 }
 
 /** The tmux program itself, on the socket in this place. */
-export function tmux({ dir }: Place, args: readonly string[]): string {
+export function tmux({ dir }: HomeFolder, args: readonly string[]): string {
   const { success, stdout, stderr } = new Deno.Command("tmux", {
     args: ["-u", "-S", join(dir, "tmux"), "-f", "/dev/null", ...args],
     env: { TMUX: "" },
@@ -64,7 +64,7 @@ export function tmux({ dir }: Place, args: readonly string[]): string {
 }
 
 /** All that runs in the panes of this place: an agent may be a child of what was started there. */
-export function inhabitants({ dir }: Place): number[] {
+export function processesIn({ dir }: HomeFolder): number[] {
   const list = ["-S", join(dir, "tmux"), "list-panes", "-a", "-F", "#{pane_pid}"];
   const { stdout } = new Deno.Command("tmux", { args: list, stderr: "null" }).outputSync();
   const panes = new TextDecoder().decode(stdout).split("\n").filter((pid) => pid !== "");
@@ -80,17 +80,17 @@ export function inPane(
   cwd: string,
   env: Env,
   program: readonly string[],
-  { outside_tmux = false } = {},
+  { without_tmux_env = false } = {},
 ): string[] {
   const named = Object.entries(env).map((pair) => pair.join("="));
-  const tmux = outside_tmux ? "" : ' TMUX="$TMUX" TMUX_PANE="$TMUX_PANE"';
+  const tmux = without_tmux_env ? "" : ' TMUX="$TMUX" TMUX_PANE="$TMUX_PANE"';
   const pane = `exec env -i TERM="$TERM"${tmux} "$@"`;
   return ["-c", cwd, "--", "sh", "-c", pane, "sh", ...named, ...program];
 }
 
 /** Starts a program of ours in this place; what it logs is kept there. */
-export function mesh({ dir, env }: Place, words: readonly string[]): Deno.ChildProcess {
-  const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...words];
+export function mesh({ dir, env }: HomeFolder, args: readonly string[]): Deno.ChildProcess {
+  const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...args];
   return new Deno.Command("sh", {
     args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${dir}/mesh.log`, ...command],
     env: { ...env },
@@ -107,29 +107,29 @@ interface Plan {
 
 /** The mesh of a place: its configuration, what `mesh setup` writes, and its daemon. */
 export class Mesh implements AsyncDisposable {
-  readonly #place: Place;
+  readonly #home: HomeFolder;
   #daemon: Deno.ChildProcess | undefined;
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(home: HomeFolder) {
+    this.#home = home;
   }
 
   /** Sets up all agents, or one, with what the configuration says beside. */
   async setUp({ agent, config }: Plan = {}): Promise<void> {
-    const path = join(this.#place.dir, "home/.config/mesh/config.yaml");
+    const path = join(this.#home.dir, "home/.config/mesh/config.yaml");
     Deno.mkdirSync(dirname(path), { recursive: true });
     Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
-    const whom = agent === undefined ? [] : ["--agent", agent];
-    const { success } = await mesh(this.#place, ["setup", ...whom]).status;
+    const agentArgs = agent === undefined ? [] : ["--agent", agent];
+    const { success } = await mesh(this.#home, ["setup", ...agentArgs]).status;
     assert(success, "mesh setup");
   }
 
   /** Starts the daemon, with this in its environment as well, and waits until it answers. */
   async up(more: Env = {}): Promise<void> {
-    const { dir, env } = this.#place;
+    const { dir, env } = this.#home;
     const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
     await until("the daemon", async () => {
-      return runningDaemon(env)?.pid === pid && await tryHealth(findDaemon(env, false));
+      return runningDaemon(env)?.pid === pid && await getHealth(createDaemonClient(env, false));
     });
   }
 
@@ -151,7 +151,7 @@ export class Mesh implements AsyncDisposable {
 
   /** A client of the daemon that is up. */
   get call(): Call {
-    const { env } = this.#place;
+    const { env } = this.#home;
     const beacon = runningDaemon(env);
     assert(beacon, "a daemon is up");
     const token = readConfig(env, readTextOrNothing)["daemon.auth_token"]?.reveal() ?? "";

@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { lineOn } from "kit/net/tunnel/connection.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
 import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
@@ -19,15 +19,15 @@ export class WholeRelay implements AsyncDisposable {
   readonly issuer: string;
   readonly relay: Relay;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #beating: Promise<void>;
+  readonly #ticking: Promise<void>;
   readonly #end: () => void;
 
   constructor() {
-    const gate = Promise.withResolvers<Relay>();
-    const onError = (fault: unknown) => this.relay.broke(fault);
+    const barrier = Promise.withResolvers<Relay>();
+    const onError = (error: unknown) => this.relay.onError(error);
     const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined, onError };
     this.#server = Deno.serve(options, async (request, { remoteAddr }) => {
-      return await (await gate.promise).fetch(request, remoteAddr);
+      return await (await barrier.promise).fetch(request, remoteAddr);
     });
     this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
     const log = jsonLog(systemClock, "debug", (line) => this.logged.push(line));
@@ -40,27 +40,27 @@ export class WholeRelay implements AsyncDisposable {
       oauth: { issuer: this.issuer, db },
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-        return { response, line: lineOn(socket, ears) };
+        return { response, connection: toConnection(socket, ears) };
       },
     });
     this.#end = () => db[Symbol.dispose]();
-    this.#beating = this.relay.run();
-    gate.resolve(this.relay);
+    this.#ticking = this.relay.run();
+    barrier.resolve(this.relay);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.relay.goDown();
+    this.relay.shutDown();
     await this.#server.shutdown();
-    await this.#beating;
+    await this.#ticking;
     await this.relay[Symbol.asyncDispose]();
     this.#end();
   }
 }
 
 const CALLBACK = "http://127.0.0.1/callback";
-type Kept = Parameters<NonNullable<OAuthClientProvider["saveTokens"]>>[0];
+type SavedTokens = Parameters<NonNullable<OAuthClientProvider["saveTokens"]>>[0];
 type Discovered = Parameters<NonNullable<OAuthClientProvider["saveDiscoveryState"]>>[0];
-type Known = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
+type ClientInformation = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
 
 /** A person's browser: reads the consent page, types the secret, allows. */
 async function consent(address: URL): Promise<URLSearchParams> {
@@ -78,19 +78,19 @@ async function consent(address: URL): Promise<URLSearchParams> {
 }
 
 /** What an app keeps of its connection. */
-class Keeper implements OAuthClientProvider {
+class ClientStore implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata = { client_name: "An app", redirect_uris: [CALLBACK] };
   called: URLSearchParams | undefined;
-  kept: Kept | undefined;
-  #known: Known;
+  savedTokens: SavedTokens | undefined;
+  #clientInformation: ClientInformation;
   #verifier = "";
   #discovered: Discovered | undefined;
 
-  clientInformation = () => this.#known;
-  saveClientInformation = (known: Known) => void (this.#known = known);
-  tokens = () => this.kept;
-  saveTokens = (tokens: Kept) => void (this.kept = tokens);
+  clientInformation = () => this.#clientInformation;
+  saveClientInformation = (known: ClientInformation) => void (this.#clientInformation = known);
+  tokens = () => this.savedTokens;
+  saveTokens = (tokens: SavedTokens) => void (this.savedTokens = tokens);
   saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
   codeVerifier = () => this.#verifier;
   saveDiscoveryState = (state: Discovered) => void (this.#discovered = state);
@@ -105,21 +105,21 @@ const Data = z.record(z.string(), z.unknown()).default({});
 
 /** An app that has found the relay, registered, and been allowed: all by its own library. */
 export async function connectApp(issuer: string) {
-  const keeper = new Keeper();
+  const clientStore = new ClientStore();
   const open = () =>
-    new StreamableHTTPClientTransport(new URL(`${issuer}/mcp`), { authProvider: keeper });
+    new StreamableHTTPClientTransport(new URL(`${issuer}/mcp`), { authProvider: clientStore });
   const first = open();
   try {
     await new Client({ name: "app", version: "1" }).connect(first);
-  } catch (fault) {
-    if (!(fault instanceof UnauthorizedError) || !keeper.called) throw fault;
-    await first.finishAuth(keeper.called);
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError) || !clientStore.called) throw error;
+    await first.finishAuth(clientStore.called);
   }
   const client = new Client({ name: "app", version: "1" });
   await client.connect(open());
   return {
     client,
-    keeper,
+    clientStore,
     async call(name: string, given: Record<string, unknown> = {}) {
       const { structuredContent, isError } = await client.callTool({ name, arguments: given });
       return { refused: isError ?? false, data: Data.parse(structuredContent) };

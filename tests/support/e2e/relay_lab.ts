@@ -3,12 +3,12 @@
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { lineOn } from "kit/net/tunnel/connection.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import type { MachineRequest } from "../../../relay/daemons/contract.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 
-const HOUSE = join(import.meta.dirname ?? ".", "..", "..", "..");
+const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const DEADLINE_MS = 30_000;
 const POLL_MS = 25;
 
@@ -16,9 +16,9 @@ export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
 /** Asks again until there is an answer; a deadline, not a sleep, bounds it. */
-export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>) {
+export async function until<T>(what: string, probe: () => T | undefined | Promise<T | undefined>) {
   for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    const found = await look();
+    const found = await probe();
     if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
@@ -31,7 +31,7 @@ export class RealRelay implements AsyncDisposable {
   readonly relay: Relay;
   readonly url: string;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #beating: Promise<void>;
+  readonly #ticking: Promise<void>;
   /** Of the one browser that is signed in. */
   readonly cookie: string;
 
@@ -44,10 +44,10 @@ export class RealRelay implements AsyncDisposable {
       oauth: undefined,
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-        return { response, line: lineOn(socket, ears) };
+        return { response, connection: toConnection(socket, ears) };
       },
     });
-    const onError = (fault: unknown) => this.relay.broke(fault);
+    const onError = (error: unknown) => this.relay.onError(error);
     const options = { hostname: "127.0.0.1", port, onListen: () => undefined, onError };
     this.#server = Deno.serve(options, (request, { remoteAddr }) => {
       return this.relay.fetch(request, remoteAddr);
@@ -55,7 +55,7 @@ export class RealRelay implements AsyncDisposable {
     this.url = `http://127.0.0.1:${this.#server.addr.port}`;
     this.cookie = this.relay.sessions.open(NAMESPACE, new Request(this.url)).split(";", 1)[0] ??
       "";
-    this.#beating = this.relay.run();
+    this.#ticking = this.relay.run();
   }
 
   /** As a signed-in browser on a page of the relay's. */
@@ -78,9 +78,9 @@ export class RealRelay implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.relay.goDown();
+    this.relay.shutDown();
     await this.#server.shutdown();
-    await this.#beating;
+    await this.#ticking;
   }
 }
 
@@ -88,14 +88,14 @@ export class RealRelay implements AsyncDisposable {
 export class RealDaemon implements AsyncDisposable {
   readonly dir: string;
   readonly process: Deno.ChildProcess;
-  #over = false;
+  #stopped = false;
   readonly #ended: Promise<unknown>;
   /** All that it said, once it has ended. */
   readonly log: Promise<string>;
 
   private constructor(dir: string, relay_url: string, env: Record<string, string>) {
     this.dir = dir;
-    const main = join(HOUSE, "main.ts"), config = join(HOUSE, "deno.json");
+    const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
     this.process = new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
       cwd: dir,
@@ -112,7 +112,7 @@ export class RealDaemon implements AsyncDisposable {
       stdout: "null",
       stderr: "piped",
     }).spawn();
-    this.#ended = this.process.status.then(() => this.#over = true);
+    this.#ended = this.process.status.then(() => this.#stopped = true);
     this.log = new Response(this.process.stderr).text();
   }
 
@@ -130,7 +130,7 @@ export class RealDaemon implements AsyncDisposable {
 
   /** The exit code. */
   async end(signal: Deno.Signal): Promise<number> {
-    if (!this.#over) this.process.kill(signal);
+    if (!this.#stopped) this.process.kill(signal);
     await this.#ended;
     await this.log;
     return (await this.process.status).code;
@@ -146,9 +146,9 @@ export class RealDaemon implements AsyncDisposable {
     try {
       const { url, pid } = JSON.parse(Deno.readTextFileSync(join(this.dir, "daemon.json")));
       return pid === this.process.pid ? String(url) : undefined;
-    } catch (fault) {
-      if (fault instanceof Deno.errors.NotFound) return undefined;
-      throw fault;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
     }
   }
 }

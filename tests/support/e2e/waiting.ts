@@ -3,24 +3,24 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 
-const PATIENCE_MS = 60_000;
-const LOOK_EVERY_MS = 25;
+const TIMEOUT_MS = 60_000;
+const POLL_MS = 25;
 
 /** Polls until `probe` answers something: not undefined, null, false, or an empty text. */
 export async function until<T>(
   what: string,
   probe: () => T | undefined | null | false | Promise<T | undefined | null | false>,
-  patience_ms = PATIENCE_MS,
+  timeout_ms = TIMEOUT_MS,
 ): Promise<T> {
-  const deadline = Date.now() + patience_ms;
+  const deadline = Date.now() + timeout_ms;
   while (Date.now() < deadline) {
     const found = await probe();
     if (found !== undefined && found !== null && found !== false && found !== "") return found;
-    await systemClock.sleep(LOOK_EVERY_MS);
+    await systemClock.sleep(POLL_MS);
   }
   throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
 }
 
-export function tell(sentence: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${sentence}\n`));
+export function print(message: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${message}\n`));
 }

@@ -1,7 +1,11 @@
 /** Panes and agents for tests of lives: tmux as a list, and a rung that says what a test wants. */
 
-import type { Adapter, Rung, Sighting } from "../../../daemon/features/agents/adapter.ts";
-import type { PaneFacts, PaneSights } from "../../../daemon/host/tmux/observations.ts";
+import type {
+  Adapter,
+  AgentTransport,
+  Observation,
+} from "../../../daemon/features/agents/adapter.ts";
+import type { PaneFacts, PaneObserver } from "../../../daemon/host/tmux/observations.ts";
 import type { Reason } from "../../../kit/core/reasons.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import type { Backend } from "../../../daemon/features/agents/contract.ts";
@@ -9,7 +13,7 @@ import type { Backend } from "../../../daemon/features/agents/contract.ts";
 export const SOCKET = "/tmp/tmux-1/default";
 
 /** A pane in which an agent may run, with what a test says of it. */
-export function aPane(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
+export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
   return {
     pane_pid: 100,
     dead: false,
@@ -27,16 +31,16 @@ export function aPane(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
 }
 
 /** tmux's panes, as long as a test leaves them there. */
-export class FakePanes implements PaneSights {
+export class FakePanes implements PaneObserver {
   readonly panes: PaneFacts[] = [];
   /** Which processes run in which pane. */
   readonly within = new Map<string, number>();
   reachable = true;
 
   open(pane_id: string, more: Partial<PaneFacts> = {}): PaneFacts {
-    const pane = { ...aPane({ pane_id }), tmux_socket: SOCKET, front: null, ...more };
+    const pane = { ...paneRecord({ pane_id }), tmux_socket: SOCKET, foreground: null, ...more };
     this.panes.push(pane);
-    if (pane.front) this.within.set(pane_id, pane.front.pid);
+    if (pane.foreground) this.within.set(pane_id, pane.foreground.pid);
     return pane;
   }
 
@@ -67,22 +71,22 @@ export class FakePanes implements PaneSights {
 /** An agent whose one rung is ready until it is told why it is not. */
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
-  refuses: Reason | undefined;
+  refusalReason: Reason | undefined;
   /** What is seen of it from outside. */
-  sighting: Sighting | undefined;
+  observation: Observation | undefined;
   /** What a test does while the rung is asked. */
-  meanwhile: () => void = () => undefined;
+  onCheck: () => void = () => undefined;
 
   constructor(backend: Backend = "claude-code") {
     this.backend = backend;
   }
 
-  rungs(): readonly Rung[] {
-    const reason = this.refuses;
+  transports(): readonly AgentTransport[] {
+    const reason = this.refusalReason;
     return [{
       name: "pane",
       check: () => {
-        this.meanwhile();
+        this.onCheck();
         return Promise.resolve(reason ? { ready: false, reason } : { ready: true });
       },
       deliver: () => Promise.resolve(reason ? { state: "refused", reason } : { state: "sent" }),
@@ -93,8 +97,8 @@ export class FakeAgents implements Adapter {
     return pane_id === null ? "none" : "pane";
   }
 
-  sight() {
-    this.meanwhile();
-    return Promise.resolve(this.sighting);
+  observe() {
+    this.onCheck();
+    return Promise.resolve(this.observation);
   }
 }

@@ -58,12 +58,12 @@ export class HostileTmux implements AsyncDisposable {
     for await (const connection of this.#listener) {
       this.clients++;
       this.#connections.add(connection);
-      served.push(this.#meet(connection));
+      served.push(this.#handleConnection(connection));
     }
     await Promise.all(served);
   }
 
-  async #meet(connection: Deno.UnixConn): Promise<void> {
+  async #handleConnection(connection: Deno.UnixConn): Promise<void> {
     try {
       for (let message = await next(connection); message; message = await next(connection)) {
         if (message.type === IDENTIFY_ENVIRON) this.environment.push(message.text);
@@ -81,10 +81,10 @@ export class HostileTmux implements AsyncDisposable {
 }
 
 async function next(connection: Deno.UnixConn) {
-  const header = await exactly(connection, HEADER_BYTES);
+  const header = await readExactly(connection, HEADER_BYTES);
   if (!header) return undefined;
   const view = new DataView(header.buffer);
-  const data = await exactly(connection, view.getUint16(4, true) - HEADER_BYTES);
+  const data = await readExactly(connection, view.getUint16(4, true) - HEADER_BYTES);
   const text = new TextDecoder().decode(data).replace(/\0$/, "");
   return data && { type: view.getUint32(0, true), text };
 }
@@ -93,7 +93,7 @@ async function next(connection: Deno.UnixConn) {
  * Never asks for more than there is: descriptors that travel along end a read early, and the
  * runtime takes that for an empty socket.
  */
-async function exactly(connection: Deno.UnixConn, size: number) {
+async function readExactly(connection: Deno.UnixConn, size: number) {
   const bytes = new Uint8Array(size);
   for (let at = 0; at < size;) {
     const read = await connection.read(bytes.subarray(at));

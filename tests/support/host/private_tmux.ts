@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { Tmuxes } from "../../../daemon/host/tmux/tmux.ts";
+import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;
@@ -25,13 +25,13 @@ export function withTmux(
   test: (terminal: Terminal) => Promise<void>,
   { root = false }: { readonly root?: boolean } = {},
 ): void {
-  const lacking = tmuxIsMissing()
+  const missingReason = tmuxIsMissing()
     ? "tmux is not installed"
     : root && Deno.uid() !== 0
     ? "only root can make files of another user"
     : undefined;
-  const shown = lacking === undefined ? name : `${name} (skipped: ${lacking})`;
-  Deno.test(shown, { ignore: lacking !== undefined }, async () => {
+  const shown = missingReason === undefined ? name : `${name} (skipped: ${missingReason})`;
+  Deno.test(shown, { ignore: missingReason !== undefined }, async () => {
     await using terminal = new Terminal();
     await test(terminal);
   });
@@ -60,14 +60,14 @@ export async function until<T>(what: string, probe: () => T | undefined | false)
 export class Terminal implements AsyncDisposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-tmux-" });
   readonly socket = `${this.dir}/sock`;
-  readonly tmuxes = new Tmuxes({
+  readonly tmuxServers = new TmuxServers({
     clock: systemClock,
     ids: randomIds,
     log: silent,
     state_dir: this.dir,
     search_path: SEARCH_PATH,
   });
-  readonly tmux = this.tmuxes.at(this.socket);
+  readonly tmux = this.tmuxServers.at(this.socket);
 
   /** The tmux program itself, as a user would run it. */
   cli(...args: string[]): string {
@@ -112,11 +112,11 @@ export class Terminal implements AsyncDisposable {
     const { success, stdout } = this.#tmux(["display-message", "-p", "#{pid}"]);
     if (!success) return;
     this.#tmux(["kill-server"]);
-    untilNow("the server's end", () => !isAlive(Number(new TextDecoder().decode(stdout))));
+    waitSync("the server's end", () => !isAlive(Number(new TextDecoder().decode(stdout))));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.tmuxes[Symbol.asyncDispose]();
+    await this.tmuxServers[Symbol.asyncDispose]();
     this.killServer();
     await Deno.remove(this.dir, { recursive: true });
   }
@@ -135,7 +135,7 @@ export function recorder(file: string): string {
 }
 
 /** The same without giving way, for a hook that must be done when it returns. */
-export function untilNow(what: string, probe: () => boolean): void {
+export function waitSync(what: string, probe: () => boolean): void {
   const deadline = Date.now() + PATIENCE_MS;
   while (Date.now() < deadline) if (probe()) return;
   throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
@@ -244,7 +244,7 @@ export class Agent {
   /** Opens its dialog; returns when it is on the screen. */
   openDialog(): void {
     Deno.kill(this.pid, "SIGUSR1");
-    untilNow("the dialog", () => this.#terminal.screen(this.pane).includes("Esc to cancel"));
+    waitSync("the dialog", () => this.#terminal.screen(this.pane).includes("Esc to cancel"));
   }
 
   static #log(terminal: Terminal): readonly AgentEvent[] {

@@ -7,7 +7,7 @@ import { running } from "./program.ts";
 /** The folder of the scripts that run as children. */
 const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
 const START_MS_MAX = 15_000;
-const LOOK_EVERY_MS = 2;
+const POLL_MS = 2;
 
 /** Where Deno keeps its cache: children get a home of their own, and this. */
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
@@ -58,8 +58,8 @@ export class RealDaemon implements AsyncDisposable {
   async stop(): Promise<void> {
     try {
       this.#process.kill("SIGTERM");
-    } catch (fault) {
-      if (!(fault instanceof TypeError)) throw fault; // It has ended already.
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended already.
     }
     await this.#process.status;
   }
@@ -88,11 +88,11 @@ export function launch(
 /** A script of this folder that says one line when it is ready, and ends with its input. */
 export class Script<T> implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
-  readonly said: T;
+  readonly report: T;
 
-  private constructor(process: Deno.ChildProcess, said: T) {
+  private constructor(process: Deno.ChildProcess, report: T) {
     this.#process = process;
-    this.said = said;
+    this.report = report;
   }
 
   static async start<T>(name: string, ...args: string[]): Promise<Script<T>> {
@@ -119,7 +119,7 @@ export class Script<T> implements AsyncDisposable {
 /** Runs a load to its end; what it measured. */
 export async function measure<T>(job: Record<string, unknown>): Promise<T> {
   await using script = await Script.start<T>("load.ts", JSON.stringify(job));
-  return script.said;
+  return script.report;
 }
 
 /** A directory that is gone afterwards. */
@@ -142,10 +142,10 @@ async function noticeOf(
   while (!ended && performance.now() - from < START_MS_MAX) {
     try {
       return JSON.parse(Deno.readTextFileSync(path));
-    } catch (fault) {
-      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error("The daemon did not start");
 }

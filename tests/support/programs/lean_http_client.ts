@@ -14,7 +14,7 @@ export function built(port: number, path: string, body?: unknown): Uint8Array<Ar
   return encoder.encode(head + text);
 }
 
-export class Lean implements Disposable {
+export class RawHttpConnection implements Disposable {
   readonly #conn: Deno.TcpConn;
   readonly #buffer = new Uint8Array(READ_BYTES);
 
@@ -22,10 +22,10 @@ export class Lean implements Disposable {
     this.#conn = conn;
   }
 
-  static async open(port: number): Promise<Lean> {
+  static async open(port: number): Promise<RawHttpConnection> {
     const conn = await Deno.connect({ hostname: "127.0.0.1", port });
     conn.setNoDelay(true);
-    return new Lean(conn);
+    return new RawHttpConnection(conn);
   }
 
   /** The answer's body; throws when it is not a 200. */

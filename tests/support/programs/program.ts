@@ -29,8 +29,8 @@ export function running(role: string, flags: readonly string[] = []): string[] {
 }
 
 /** Whether a process with this command line is one of ours, in this role or in any. */
-export function isOurs(words: string, role = ""): boolean {
-  return words.includes(`${main} ${role}`);
+export function isOurs(command_line: string, role = ""): boolean {
+  return command_line.includes(`${main} ${role}`);
 }
 
 async function mustRun(args: readonly string[]): Promise<void> {

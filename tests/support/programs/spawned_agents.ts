@@ -6,12 +6,12 @@ import { proportionalMb, residentMb } from "./process_facts.ts";
 import { isOurs, running } from "./program.ts";
 
 /** Half of the crew reads its pane alone; the other half has the tools, over a stdio proxy. */
-export const CREW = 20;
+export const FLEET_SIZE = 20;
 const START_MS_MAX = 60_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** What an agent says to its MCP server before it does anything. */
-const GREETING = [
+const INITIALIZE = [
   {
     jsonrpc: "2.0",
     id: 1,
@@ -27,16 +27,16 @@ const GREETING = [
 ];
 
 /** A process that runs because of us. */
-export interface Ours {
+export interface FleetProcess {
   readonly pid: number;
   readonly kind: "daemon" | "stdio proxy" | "tmux client" | "other";
-  readonly words: string;
+  readonly command_line: string;
   readonly resident_mb: number;
   /** Its own memory, and its share of what others map as well. */
   readonly proportional_mb: number;
 }
 
-export class Crew implements AsyncDisposable {
+export class AgentFleet implements AsyncDisposable {
   readonly daemon: RealDaemon;
   readonly #dir: string;
   readonly #socket: string;
@@ -49,8 +49,8 @@ export class Crew implements AsyncDisposable {
     this.#socket = `${dir}/tmux-${Deno.uid()}/default`;
   }
 
-  static async start(dir: string): Promise<Crew> {
-    const greeting = GREETING.map((message) => JSON.stringify(message)).join("\n");
+  static async start(dir: string): Promise<AgentFleet> {
+    const greeting = INITIALIZE.map((message) => JSON.stringify(message)).join("\n");
     Deno.writeTextFileSync(`${dir}/greeting`, `${greeting}\n`);
     const mesh = [Deno.execPath(), ...running("mcp")].join(" ");
     const proxied = `cat ${dir}/greeting - | ${mesh} >> ${dir}/answers`;
@@ -60,30 +60,34 @@ export class Crew implements AsyncDisposable {
       MESH_SPAWN__COMMANDS: JSON.stringify({ generic: ["cat"], gemini: ["sh", "-c", proxied] }),
       MESH_SPAWN__ALLOWED_PATHS: JSON.stringify([dir]),
     };
-    const crew = new Crew(await RealDaemon.start(dir, { settings }), dir);
-    for (let member = 0; member < CREW; member++) {
-      await crew.#hire(member % 2 === 0 ? "generic" : "gemini", `member-${member}`);
+    const fleet = new AgentFleet(await RealDaemon.start(dir, { settings }), dir);
+    for (let member = 0; member < FLEET_SIZE; member++) {
+      await fleet.#startAgent(member % 2 === 0 ? "generic" : "gemini", `member-${member}`);
     }
-    const answered = () => crew.#answers === CREW / 2;
+    const answered = () => fleet.#answers === FLEET_SIZE / 2;
     await until("the tools of all proxies", answered);
-    return crew;
+    return fleet;
   }
 
   /** Every process below the daemon, and every program of ours in the crew's panes. */
-  processes(): Ours[] {
+  processes(): FleetProcess[] {
     const all = listed();
-    const below = (pid: number, root: number): boolean =>
-      pid === root || (all.get(pid)?.parent ?? 0) > 0 && below(all.get(pid)?.parent ?? 0, root);
+    const isDescendant = (pid: number, root: number): boolean =>
+      pid === root ||
+      (all.get(pid)?.parent ?? 0) > 0 && isDescendant(all.get(pid)?.parent ?? 0, root);
     const server = Number(this.tmux("display-message", "-p", "#{pid}"));
-    return [...all].flatMap(([pid, { words }]) => {
-      const own = below(pid, this.daemon.pid);
-      if (!own && !(below(pid, server) && isOurs(words) && !words.startsWith("sh "))) {
+    return [...all].flatMap(([pid, { command_line }]) => {
+      const isDaemonProcess = isDescendant(pid, this.daemon.pid);
+      if (
+        !isDaemonProcess &&
+        !(isDescendant(pid, server) && isOurs(command_line) && !command_line.startsWith("sh "))
+      ) {
         return [];
       }
       return [{
         pid,
-        kind: this.#kindOf(pid, words),
-        words,
+        kind: this.#kindOf(pid, command_line),
+        command_line,
         resident_mb: residentMb(pid),
         proportional_mb: proportionalMb(pid),
       }];
@@ -121,11 +125,11 @@ export class Crew implements AsyncDisposable {
   }
 
   /** Spawned by the daemon; it registers as an agent's own hook would. */
-  async #hire(backend: string, name: string): Promise<void> {
+  async #startAgent(backend: string, name: string): Promise<void> {
     const { pane_id } = await this.post("/spawn", { backend, path: this.#dir, name });
     const shown = this.tmux("display-message", "-p", "-t", String(pane_id), "#{pane_pid}");
-    const place = { pane_id, tmux_socket: this.#socket, agent_pid: Number(shown) };
-    await this.post("/peers", { backend, path: this.#dir, ...place });
+    const location = { pane_id, tmux_socket: this.#socket, agent_pid: Number(shown) };
+    await this.post("/peers", { backend, path: this.#dir, ...location });
     this.panes.push(String(pane_id));
   }
 
@@ -133,39 +137,40 @@ export class Crew implements AsyncDisposable {
   get #answers(): number {
     try {
       return Deno.readTextFileSync(`${this.#dir}/answers`).match(/"id":2\b/g)?.length ?? 0;
-    } catch (fault) {
-      if (fault instanceof Deno.errors.NotFound) return 0;
-      throw fault;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return 0;
+      throw error;
     }
   }
 
-  #kindOf(pid: number, words: string): Ours["kind"] {
+  #kindOf(pid: number, command_line: string): FleetProcess["kind"] {
     if (pid === this.daemon.pid) return "daemon";
-    if (isOurs(words, "mcp")) return "stdio proxy";
-    return /^(?:\S*\/)?tmux /.test(words) ? "tmux client" : "other";
+    if (isOurs(command_line, "mcp")) return "stdio proxy";
+    return /^(?:\S*\/)?tmux /.test(command_line) ? "tmux client" : "other";
   }
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
+async function until(what: string, condition: () => boolean): Promise<void> {
   for (const deadline = Date.now() + START_MS_MAX; Date.now() < deadline;) {
-    if (isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`Waited in vain: ${what}`);
 }
 
 /** All processes that are there: what each was started as, and by whom. */
-function listed(): Map<number, { words: string; parent: number }> {
-  const found = new Map<number, { words: string; parent: number }>();
+function listed(): Map<number, { command_line: string; parent: number }> {
+  const found = new Map<number, { command_line: string; parent: number }>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      const command_line = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ")
+        .trim();
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      if (state !== "Z") found.set(Number(name), { words, parent: Number(parent) });
-    } catch (fault) {
-      if (!(fault instanceof Error && "code" in fault)) throw fault; // It has ended meanwhile.
+      if (state !== "Z") found.set(Number(name), { command_line, parent: Number(parent) });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error)) throw error; // It has ended meanwhile.
     }
   }
   return found;

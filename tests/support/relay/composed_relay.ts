@@ -5,10 +5,10 @@ import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { serve } from "kit/http/route.ts";
-import { Address } from "../../../relay/web/issuer.ts";
+import { OriginPolicy } from "../../../relay/web/issuer.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Bearer } from "../../../relay/mcp/contract.ts";
-import { Rooms } from "../../../relay/app/compose.ts";
+import { RelayFeatures } from "../../../relay/app/compose.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import type { Machine, MachineRequest, Machines } from "../../../relay/daemons/contract.ts";
 import { countingIds } from "../ids.ts";
@@ -22,24 +22,24 @@ export const NAMESPACE = namespaceOf(SECRET) ?? "";
 export const OTHER_NAMESPACE = namespaceOf(OTHER_SECRET) ?? "";
 
 /** What a machine does with the next request that matches, in place of answering it. */
-export interface Mishap {
+export interface RequestFailure {
   readonly path: RegExp;
   /** Before: it never had the request. After: it had it, and no answer came. */
   readonly when: "before" | "after";
   readonly code: "machine_offline" | "timed_out";
 }
 
-interface Standing {
+interface FakeMachine {
   readonly machine: Machine;
   readonly answer: (request: Request) => Promise<Response>;
   online: boolean;
 }
 
 /** The edge to the machines: whole daemons, or answers by hand, each by its exact id. */
-class TunnelTwin implements Machines {
-  readonly heard: { daemon_id: string; request: MachineRequest }[] = [];
-  mishap: Mishap | undefined;
-  readonly #machines = new Map<string, Standing>();
+class FakeTunnel implements Machines {
+  readonly forwarded: { daemon_id: string; request: MachineRequest }[] = [];
+  nextFailure: RequestFailure | undefined;
+  readonly #machines = new Map<string, FakeMachine>();
 
   connect(
     namespace: string,
@@ -62,17 +62,21 @@ class TunnelTwin implements Machines {
     ).map(([, { machine }]) => machine);
   }
 
-  async request(namespace: string, daemon_id: string, asked: MachineRequest): Promise<Response> {
-    this.heard.push({ daemon_id, request: asked });
+  async request(
+    namespace: string,
+    daemon_id: string,
+    machineRequest: MachineRequest,
+  ): Promise<Response> {
+    this.forwarded.push({ daemon_id, request: machineRequest });
     const standing = this.#machines.get(`${namespace} ${daemon_id}`);
     if (!standing) {
       throw new Problem("unknown_machine", { daemon_id, may_have_been_delivered: false });
     }
-    const { mishap } = this;
-    const hit = mishap?.path.test(asked.path) ? mishap : undefined;
-    if (hit?.when === "before") throw failure(hit.code, daemon_id, false);
+    const { nextFailure } = this;
+    const matched = nextFailure?.path.test(machineRequest.path) ? nextFailure : undefined;
+    if (matched?.when === "before") throw failure(matched.code, daemon_id, false);
     if (!standing.online) throw failure("machine_offline", daemon_id, false);
-    const { method, path, headers, body, signal } = asked;
+    const { method, path, headers, body, signal } = machineRequest;
     const response = await standing.answer(
       new Request(`${BASE}${path}`, {
         method,
@@ -81,53 +85,66 @@ class TunnelTwin implements Machines {
         ...(signal && { signal }),
       }),
     );
-    if (hit) throw failure(hit.code, daemon_id, true);
+    if (matched) throw failure(matched.code, daemon_id, true);
     return response;
   }
 }
 
-function failure(code: Mishap["code"], daemon_id: string, may_have_been_delivered: boolean) {
+function failure(
+  code: RequestFailure["code"],
+  daemon_id: string,
+  may_have_been_delivered: boolean,
+) {
   return code === "timed_out"
     ? new Problem(code, { daemon_id, timeout_ms: 1, may_have_been_delivered })
     : new Problem(code, { daemon_id, reason: "the line is cut", may_have_been_delivered });
 }
 
 /** Lets all through until a test says otherwise. */
-class TestPace {
+class FakeRateLimiter {
   wait: number | undefined;
-  readonly seen: string[] = [];
+  readonly keys: string[] = [];
 
   readonly take = () => this.wait;
-  readonly pass = (key: string) => {
-    this.seen.push(key);
+  readonly acquire = (key: string) => {
+    this.keys.push(key);
     return this.wait;
   };
 }
 
-export type House = Awaited<ReturnType<typeof house>>;
+export type RelayFixture = Awaited<ReturnType<typeof relayFixture>>;
 
 /** Rooms of a relay in memory. Without `issuer: undefined`, remote MCP is on. */
-export function house(
+export function relayFixture(
   { issuer = ISSUER, ids = countingIds() }: { issuer?: string | null; ids?: Ids } = {},
 ) {
   const clock = new SwiftClock();
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
-  const machines = new TunnelTwin();
+  const machines = new FakeTunnel();
   const tokens = new Map<string, Bearer>();
-  const paces = {
-    register: new TestPace(),
-    login: new TestPace(),
-    guests: new TestPace(),
-    visits: new TestPace(),
-    sharing: new TestPace(),
+  const limits = {
+    register: new FakeRateLimiter(),
+    login: new FakeRateLimiter(),
+    guestAsks: new FakeRateLimiter(),
+    shareVisits: new FakeRateLimiter(),
+    shareCreations: new FakeRateLimiter(),
   };
   const check = (token: string) => tokens.get(token);
   const oauth = issuer === null ? undefined : { issuer, tokens: { check } };
-  const address = new Address(issuer ?? undefined);
-  const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
-  const sessions = new Sessions({ clock, ids, address, hasMachine });
-  const rooms = new Rooms({ clock, ids, log, address, sessions, oauth, machines, paces });
+  const originPolicy = new OriginPolicy(issuer ?? undefined);
+  const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
+  const sessions = new Sessions({ clock, ids, originPolicy, hasConnectedMachine });
+  const rooms = new RelayFeatures({
+    clock,
+    ids,
+    log,
+    originPolicy,
+    sessions,
+    oauth,
+    machines,
+    limits,
+  });
   const base = issuer ?? "http://127.0.0.1:8378";
   const fetch = serve(rooms.routes, {
     admit: () => undefined,
@@ -137,15 +154,15 @@ export function house(
       authorized: true,
       holds_token: false,
     }),
-    durable: () => undefined,
-    fault: (fault) => log.error("A route failed", { fault }),
+    whenDurable: () => undefined,
+    error: (error) => log.error("A route failed", { error }),
   });
   return {
     clock,
     logged,
     machines,
     tokens,
-    paces,
+    limits,
     sessions,
     rooms,
     base,
@@ -160,7 +177,7 @@ export function house(
 }
 
 /** A whole daemon behind the relay; dispose of both. */
-export function daemonBehind(at: House, daemon_id: string, namespace = NAMESPACE): World {
+export function connectDaemon(at: RelayFixture, daemon_id: string, namespace = NAMESPACE): World {
   const w = world();
   at.machines.connect(namespace, daemon_id, (request) => w.daemon.fetch(request));
   return w;

@@ -2,10 +2,10 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import { type House, ISSUER, NAMESPACE } from "./composed_relay.ts";
+import { ISSUER, NAMESPACE, type RelayFixture } from "./composed_relay.ts";
 
-export const GENERATIONS = ["2025-11-25", "2026-07-28"] as const;
-export const BOTH = "agents:read agents:write";
+export const PROTOCOL_VERSIONS = ["2025-11-25", "2026-07-28"] as const;
+export const ALL_SCOPES = "agents:read agents:write";
 
 const Data = z.record(z.string(), z.unknown()).default({});
 
@@ -17,19 +17,23 @@ export interface Grant {
 }
 
 /** A token of a grant; the same grant's tokens share its asker. */
-export function grant(at: House, token: string, given: Grant = {}): Record<string, string> {
-  const { grant_id = "mg_1", asker = "mcp-0123456789ab", scope = BOTH } = given;
-  at.tokens.set(token, { grant_id, asker, scope, namespace: given.namespace ?? NAMESPACE });
+export function grantToken(
+  at: RelayFixture,
+  token: string,
+  fields: Grant = {},
+): Record<string, string> {
+  const { grant_id = "mg_1", asker = "mcp-0123456789ab", scope = ALL_SCOPES } = fields;
+  at.tokens.set(token, { grant_id, asker, scope, namespace: fields.namespace ?? NAMESPACE });
   return { authorization: `Bearer ${token}` };
 }
 
 /** The SDK's client, which checks what it gets against the tools' schemas. */
-export async function app(
-  at: House,
+export async function connectApp(
+  at: RelayFixture,
   headers: Record<string, string>,
-  generation: typeof GENERATIONS[number] = "2025-11-25",
+  protocolVersion: typeof PROTOCOL_VERSIONS[number] = "2025-11-25",
 ) {
-  const mode = generation === "2026-07-28" ? { pin: generation } : "legacy" as const;
+  const mode = protocolVersion === "2026-07-28" ? { pin: protocolVersion } : "legacy" as const;
   const client = new Client({ name: "app", version: "1" }, { versionNegotiation: { mode } });
   const types = new Set<string | null>();
   await client.connect(
@@ -47,8 +51,8 @@ export async function app(
     client,
     tools,
     types,
-    async call(name: string, given: Record<string, unknown> = {}) {
-      const result = await client.callTool({ name, arguments: given });
+    async call(name: string, fields: Record<string, unknown> = {}) {
+      const result = await client.callTool({ name, arguments: fields });
       const [first] = result.content;
       const text = first?.type === "text" ? first.text : "";
       return { text, data: Data.parse(result.structuredContent), refused: result.isError ?? false };
@@ -58,12 +62,12 @@ export async function app(
 }
 
 /** A bare call of a tool, as older revisions send it. */
-export function rawCall(name: string, given: Record<string, unknown> = {}): RequestInit {
+export function rawCall(name: string, fields: Record<string, unknown> = {}): RequestInit {
   return rawPost({
     jsonrpc: "2.0",
     id: 1,
     method: "tools/call",
-    params: { name, arguments: given },
+    params: { name, arguments: fields },
   });
 }
 

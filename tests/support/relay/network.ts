@@ -1,25 +1,28 @@
 /** A network in memory: lines in pairs, in order, that a test may stall or cut. */
 
-import type { Data, Ears, Line } from "kit/net/tunnel/connection.ts";
+import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 
 /** One end of a line. What is sent arrives at the other's ears, a turn later. */
-export class End implements Line {
-  readonly #ears: Ears;
-  #other: End | undefined;
-  readonly #unsent: Data[] = [];
+export class FakeConnection implements Connection {
+  readonly #listener: ConnectionListener;
+  #peer: FakeConnection | undefined;
+  readonly #queue: FrameData[] = [];
   #state: "open" | "closing" | "closed" = "open";
   #stalled = false;
   /** Every frame that was sent on it. */
-  readonly sent: Data[] = [];
+  readonly sent: FrameData[] = [];
 
-  constructor(ears: Ears) {
-    this.#ears = ears;
+  constructor(listener: ConnectionListener) {
+    this.#listener = listener;
   }
 
-  static pair(here: Ears, there: Ears): [End, End] {
-    const [a, b] = [new End(here), new End(there)];
-    a.#other = b;
-    b.#other = a;
+  static pair(
+    local: ConnectionListener,
+    remote: ConnectionListener,
+  ): [FakeConnection, FakeConnection] {
+    const [a, b] = [new FakeConnection(local), new FakeConnection(remote)];
+    a.#peer = b;
+    b.#peer = a;
     return [a, b];
   }
 
@@ -28,7 +31,7 @@ export class End implements Line {
   }
 
   get buffered(): number {
-    return this.#unsent.reduce((sum, data) => {
+    return this.#queue.reduce((sum, data) => {
       return sum + (typeof data === "string" ? data.length : data.byteLength);
     }, 0);
   }
@@ -37,8 +40,8 @@ export class End implements Line {
     if (!this.open) return;
     const frame = typeof data === "string" ? data : data.slice().buffer;
     this.sent.push(frame);
-    this.#unsent.push(frame);
-    queueMicrotask(() => this.#flow());
+    this.#queue.push(frame);
+    queueMicrotask(() => this.#flush());
   }
 
   close(code: number, reason: string): void {
@@ -46,8 +49,8 @@ export class End implements Line {
     this.#state = "closing";
     queueMicrotask(() => {
       this.#stalled = false;
-      this.#flow();
-      this.#other?.end(code, reason);
+      this.#flush();
+      this.#peer?.end(code, reason);
       this.end(code, reason);
     });
   }
@@ -59,31 +62,31 @@ export class End implements Line {
 
   resume(): void {
     this.#stalled = false;
-    this.#flow();
+    this.#flush();
   }
 
   /** The network is gone: both ends hear of it, and what was on the way is lost. */
   cut(): void {
-    this.#unsent.length = 0;
-    this.#other?.end(1006, "");
+    this.#queue.length = 0;
+    this.#peer?.end(1006, "");
     this.end(1006, "");
   }
 
   /** Both ends are there. */
-  established(): void {
-    queueMicrotask(() => this.#ears.opened());
+  notifyOpened(): void {
+    queueMicrotask(() => this.#listener.opened());
   }
 
-  #flow(): void {
+  #flush(): void {
     if (this.#stalled || this.#state === "closed") return;
-    for (const frame of this.#unsent.splice(0)) {
-      if (this.#other?.open) this.#other.#ears.heard(frame);
+    for (const frame of this.#queue.splice(0)) {
+      if (this.#peer?.open) this.#peer.#listener.received(frame);
     }
   }
 
   end(code: number, reason: string): void {
     if (this.#state === "closed") return;
     this.#state = "closed";
-    this.#ears.closed(code, reason);
+    this.#listener.closed(code, reason);
   }
 }

@@ -4,15 +4,15 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { serve } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { Address } from "../../../relay/web/issuer.ts";
+import { OriginPolicy } from "../../../relay/web/issuer.ts";
 import { keyRoutes } from "../../../relay/sign_in/routes.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Proxy } from "../../../relay/web/net/bucket.ts";
 import { openOAuth } from "../../../relay/oauth/oauth.ts";
-import { openPaces } from "../../../relay/app/rate_limits.ts";
+import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import type { Machines } from "../../../relay/daemons/contract.ts";
 
-interface Outside {
+interface Platform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -21,15 +21,15 @@ interface Outside {
   readonly oauth: { readonly issuer: string; readonly db: Database };
 }
 
-export function openRelay(outside: Outside): ReturnType<typeof serve> {
-  const { clock, ids, log, machines, oauth } = outside;
-  const address = new Address(oauth.issuer);
-  const hasMachine = (namespace: string) => machines.list(namespace).length > 0;
-  const sessions = new Sessions({ clock, ids, address, hasMachine });
-  const { registrations, consents, exchanges, ...paces } = openPaces(outside);
-  const needs = { clock, ids, log, address, sessions, machines };
-  const { routes } = openOAuth({ ...needs, ...oauth, registrations, consents, exchanges });
-  return serve([...keyRoutes({ ...needs, paces, has_apps: true }), ...routes], {
+export function openRelay(platform: Platform): ReturnType<typeof serve> {
+  const { clock, ids, log, machines, oauth } = platform;
+  const originPolicy = new OriginPolicy(oauth.issuer);
+  const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
+  const sessions = new Sessions({ clock, ids, originPolicy, hasConnectedMachine });
+  const { registrations, consents, exchanges, ...limits } = openRateLimits(platform);
+  const deps = { clock, ids, log, originPolicy, sessions, machines };
+  const { routes } = openOAuth({ ...deps, ...oauth, registrations, consents, exchanges });
+  return serve([...keyRoutes({ ...deps, limits, has_apps: true }), ...routes], {
     admit: () => undefined,
     authorize: (_request, _contract, remote) => ({
       remote,
@@ -37,7 +37,7 @@ export function openRelay(outside: Outside): ReturnType<typeof serve> {
       authorized: true,
       holds_token: false,
     }),
-    durable: () => undefined,
-    fault: (fault) => log.error("A route failed", { fault }),
+    whenDurable: () => undefined,
+    error: (error) => log.error("A route failed", { error }),
   });
 }

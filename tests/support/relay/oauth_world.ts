@@ -6,7 +6,7 @@ import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { Address } from "../../../relay/web/issuer.ts";
+import { OriginPolicy } from "../../../relay/web/issuer.ts";
 import type { Proxy } from "../../../relay/web/net/bucket.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { openOAuth } from "../../../relay/oauth/oauth.ts";
@@ -23,8 +23,8 @@ export const SECRET = `mesh_sk_${"a".repeat(43)}`;
 export const OTHER_SECRET = `mesh_sk_${"b".repeat(43)}`;
 export const VERIFIER = "v".repeat(43);
 export const CHALLENGE = s256(VERIFIER);
-export const READ = "agents:read";
-export const BOTH = "agents:read agents:write";
+export const READ_SCOPE = "agents:read";
+export const ALL_SCOPES = "agents:read agents:write";
 
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -64,7 +64,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const db = options.db ?? openDatabase(":memory:", issuer, log);
   /** The namespaces of which a daemon is online. */
-  const online = new Set([namespaceOf(SECRET), namespaceOf(OTHER_SECRET)]);
+  const onlineNamespaces = new Set([namespaceOf(SECRET), namespaceOf(OTHER_SECRET)]);
   const machine = {
     daemon_id: "dm-000000000001",
     machine: "here",
@@ -77,7 +77,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
     ids,
     log,
     proxy: options.proxy ?? { mode: "direct" },
-    machines: { list: (namespace) => online.has(namespace) ? [machine] : [] },
+    machines: { list: (namespace) => onlineNamespaces.has(namespace) ? [machine] : [] },
     oauth: { issuer, db },
   });
   const fetch = (path: string, init: RequestInit & { from?: string } = {}) => {
@@ -91,7 +91,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
     db,
     log,
     logged,
-    online,
+    onlineNamespaces,
     issuer,
     fetch,
     resource: `${issuer}/mcp`,
@@ -111,14 +111,14 @@ function formOf(params: Params | string): string {
 }
 
 function queryOf(params: Params): string {
-  const given = Object.entries(params).flatMap(([name, value]) =>
+  const present = Object.entries(params).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]]
   );
-  return new URLSearchParams(given).toString();
+  return new URLSearchParams(present).toString();
 }
 
 /** What an RFC error says: the status and its code; its description is a sentence. */
-export async function errorOf(response: Response): Promise<[number, string]> {
+export async function oauthError(response: Response): Promise<[number, string]> {
   const body = z.object({ error: z.string(), error_description: z.string().min(10) })
     .parse(await response.json());
   assert.equal(response.headers.get("cache-control"), "no-store");
@@ -148,7 +148,7 @@ export class App {
   }
 
   /** The address that it sends the person's browser to. */
-  authorizePath(change: Params = {}): string {
+  authorizePath(overrides: Params = {}): string {
     return `/oauth/authorize?${
       queryOf({
         response_type: "code",
@@ -157,22 +157,22 @@ export class App {
         code_challenge: CHALLENGE,
         code_challenge_method: "S256",
         resource: this.world.resource,
-        scope: BOTH,
+        scope: ALL_SCOPES,
         state: "st 1",
-        ...change,
+        ...overrides,
       })
     }`;
   }
 
   /** Connects: the person allows, and the code is exchanged. */
-  async connect(change: Params = {}, person = new Person(this.world)): Promise<Tokens> {
-    const answer = await person.allow(this, change);
+  async connect(overrides: Params = {}, person = new Person(this.world)): Promise<Tokens> {
+    const answer = await person.allow(this, overrides);
     const code = answer.searchParams.get("code");
     assert.ok(code, answer.href);
-    return await tokensOf(await this.redeem(code));
+    return await parseTokens(await this.redeem(code));
   }
 
-  redeem(code: string, change: Params = {}): Promise<Response> {
+  redeem(code: string, overrides: Params = {}): Promise<Response> {
     return this.world.postForm("/oauth/token", {
       grant_type: "authorization_code",
       client_id: this.client_id,
@@ -180,26 +180,26 @@ export class App {
       code,
       code_verifier: VERIFIER,
       redirect_uri: this.redirect_uri,
-      ...change,
+      ...overrides,
     });
   }
 
-  refresh(refresh_token: string, change: Params = {}): Promise<Response> {
+  refresh(refresh_token: string, overrides: Params = {}): Promise<Response> {
     return this.world.postForm("/oauth/token", {
       grant_type: "refresh_token",
       client_id: this.client_id,
       resource: this.world.resource,
       refresh_token,
-      ...change,
+      ...overrides,
     });
   }
 
-  revoke(token: string, change: Params = {}): Promise<Response> {
-    return this.world.postForm("/oauth/revoke", { client_id: this.client_id, token, ...change });
+  revoke(token: string, overrides: Params = {}): Promise<Response> {
+    return this.world.postForm("/oauth/revoke", { client_id: this.client_id, token, ...overrides });
   }
 }
 
-export async function tokensOf(response: Response): Promise<Tokens> {
+export async function parseTokens(response: Response): Promise<Tokens> {
   const body: unknown = await response.json();
   assert.equal(response.status, 200, JSON.stringify(body));
   assert.equal(response.headers.get("cache-control"), "no-store");
@@ -225,11 +225,11 @@ export class Person {
   }
 
   /** What the consent form of an app holds. */
-  async formFor(app: App, change: Params = {}): Promise<string> {
-    const page = await this.visit(app.authorizePath(change));
+  async formFor(app: App, overrides: Params = {}): Promise<string> {
+    const page = await this.visit(app.authorizePath(overrides));
     const text = await page.text();
     assert.equal(page.status, 200, text);
-    return hiddenIn(text, "request");
+    return hiddenField(text, "request");
   }
 
   async decide(request: string, decision: string, relay_secret?: string): Promise<Response> {
@@ -237,10 +237,10 @@ export class Person {
   }
 
   /** Allows what an app asks for; where the browser is sent then. */
-  async allow(app: App, change: Params = {}, secret: string | undefined = SECRET): Promise<URL> {
-    const answer = await this.decide(await this.formFor(app, change), "allow", secret);
+  async allow(app: App, overrides: Params = {}, secret: string | undefined = SECRET): Promise<URL> {
+    const answer = await this.decide(await this.formFor(app, overrides), "allow", secret);
     assert.equal(answer.status, 303, await answer.text());
-    return locationOf(answer);
+    return redirectUrl(answer);
   }
 
   async signIn(secret = SECRET): Promise<void> {
@@ -263,28 +263,28 @@ export class Person {
   }
 }
 
-export function hiddenIn(page: string, name: string): string {
+export function hiddenField(page: string, name: string): string {
   const value = new RegExp(`<input type="hidden" name="${name}"\\s+value="([^"]*)"`).exec(page)
     ?.[1];
   assert.ok(value, `no ${name} in the page: ${/<main>[^]*<\/main>/.exec(page)?.[0]}`);
   return value;
 }
 
-export function locationOf(response: Response): URL {
+export function redirectUrl(response: Response): URL {
   const location = response.headers.get("location");
   assert.ok(location);
   return new URL(location);
 }
 
 /** What a redirect to the app says of a refusal. */
-export function refusedIn(answer: URL): string | null {
+export function redirectError(answer: URL): string | null {
   assert.equal(answer.searchParams.get("code"), null);
   return answer.searchParams.get("error");
 }
 
 /** What stands before `/mcp`, on the database of a world. */
-export function tokensIn(w: OAuthWorld) {
-  const sessions = { of: () => undefined, refuseForged: () => undefined };
+export function tokenService(w: OAuthWorld) {
+  const sessions = { get: () => undefined, refuseForged: () => undefined };
   return openOAuth({
     issuer: w.issuer,
     db: w.db,
@@ -292,16 +292,16 @@ export function tokensIn(w: OAuthWorld) {
     ids: w.ids,
     log: w.log,
     sessions,
-    address: new Address(w.issuer),
+    originPolicy: new OriginPolicy(w.issuer),
     machines: { list: () => [] },
     registrations: { take: () => undefined },
     consents: { take: () => undefined },
-    exchanges: { pass: () => undefined },
+    exchanges: { acquire: () => undefined },
   }).tokens;
 }
 
 /** Counts the rows of the relay's tables. */
-export function countOf(db: Database, table: string, where = "1"): number {
+export function countRows(db: Database, table: string, where = "1"): number {
   const Count = z.object({ count: z.number() });
   return db.get(Count, `select count(*) as count from ${table} where ${where}`)?.count ?? 0;
 }

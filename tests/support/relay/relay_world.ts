@@ -2,14 +2,14 @@
 
 import { type Ids, randomIds } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import type { Ears } from "kit/net/tunnel/connection.ts";
+import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
-import type { Dial } from "../../../daemon/api/relay/relay_client.ts";
+import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "../clock.ts";
 import { countingIds } from "../ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
-import { End } from "./network.ts";
+import { FakeConnection } from "./network.ts";
 import { SwiftClock } from "../swift_clock.ts";
 
 export const RELAY = "https://relay.test";
@@ -18,9 +18,9 @@ export const OTHER_SECRET = `mesh_sk_${"o".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
 /** Ids that no other daemon of the test draws: its own id is `dm-…` with this number. */
-function idsFrom(number: number): Ids {
+function idsStartingAt(number: number): Ids {
   const ids = countingIds();
-  for (let drawn = 1; drawn < number; drawn++) ids.hex(1);
+  for (let skipped = 1; skipped < number; skipped++) ids.hex(1);
   return ids;
 }
 
@@ -28,46 +28,50 @@ export function daemonId(number: number): string {
   return `dm-${number.toString(16).padStart(12, "0")}`;
 }
 
-type Upgrade = (path: string, headers: Headers, ears: Ears) => Promise<{
+type Upgrade = (path: string, headers: Headers, listener: ConnectionListener) => Promise<{
   readonly status: number;
-  readonly line: End | undefined;
+  readonly connection: FakeConnection | undefined;
 }>;
 
 /** Dials as the runtime would: the upgrade is the relay's own route. */
-function dialler(upgrade: Upgrade, dials: { address: string; headers: Headers }[]): Dial {
-  return (address, said, ears) => {
-    const headers = new Headers({ ...said, upgrade: "websocket" });
+function relayDialer(upgrade: Upgrade, dials: { address: string; headers: Headers }[]): OpenSocket {
+  return (address, baseHeaders, listener) => {
+    const headers = new Headers({ ...baseHeaders, upgrade: "websocket" });
     dials.push({ address, headers });
-    let line: End | undefined;
+    let connection: FakeConnection | undefined;
     let closed = false;
     const { pathname } = new URL(address.replace(/^ws/, "http"));
-    void upgrade(pathname, headers, ears).then((upgraded) => {
-      line = upgraded.line;
-      if (line) line.established();
-      else if (!closed) ears.closed(0, "", `Invalid status code: ${upgraded.status}`);
+    void upgrade(pathname, headers, listener).then((upgraded) => {
+      connection = upgraded.connection;
+      if (connection) connection.notifyOpened();
+      else if (!closed) listener.closed(0, "", `Invalid status code: ${upgraded.status}`);
     });
     return {
       get open() {
-        return line?.open ?? false;
+        return connection?.open ?? false;
       },
       get buffered() {
-        return line?.buffered ?? 0;
+        return connection?.buffered ?? 0;
       },
-      send: (data) => line?.send(data),
+      send: (data) => connection?.send(data),
       close(code, reason) {
         closed = true;
-        line?.close(code, reason);
+        connection?.close(code, reason);
       },
     };
   };
 }
 
-type Started = WorldOptions & { secret?: string };
+type DaemonOptions = WorldOptions & { secret?: string };
 
-function startDaemon(on: { clock: FakeClock; dial: Dial }, number: number, options: Started) {
+function startDaemon(
+  on: { clock: FakeClock; openSocket: OpenSocket },
+  number: number,
+  options: DaemonOptions,
+) {
   const { secret = SECRET, settings, ...more } = options;
   const relay = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": secret };
-  return world({ ...on, ids: idsFrom(number), settings: { ...relay, ...settings }, ...more });
+  return world({ ...on, ids: idsStartingAt(number), settings: { ...relay, ...settings }, ...more });
 }
 
 export type RelayWorld = ReturnType<typeof relayWorld>;
@@ -78,29 +82,31 @@ export function relayWorld(clock = new SwiftClock()) {
   /** Browsers that are signed in: by what stands for their cookies, their namespaces. */
   const sessions = new Map<string, string>();
   /** Both ends of each line that stood, the daemon's first. */
-  const lines: [End, End][] = [];
+  const connections: [FakeConnection, FakeConnection][] = [];
   const dials: { address: string; headers: Headers }[] = [];
-  let arriving: { ears: Ears; ends?: [End, End] } | undefined;
+  let pendingUpgrade:
+    | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
+    | undefined;
   const relay = new Relay({
     clock,
     log,
     ids: randomIds,
     proxy: { mode: "direct" },
     oauth: undefined,
-    accept: (_request, ears) => {
-      if (!arriving) throw new Error("Nobody dials");
-      const ends = arriving.ends = End.pair(arriving.ears, ears);
-      return { response: new Response(null), line: ends[1] };
+    accept: (_request, listener) => {
+      if (!pendingUpgrade) throw new Error("Nobody dials");
+      const ends = pendingUpgrade.ends = FakeConnection.pair(pendingUpgrade.listener, listener);
+      return { response: new Response(null), connection: ends[1] };
     },
   });
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
-  const dial = dialler((path, headers, ears) => {
-    arriving = { ears };
-    const here = arriving;
+  const openSocket = relayDialer((path, headers, listener) => {
+    pendingUpgrade = { listener };
+    const upgradeAttempt = pendingUpgrade;
     return fetch(path, { headers }).then(({ status }) => {
-      if (here.ends) lines.push(here.ends);
-      return { status, line: here.ends?.[0] };
+      if (upgradeAttempt.ends) connections.push(upgradeAttempt.ends);
+      return { status, connection: upgradeAttempt.ends?.[0] };
     });
   }, dials);
   return {
@@ -108,36 +114,36 @@ export function relayWorld(clock = new SwiftClock()) {
     logged,
     relay,
     sessions,
-    lines,
+    connections,
     dials,
     fetch,
-    dial,
+    openSocket,
     /** A daemon that has dialled, and was greeted. */
-    async daemon(number = 1, options: Started = {}): Promise<World> {
-      const w = startDaemon({ clock, dial }, number, options);
-      w.daemon.beat();
+    async daemon(number = 1, options: DaemonOptions = {}): Promise<World> {
+      const w = startDaemon({ clock, openSocket }, number, options);
+      w.daemon.tick();
       await clock.settle();
       return w;
     },
     /** A second passes for the relay and these daemons. */
-    async beat(seconds: number, ...daemons: World[]): Promise<void> {
+    async tick(seconds: number, ...daemons: World[]): Promise<void> {
       for (let second = 0; second < seconds; second++) {
         await clock.advance(1000);
-        relay.beat();
-        for (const { daemon } of daemons) daemon.beat();
+        relay.tick();
+        for (const { daemon } of daemons) daemon.tick();
         await clock.settle();
       }
     },
     /** Asks one machine, as the relay's tools do. */
-    ask(number: number, path: `/${string}`, more: Partial<AskedOf> = {}): Promise<Response> {
-      const asked = { method: "GET", path, timeout_ms: 10_000, ...more };
-      return relay.machines.request(NAMESPACE, daemonId(number), asked);
+    ask(number: number, path: `/${string}`, more: Partial<RelayRequest> = {}): Promise<Response> {
+      const relayRequest = { method: "GET", path, timeout_ms: 10_000, ...more };
+      return relay.machines.request(NAMESPACE, daemonId(number), relayRequest);
     },
     [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose](),
   };
 }
 
-type AskedOf = Parameters<Relay["machines"]["request"]>[2];
+type RelayRequest = Parameters<Relay["machines"]["request"]>[2];
 
 /** A browser that a test has signed in under a name of its own, with a cookie of the relay's. */
 function signedIn(

@@ -53,7 +53,7 @@ type Method = keyof typeof METHODS;
 type Params<M extends Method> = z.output<(typeof METHODS)[M]>;
 
 /** A message in the chat, of the bot or of the person. */
-export interface Told {
+export interface SentMessage {
   readonly message_id: number;
   readonly text: string;
   readonly reply_to?: number | undefined;
@@ -61,7 +61,7 @@ export interface Told {
 }
 
 /** What befalls one call: an answer, or that the call, or only its answer, is lost. */
-export type Fate =
+export type CallOutcome =
   | "ok"
   | "unreached"
   | "lost"
@@ -79,33 +79,33 @@ class Refusal extends Error {
 
 export class FakeBotApi {
   /** Every message that stands in the chat, by the bot. */
-  readonly told: Told[] = [];
+  readonly sentMessages: SentMessage[] = [];
   readonly reactions = new Map<number, string>();
-  readonly taps: { id: string; text: string; alert: boolean }[] = [];
+  readonly answeredTaps: { id: string; text: string; alert: boolean }[] = [];
   readonly calls: { method: string; params: Record<string, unknown> }[] = [];
   /** The updates that are not confirmed. */
   updates: Record<string, unknown>[] = [];
   readonly #clock: Clock;
-  readonly #fates = new Map<string, Fate[]>();
+  readonly #outcomes = new Map<string, CallOutcome[]>();
   #message_ids = 100;
   #update_ids = 0;
-  #polling = 0;
-  #held: Promise<void> | undefined;
-  #wake = Promise.withResolvers<void>();
+  #polls = 0;
+  #sendHold: Promise<void> | undefined;
+  #newUpdate = Promise.withResolvers<void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** The next calls of a method end like this, one each. */
-  fate(method: Method, ...fates: Fate[]): void {
-    this.#fates.set(method, [...this.#fates.get(method) ?? [], ...fates]);
+  failNext(method: Method, ...outcomes: CallOutcome[]): void {
+    this.#outcomes.set(method, [...this.#outcomes.get(method) ?? [], ...outcomes]);
   }
 
   /** Sends are taken, and not answered until they are released. */
   holdSends(): { release(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#held = promise;
+    this.#sendHold = promise;
     return { release: resolve };
   }
 
@@ -130,8 +130,8 @@ export class FakeBotApi {
 
   /** The person taps a button of a message, by its label. */
   tap(message_id: number, label: string, chat = CHAT): void {
-    const told = this.told.find((one) => one.message_id === message_id);
-    const button = told?.keyboard?.flat().find(({ text }) => text === label);
+    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    const button = sentMessages?.keyboard?.flat().find(({ text }) => text === label);
     if (!button) throw new Error(`No button "${label}" under ${message_id}`);
     const message = { message_id, chat: { id: chat, type: "private" }, date: 0 };
     const id = `tap-${this.#update_ids}`;
@@ -140,8 +140,8 @@ export class FakeBotApi {
 
   update(update: Record<string, unknown>): void {
     this.updates.push({ update_id: ++this.#update_ids, ...update });
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
+    this.#newUpdate.resolve();
+    this.#newUpdate = Promise.withResolvers();
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
@@ -149,27 +149,31 @@ export class FakeBotApi {
       [];
     const params = JSON.parse(await request.text());
     this.calls.push({ method, params });
-    if (method === "sendMessage" && this.#held) await orAborted(this.#held, request.signal);
-    const fate = this.#fates.get(method)?.shift();
-    if (fate === "unreached") throw fetchFailed(request, "client error (Connect): dns error");
-    if (fate === "lost") {
+    if (method === "sendMessage" && this.#sendHold) {
+      await untilAborted(this.#sendHold, request.signal);
+    }
+    const failNext = this.#outcomes.get(method)?.shift();
+    if (failNext === "unreached") throw fetchFailed(request, "client error (Connect): dns error");
+    if (failNext === "lost") {
       throw fetchFailed(request, "client error (SendRequest): connection closed");
     }
     try {
-      if (typeof fate === "object") throw new Refusal(fate.error_code, "As a test wants it", fate);
+      if (typeof failNext === "object") {
+        throw new Refusal(failNext.error_code, "As a test wants it", failNext);
+      }
       if (token !== TOKEN) throw new Refusal(401, "Unauthorized");
-      const result = await this.#do(method, params, request.signal);
-      if (fate === "done but lost") {
+      const result = await this.#callMethod(method, params, request.signal);
+      if (failNext === "done but lost") {
         throw fetchFailed(request, "client error (SendRequest): connection reset");
       }
       return Response.json({ ok: true, result });
-    } catch (fault) {
-      if (!(fault instanceof Refusal)) throw fault;
-      return Response.json(fault.body, { status: Number(fault.body["error_code"]) });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return Response.json(error.body, { status: Number(error.body["error_code"]) });
     }
   };
 
-  async #do(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+  async #callMethod(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
     switch (method) {
       case "getUpdates":
         return await this.#getUpdates(parsed(method, params), signal);
@@ -177,7 +181,7 @@ export class FakeBotApi {
         return this.#sendMessage(parsed(method, params));
       case "answerCallbackQuery": {
         const { callback_query_id: id, text, show_alert: alert } = parsed(method, params);
-        this.taps.push({ id, text, alert });
+        this.answeredTaps.push({ id, text, alert });
         return true;
       }
       case "editMessageReplyMarkup": {
@@ -201,30 +205,30 @@ export class FakeBotApi {
     if (to && !to.allow_sending_without_reply) this.#mustFind(to.message_id);
     const message_id = ++this.#message_ids;
     const keyboard = reply_markup?.inline_keyboard;
-    this.told.push({ message_id, text, reply_to: to?.message_id, keyboard });
+    this.sentMessages.push({ message_id, text, reply_to: to?.message_id, keyboard });
     return { message_id, date: 0, chat: { id: CHAT, type: "private" }, text };
   }
 
   async #getUpdates({ offset = 0, timeout }: Params<"getUpdates">, signal: AbortSignal) {
-    if (this.#polling > 0) throw new Refusal(409, "Conflict: terminated by other getUpdates");
+    if (this.#polls > 0) throw new Refusal(409, "Conflict: terminated by other getUpdates");
     this.updates = this.updates.filter(({ update_id }) => Number(update_id) >= offset);
     if (this.updates.length > 0 || timeout === 0) return this.updates;
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    this.#polling++;
+    const timeUp = new AbortController();
+    const stopSignal = AbortSignal.any([signal, timeUp.signal]);
+    this.#polls++;
     try {
-      await Promise.race([this.#wake.promise, this.#clock.sleep(timeout * 1000, either)]);
+      await Promise.race([this.#newUpdate.promise, this.#clock.sleep(timeout * 1000, stopSignal)]);
     } finally {
-      over.abort();
-      this.#polling--;
+      timeUp.abort();
+      this.#polls--;
     }
     return this.updates;
   }
 
-  #mustFind(message_id: number): Told {
-    const told = this.told.find((one) => one.message_id === message_id);
-    if (!told) throw new Refusal(400, "Bad Request: message not found");
-    return told;
+  #mustFind(message_id: number): SentMessage {
+    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    if (!sentMessages) throw new Refusal(400, "Bad Request: message not found");
+    return sentMessages;
   }
 }
 
@@ -235,7 +239,7 @@ function parsed<M extends Method>(method: M, params: unknown): Params<M> {
 }
 
 /** Waits, unless the signal aborts first. */
-async function orAborted(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
+async function untilAborted(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => aborted.reject(signal.reason));
   await Promise.race([waiting, aborted.promise]);

@@ -3,9 +3,9 @@
 import { client } from "kit/http/client.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
-import { Unreachable } from "../../../cli/client/daemon_client.ts";
+import { DaemonUnreachable } from "../../../cli/client/daemon_client.ts";
 import { BotApi } from "../../../cli/surfaces/telegram/bot_api.ts";
-import type { Ears } from "../../../cli/surfaces/telegram/connection.ts";
+import type { SocketListener } from "../../../cli/surfaces/telegram/connection.ts";
 import { TelegramSurface } from "../../../cli/surfaces/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import { countingIds } from "../ids.ts";
@@ -19,17 +19,17 @@ type Item = Fields & { item_id: string; pushes: Fields[] };
 export class FakeMesh {
   readonly items: Item[] = [];
   readonly receipts: Fields[] = [];
-  readonly greetings: Fields[] = [];
+  readonly connects: Fields[] = [];
   readonly pongs: Fields[] = [];
   readonly replies: Fields[] = [];
   readonly reads: string[] = [];
   dials = 0;
   up = true;
   /** Whether it closes a line that the surface hangs up. */
-  polite = true;
+  closesOnHangUp = true;
   /** What the next request meets: a refusal, or that its answer is lost once it is done. */
-  readonly fates: ("lost" | { status: number; error: string; detail: string })[] = [];
-  #ears: Ears | undefined;
+  readonly outcomes: ("lost" | { status: number; error: string; detail: string })[] = [];
+  #listener: SocketListener | undefined;
   #count = 0;
   readonly #clock: Clock;
 
@@ -37,35 +37,35 @@ export class FakeMesh {
     this.#clock = clock;
   }
 
-  readonly dial = (_: URL, ears: Ears) => {
+  readonly connect = (_: URL, listener: SocketListener) => {
     this.dials++;
-    if (!this.up) queueMicrotask(() => ears.closed(1006, ""));
+    if (!this.up) queueMicrotask(() => listener.closed(1006, ""));
     else {
       queueMicrotask(() => {
-        this.#ears = ears;
-        ears.opened();
+        this.#listener = listener;
+        listener.opened();
       });
     }
     const hangUp = () => {
-      if (this.#ears === ears) this.#ears = undefined;
-      if (this.polite) ears.closed(1000, "");
+      if (this.#listener === listener) this.#listener = undefined;
+      if (this.closesOnHangUp) listener.closed(1000, "");
     };
-    return { send: (text: string) => this.#hear(JSON.parse(text)), close: hangUp };
+    return { send: (text: string) => this.#receive(JSON.parse(text)), close: hangUp };
   };
 
   get connected(): boolean {
-    return this.#ears !== undefined;
+    return this.#listener !== undefined;
   }
 
   /** Ends the connection, as a daemon that goes down or refuses does. */
   close(code: number): void {
-    const ears = this.#ears;
-    this.#ears = undefined;
-    ears?.closed(code, "");
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.closed(code, "");
   }
 
-  say(frame: Fields | string): void {
-    this.#ears?.heard(typeof frame === "string" ? frame : JSON.stringify(frame));
+  sendFrame(frame: Fields | string): void {
+    this.#listener?.received(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
   /** Something comes for the human, and is offered to the surface. */
@@ -91,39 +91,41 @@ export class FakeMesh {
       ...more,
     };
     this.items.push(item);
-    this.offer(item);
+    this.sendItem(item);
     return item;
   }
 
-  offer(item: Item, more: Fields = {}): void {
+  sendItem(item: Item, more: Fields = {}): void {
     const delivery_id = `qd-${item.item_id.slice(4)}`;
-    this.say({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
+    this.sendFrame({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
   }
 
   /** A request to a route of the inbox. */
   readonly fetch = async (request: Request): Promise<Response> => {
-    if (!this.up) throw new Unreachable("http://daemon", undefined);
+    if (!this.up) throw new DaemonUnreachable("http://daemon", undefined);
     const text = await request.text();
-    const fate = this.fates.shift();
-    if (typeof fate === "object") return Response.json(fate, { status: fate.status });
+    const outcome = this.outcomes.shift();
+    if (typeof outcome === "object") return Response.json(outcome, { status: outcome.status });
     const url = new URL(request.url);
     const answer = this.#route(
       `${request.method} ${url.pathname}`,
       text ? JSON.parse(text) : {},
       url,
     );
-    if (fate === "lost") throw new Unreachable("http://daemon", undefined);
+    if (outcome === "lost") throw new DaemonUnreachable("http://daemon", undefined);
     return answer;
   };
 
   readonly call = client("http://daemon", this.fetch);
 
-  #hear(frame: Fields): void {
+  #receive(frame: Fields): void {
     if (frame["type"] === "connect") {
-      this.greetings.push(frame);
-      this.say({ type: "connected", peer_id: "peer-t", display_name: frame["display_name"] });
-      const owed = this.items.filter((item) => this.#pushesOf(item)[0]?.["status"] !== "pushed");
-      for (const item of owed) this.offer(item);
+      this.connects.push(frame);
+      this.sendFrame({ type: "connected", peer_id: "peer-t", display_name: frame["display_name"] });
+      const unpushed = this.items.filter((item) =>
+        this.#pushesOf(item)[0]?.["status"] !== "pushed"
+      );
+      for (const item of unpushed) this.sendItem(item);
     } else if (frame["type"] === "pong") this.pongs.push(frame);
     else this.receipts.push(frame);
   }
@@ -184,13 +186,15 @@ function refusal(status: number, error: string, detail: string): Response {
   return Response.json({ error, detail }, { status });
 }
 
-export type Rig = Awaited<ReturnType<typeof rig>>;
+export type SurfaceFixture = Awaited<ReturnType<typeof surfaceFixture>>;
 
 /** A surface that runs; dispose it with `await using`. */
-export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {}) {
+export async function surfaceFixture(
+  before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {},
+) {
   const clock = new SwiftClock();
   const bot = new FakeBotApi(clock), mesh = new FakeMesh(clock);
-  const said: string[] = [];
+  const printed: string[] = [];
   before({ bot, mesh });
   const ids = countingIds();
   const options = { base: "http://bot.test", token: new Secret(TOKEN), chat_id: String(CHAT) };
@@ -200,10 +204,10 @@ export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) =
       ids,
       bot: new BotApi({ ...options, clock, fetch: bot.fetch }),
       call: mesh.call,
-      dial: mesh.dial,
+      connect: mesh.connect,
       url: () => "http://daemon",
       auth_token: "0123456789abcdef",
-      say: (what) => said.push(what),
+      log: (what) => printed.push(what),
     });
   let stop = new AbortController();
   let running = surface().run(stop.signal);
@@ -221,7 +225,7 @@ export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) =
     clock,
     bot,
     mesh,
-    said,
+    printed,
     settle,
     /** How the run ended. */
     ended: () => running,
@@ -233,7 +237,7 @@ export async function rig(before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) =
       running.catch(() => {});
       await settle();
     },
-    async pass(ms: number) {
+    async advance(ms: number) {
       await clock.advance(ms);
       await settle();
     },

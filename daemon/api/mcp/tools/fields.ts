@@ -5,7 +5,7 @@ import { IdempotencyKey, Name } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ATTACHMENTS_MAX } from "../../../features/messages/attachments/contract.ts";
 import type { McpCaller } from "../identify.ts";
-import type { Visit } from "../tool.ts";
+import type { ToolContext } from "../tool.ts";
 
 export const maybe = z.string().nullable();
 export const peer = z.string().describe("A name or a peer_id, as list_peers shows them");
@@ -21,7 +21,7 @@ export const attachments = z.array(z.string()).max(ATTACHMENTS_MAX).optional()
   .describe("Ids (att-…) of files, as the shell command `mesh attach FILE` prints them");
 
 /** A file as a model needs to know it. */
-export const Attached = z.object({
+export const AttachedFile = z.object({
   id: z.string(),
   filename: z.string(),
   size: z.number(),
@@ -30,12 +30,12 @@ export const Attached = z.object({
 });
 
 /** The header of a call that is done once. */
-export function onceBy(key: string | undefined): Record<string, string> {
+export function idempotencyHeaders(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { "idempotency-key": key };
 }
 
 /** Whoever speaks, as the other rooms are told. */
-export function speakerOf({ peer_id, name }: McpCaller): string {
+export function callerId({ peer_id, name }: McpCaller): string {
   return peer_id ?? name;
 }
 
@@ -46,6 +46,6 @@ export function mustBePeer({ peer_id }: McpCaller, why: string): string {
 }
 
 /** A caller that nobody knows starts, stops and changes nothing, unless it is allowed to. */
-export function mustBeTrusted({ trusted }: Visit): void {
+export function mustBeTrusted({ trusted }: ToolContext): void {
   if (!trusted) throw new Problem("unknown_caller", {});
 }

@@ -7,7 +7,7 @@ import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
 import { JOB_TOOLS } from "./jobs.ts";
 import { SCHEDULE_TOOLS } from "./schedules.ts";
-import { LIFE_TOOLS } from "./lifecycle.ts";
+import { LIFECYCLE_TOOLS } from "./lifecycle.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
 import { NOTE_TOOLS } from "./notifications.ts";
 import { PEER_TOOLS } from "./peers.ts";
@@ -24,7 +24,7 @@ export const TOOLS: readonly Tool[] = [
   ...MESSAGE_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
-  ...LIFE_TOOLS,
+  ...LIFECYCLE_TOOLS,
   ...SPAWN_TOOLS,
   ...SHARE_TOOLS,
 ];

@@ -4,8 +4,16 @@ import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "../../../features/messages/frame_markers.ts";
 import { broadcast, notifyPeer } from "../../../features/notifications/contract.ts";
-import { SAYS, type Tool, tool } from "../tool.ts";
-import { attachments, circle, idempotency_key, maybe, onceBy, peer, speakerOf } from "./fields.ts";
+import { SEND_HINTS, type Tool, tool } from "../tool.ts";
+import {
+  attachments,
+  callerId,
+  circle,
+  idempotency_key,
+  idempotencyHeaders,
+  maybe,
+  peer,
+} from "./fields.ts";
 
 const notify = tool({
   name: "notify_peer",
@@ -13,7 +21,7 @@ const notify = tool({
   description:
     "Tell one peer something that needs no reply: a result, a warning, a change it must know. " +
     "Do not use it for questions (ask), to answer an ask (ack), or for chatter: it interrupts.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     peer,
     message: Text,
@@ -30,27 +38,31 @@ const notify = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
   }),
-  async run({ peer, message, idempotency_key, ...more }, { caller, call, signal }) {
-    const from_peer = speakerOf(caller);
-    const body = { from_peer, to_peer: peer, text: message, ...more };
-    const told = await call(notifyPeer, { body, headers: onceBy(idempotency_key), signal });
-    const why = told.reason ? ` (${told.reason})` : "";
+  async run({ peer, message, idempotency_key, ...rest }, { caller, call, signal }) {
+    const from_peer = callerId(caller);
+    const body = { from_peer, to_peer: peer, text: message, ...rest };
+    const sent = await call(notifyPeer, {
+      body,
+      headers: idempotencyHeaders(idempotency_key),
+      signal,
+    });
+    const why = sent.reason ? ` (${sent.reason})` : "";
     return {
-      text: `Told @${quotedName(told.to_peer_name)} (${told.delivery_id}); ` +
-        `delivery: ${told.delivery_state}${why}.`,
-      data: told,
+      text: `Told @${quotedName(sent.to_peer_name)} (${sent.delivery_id}); ` +
+        `delivery: ${sent.delivery_state}${why}.`,
+      data: sent,
     };
   },
 });
 
-const shout = tool({
+const broadcastTool = tool({
   name: "broadcast",
   title: "Tell a circle",
   description:
     "Tell all agents of a circle, yours by default, something that concerns every one of them. " +
     "It never reaches the human. Do not use it when one peer will do (notify_peer), or for " +
     "questions (ask): it interrupts everyone.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     message: Text,
     circle: circle.describe("The circle to tell"),
@@ -62,17 +74,21 @@ const shout = tool({
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
   async run({ message, circle, idempotency_key }, { caller, call, signal }) {
-    const body = { from_peer: speakerOf(caller), text: message, circle };
-    const told = await call(broadcast, { body, headers: onceBy(idempotency_key), signal });
-    const names = told.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
-    const missed = [
-      ...told.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),
-      ...told.failed.map(({ peer_id, error }) => `${peer_id}: ${error}`),
+    const body = { from_peer: callerId(caller), text: message, circle };
+    const sent = await call(broadcast, {
+      body,
+      headers: idempotencyHeaders(idempotency_key),
+      signal,
+    });
+    const names = sent.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
+    const unsent = [
+      ...sent.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),
+      ...sent.failed.map(({ peer_id, error }) => `${peer_id}: ${error}`),
     ];
-    const lines = [`Sent to ${told.sent_to.length}${names ? `: ${names}` : ""}.`];
-    if (missed.length > 0) lines.push(`Not sent to ${missed.join("; ")}.`);
-    return { text: lines.join("\n"), data: told };
+    const lines = [`Sent to ${sent.sent_to.length}${names ? `: ${names}` : ""}.`];
+    if (unsent.length > 0) lines.push(`Not sent to ${unsent.join("; ")}.`);
+    return { text: lines.join("\n"), data: sent };
   },
 });
 
-export const NOTE_TOOLS: readonly Tool[] = [notify, shout];
+export const NOTE_TOOLS: readonly Tool[] = [notify, broadcastTool];

@@ -1,11 +1,11 @@
 /** Tools about who is there, and who one is. */
 
 import * as z from "zod";
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import { Name } from "kit/core/schema.ts";
 import { quotedLine } from "../../../features/messages/frame_markers.ts";
 import { describePeer, getPeer, listPeers, renamePeer } from "../../../features/peers/contract.ts";
-import { LOOKS, SETTLES, type Tool, tool } from "../tool.ts";
+import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
 
 /** A peer as another agent needs to know it. */
@@ -29,15 +29,15 @@ const list = tool({
   description:
     "List the agents and the human who can be asked or told something, with what each works on. " +
     "Use it before the first ask, or when a name is unknown. Do not poll it to wait for a reply.",
-  hints: LOOKS,
+  hints: READ_HINTS,
   input: z.object({ circle: circle.describe("Only this circle; all of them by default") }),
   output: z.object({ peers: z.array(PeerCard) }),
   async run({ circle }, { caller, call, signal }) {
     const found = await call(listPeers, { query: { listed: "true", circle }, signal });
     const peers = found.peers.filter(({ status }) => status !== "retired");
     const lines = peers.map((peer) => {
-      const you = peer.peer_id === caller.peer_id ? " (you)" : "";
-      return `- ${describe(peer)}${you}`;
+      const selfMark = peer.peer_id === caller.peer_id ? " (you)" : "";
+      return `- ${describe(peer)}${selfMark}`;
     });
     return { text: lines.join("\n") || "Nobody is here.", data: { peers } };
   },
@@ -49,7 +49,7 @@ const whoami = tool({
   description:
     "Tell which peer you are: your name, circle and peer_id. Use it when you must name yourself " +
     "to another peer, or when ack is refused as not_the_recipient. Not needed before other tools.",
-  hints: LOOKS,
+  hints: READ_HINTS,
   input: z.object({}),
   output: z.object({
     known: z.boolean(),
@@ -81,7 +81,7 @@ const setDescription = tool({
     "Say in one sentence what you are working on, so that others know whom to ask. Use it when " +
     "you begin something new. It fades after a quarter of an hour. Do not put messages, secrets " +
     "or progress reports here.",
-  hints: SETTLES,
+  hints: UPDATE_HINTS,
   input: z.object({ description: z.string().max(2000) }),
   output: z.object({ peer: PeerCard }),
   async run({ description }, { caller, call, signal }) {
@@ -99,24 +99,26 @@ const setName = tool({
     "you to, or when your name misleads. A name that a live peer of your circle holds gets a " +
     "number. Do not use it to say what you work on (set_description), to pass for another peer, " +
     "or to rename anyone but yourself.",
-  hints: SETTLES,
+  hints: UPDATE_HINTS,
   input: z.object({ name: Name.describe("1 to 64 letters, digits, dots, underscores, hyphens") }),
   output: z.object({ peer: PeerCard }),
   async run({ name }, { caller, call, signal }) {
     const params = { id: mustBePeer(caller, "you have no name to change") };
     const peer = await call(renamePeer, { params, query: {}, body: { name }, signal });
-    const taken = peer.name === name ? "" : ` "${name}" is another peer's.`;
-    return { text: `You are now ${describe(peer)}.${taken}`, data: { peer } };
+    const takenNote = peer.name === name ? "" : ` "${name}" is another peer's.`;
+    return { text: `You are now ${describe(peer)}.${takenNote}`, data: { peer } };
   },
 });
 
 export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setName];
 
-type Told = Wire<typeof describePeer>;
+type PeerInfo = WireResponse<typeof describePeer>;
 
 /** One line; a description is another's text, and stays between quotation marks. */
-function describe({ name, circle, role, backend, status, turn_state, description }: Told): string {
+function describe(
+  { name, circle, role, backend, status, turn_state, description }: PeerInfo,
+): string {
   const state = turn_state ? `${status}, ${turn_state}` : status;
-  const what = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
-  return `@${name} (${backend ?? role}, circle ${circle}, ${state})${what}`;
+  const descriptionText = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
+  return `@${name} (${backend ?? role}, circle ${circle}, ${state})${descriptionText}`;
 }

@@ -1,9 +1,9 @@
 /** Tools that say something later: once, or again and again. */
 
 import * as z from "zod";
-import type { Wire } from "kit/http/client.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
-import { shownName } from "kit/core/text.ts";
+import { toDisplayName } from "kit/core/text.ts";
 import { quotedLine } from "../../../features/messages/frame_markers.ts";
 import {
   cancelSchedule,
@@ -13,17 +13,17 @@ import {
   ScheduleKind,
   ScheduleState,
 } from "../../../features/schedules/contract.ts";
-import { LOOKS, SAYS, SETTLES, type Tool, tool } from "../tool.ts";
+import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import {
+  callerId,
   circle,
   idempotency_key,
+  idempotencyHeaders,
   maybe,
   mustBeTrusted,
-  onceBy,
   peer,
-  speakerOf,
 } from "./fields.ts";
-import { cut, quote, shareOf } from "./quoting.ts";
+import { charsPerText, quote, truncate } from "./quoting.ts";
 
 /** Schedules that one answer shows. */
 const SHOWN_MAX = 50;
@@ -53,7 +53,7 @@ const create = tool({
     "the user asked for a reminder, a recurring report or the like. Do not use it for what can " +
     "be said now (notify_peer, ask), or to wait for a reply (wait_on_ack). It is sent in your " +
     "name, also when you are not here any more; an ask's reply is pushed to you.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     peer: peer.describe("A name or a peer_id; a name is looked up when the message is due"),
     message: Text,
@@ -68,15 +68,15 @@ const create = tool({
     idempotency_key,
   }),
   output: Card,
-  async run({ peer, message, idempotency_key, ...more }, visit) {
-    mustBeTrusted(visit);
-    const { caller, call, signal } = visit;
-    const body = { from_peer: speakerOf(caller), to_peer: peer, text: message, ...more };
-    const headers = onceBy(idempotency_key);
-    const made = await call(createSchedule, { body, headers, signal });
+  async run({ peer, message, idempotency_key, ...rest }, toolContext) {
+    mustBeTrusted(toolContext);
+    const { caller, call, signal } = toolContext;
+    const body = { from_peer: callerId(caller), to_peer: peer, text: message, ...rest };
+    const headers = idempotencyHeaders(idempotency_key);
+    const created = await call(createSchedule, { body, headers, signal });
     return {
-      text: `Scheduled ${made.schedule_id} to ${made.to_peer}: ${timeOf(made)}.`,
-      data: toCard(made, shareOf(1)),
+      text: `Scheduled ${created.schedule_id} to ${created.to_peer}: ${formatTime(created)}.`,
+      data: toCard(created, charsPerText(1)),
     };
   },
 });
@@ -88,7 +88,7 @@ const list = tool({
     "List scheduled messages: active ones by their next fire, or those that fired, failed or were " +
     "cancelled. Do not use it for messages that were sent (search_messages), or for asks that " +
     "are open (list_asks).",
-  hints: LOOKS,
+  hints: READ_HINTS,
   input: z.object({
     state: ScheduleState.default("active"),
     peer: peer.optional().describe("Only those to this peer"),
@@ -102,20 +102,22 @@ const list = tool({
     const query = {
       state,
       ...(peer !== undefined && { to_peer: peer }),
-      ...(mine && { from_peer: speakerOf(caller) }),
+      ...(mine && { from_peer: callerId(caller) }),
     };
     const found = (await call(listSchedules, { query, signal })).schedules;
-    const chars = shareOf(Math.min(found.length, SHOWN_MAX));
+    const chars = charsPerText(Math.min(found.length, SHOWN_MAX));
     const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
     const left_off = found.length - schedules.length;
     const lines = schedules.map((card) => {
       const error = card.last_error ? ` Last: ${quotedLine(card.last_error)}.` : "";
-      const of = {
+      const attributes = {
         schedule: card.schedule_id,
-        from: shownName(card.from_peer_name),
-        to: shownName(card.to_peer),
+        from: toDisplayName(card.from_peer_name),
+        to: toDisplayName(card.to_peer),
       };
-      return `${timeOf(card)}, ${card.kind}, ${card.state}.${error}\n${quote(of, card.text)}`;
+      return `${formatTime(card)}, ${card.kind}, ${card.state}.${error}\n${
+        quote(attributes, card.text)
+      }`;
     });
     if (left_off > 0) lines.push(`${left_off} more are not shown.`);
     return { text: lines.join("\n") || `No ${state} schedules.`, data: { schedules, left_off } };
@@ -128,24 +130,24 @@ const cancel = tool({
   description:
     "Cancel a scheduled message, so that it does not fire again. Use it for your own, or when the " +
     "user asked for it. Do not use it for an ask that was sent.",
-  hints: { ...SETTLES, destructiveHint: true },
+  hints: { ...UPDATE_HINTS, destructiveHint: true },
   input: z.object({ schedule_id: z.string().min(1).describe("Such as sched-3f9c04d1a2b7") }),
   output: Card,
-  async run({ schedule_id }, visit) {
-    mustBeTrusted(visit);
-    const { call, signal } = visit;
-    const gone = await call(cancelSchedule, { params: { id: schedule_id }, signal });
-    return { text: `Cancelled ${schedule_id}.`, data: toCard(gone, shareOf(1)) };
+  async run({ schedule_id }, toolContext) {
+    mustBeTrusted(toolContext);
+    const { call, signal } = toolContext;
+    const cancelled = await call(cancelSchedule, { params: { id: schedule_id }, signal });
+    return { text: `Cancelled ${schedule_id}.`, data: toCard(cancelled, charsPerText(1)) };
   },
 });
 
 export const SCHEDULE_TOOLS: readonly Tool[] = [create, list, cancel];
 
-type Shown = Wire<typeof getSchedule>;
+type ShownSchedule = WireResponse<typeof getSchedule>;
 
-function timeOf(
+function formatTime(
   { fire_at, cron, timezone, next_fire_at }: Pick<
-    Shown,
+    ShownSchedule,
     "fire_at" | "cron" | "timezone" | "next_fire_at"
   >,
 ): string {
@@ -153,6 +155,6 @@ function timeOf(
   return `"${cron}" in ${timezone}${next_fire_at ? `, next at ${next_fire_at}` : ""}`;
 }
 
-function toCard(schedule: Shown, chars: number): z.input<typeof Card> {
-  return { ...schedule, ...cut(schedule.text, chars) };
+function toCard(schedule: ShownSchedule, chars: number): z.input<typeof Card> {
+  return { ...schedule, ...truncate(schedule.text, chars) };
 }

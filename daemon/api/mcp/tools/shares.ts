@@ -9,8 +9,8 @@ import {
   SHARE_SECONDS_MAX,
   SHARE_SECONDS_MIN,
 } from "../../../features/shares/contract.ts";
-import { SAYS, SETTLES, type Tool, tool, type Visit } from "../tool.ts";
-import { speakerOf } from "./fields.ts";
+import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../tool.ts";
+import { callerId } from "./fields.ts";
 
 const share = tool({
   name: "share_session",
@@ -21,7 +21,7 @@ const share = tool({
     "the user wants someone to have one. Do not use it to reach another agent (ask), and do not " +
     "post the link where others read it. It ends by itself, by revoke_share, or when the relay " +
     "is started again.",
-  hints: { ...SAYS, openWorldHint: true },
+  hints: { ...SEND_HINTS, openWorldHint: true },
   input: z.object({
     peer: z.string().optional().describe("A name or a peer_id; you yourself by default"),
     permissions: Permissions.optional().describe("ro watches, by default; rw may ask as well"),
@@ -35,18 +35,18 @@ const share = tool({
     permissions: Permissions,
     expires_at: z.string(),
   }),
-  async run({ peer, ...more }, visit) {
-    mustBeTrusted(visit);
-    const { caller, call, signal } = visit;
-    const made = await call(createShare, {
-      body: { peer: peer ?? speakerOf(caller), ...more },
+  async run({ peer, ...rest }, toolContext) {
+    mustBeTrusted(toolContext);
+    const { caller, call, signal } = toolContext;
+    const created = await call(createShare, {
+      body: { peer: peer ?? callerId(caller), ...rest },
       signal,
     });
-    const { share_id, url, display_name, permissions, expires_at } = made;
+    const { share_id, url, display_name, permissions, expires_at } = created;
     return {
       text: `@${display_name} is shared (${permissions}) until ${expires_at}: ${url}\n` +
         `revoke_share with ${share_id} ends it.`,
-      data: made,
+      data: created,
     };
   },
 });
@@ -57,12 +57,12 @@ const revoke = tool({
   description:
     "End a link that share_session made; whoever watches by it is cut off at once. Use it when " +
     "the user no longer wants the guest. Do not use it to end a peer or an ask.",
-  hints: { ...SETTLES, openWorldHint: true },
+  hints: { ...UPDATE_HINTS, openWorldHint: true },
   input: z.object({ share_id: z.string().min(1).describe("As share_session returned it") }),
   output: z.object({ share_id: z.string(), ok: z.literal(true) }),
-  async run({ share_id }, visit) {
-    mustBeTrusted(visit);
-    await visit.call(revokeShare, { params: { id: share_id }, signal: visit.signal });
+  async run({ share_id }, toolContext) {
+    mustBeTrusted(toolContext);
+    await toolContext.call(revokeShare, { params: { id: share_id }, signal: toolContext.signal });
     return { text: `${share_id} is over.`, data: { share_id, ok: true as const } };
   },
 });
@@ -70,6 +70,6 @@ const revoke = tool({
 export const SHARE_TOOLS: readonly Tool[] = [share, revoke];
 
 /** A link leads here from elsewhere: not for a caller that nobody knows. */
-function mustBeTrusted({ trusted }: Visit): void {
+function mustBeTrusted({ trusted }: ToolContext): void {
   if (!trusted) throw new Problem("unknown_caller", {});
 }

@@ -6,7 +6,7 @@ import { getPeer } from "../../../features/peers/contract.ts";
 import { Backend } from "../../../features/agents/contract.ts";
 import { spawnPeer } from "../../../features/spawn/contract.ts";
 import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
-import { SAYS, type Tool, tool, type Visit } from "../tool.ts";
+import { SEND_HINTS, type Tool, tool, type ToolContext } from "../tool.ts";
 import { mustBeTrusted } from "./fields.ts";
 
 const maybe = z.string().nullable();
@@ -20,7 +20,7 @@ const spawn = tool({
     "not running yet. Do not use it to reach one that is (list_peers, ask), to run a shell " +
     "command, or for work that you can do yourself. Which agents and folders are allowed is the " +
     "user's configuration. It returns before the agent has registered.",
-  hints: { ...SAYS, openWorldHint: true },
+  hints: { ...SEND_HINTS, openWorldHint: true },
   input: z.object({
     path: z.string().min(1).describe("The folder to start in, absolute"),
     backend: Backend.describe("Which kind of agent"),
@@ -41,11 +41,11 @@ const spawn = tool({
     seed_state: maybe,
     warnings: z.array(z.string()),
   }),
-  async run({ idempotency_key, ...asked }, visit) {
-    mustBeTrusted(visit);
-    const { caller, call, signal } = visit;
+  async run({ idempotency_key, ...fields }, toolContext) {
+    mustBeTrusted(toolContext);
+    const { caller, call, signal } = toolContext;
     const headers = { ...(idempotency_key && { "idempotency-key": idempotency_key }) };
-    const body = { ...asked, from_peer: caller.peer_id ?? caller.name };
+    const body = { ...fields, from_peer: caller.peer_id ?? caller.name };
     const spawned = await call(spawnPeer, { body, query: {}, headers, signal });
     const { display_name, tmux_session, pane_id, seed_state, warnings } = spawned;
     const seed = seed_state === null ? "" : ` Its message: ${seed_state}.`;
@@ -65,7 +65,7 @@ const restart = tool({
     "Use it when the user asked for it, as after a change of its configuration; with dry_run to " +
     "see first what would happen. Do not use it because a peer is slow or does not answer. " +
     "Your own restart begins when your turn ends. fresh drops the conversation.",
-  hints: { ...SAYS, destructiveHint: true },
+  hints: { ...SEND_HINTS, destructiveHint: true },
   input: z.object({
     peer: z.string().describe("A name or a peer_id, as list_peers shows them"),
     circle: Name.optional().describe("Where to look for the name; by default your own circle"),
@@ -80,14 +80,14 @@ const restart = tool({
     would_run: z.array(z.string()).nullable(),
     reason: maybe,
   }),
-  async run({ peer, circle, ...asked }, visit) {
-    mustBeTrusted(visit);
-    const { caller, call, signal } = visit;
+  async run({ peer, circle, ...fields }, toolContext) {
+    mustBeTrusted(toolContext);
+    const { caller, call, signal } = toolContext;
     const from_peer = caller.peer_id ?? caller.name;
-    const query = { circle: circle ?? await circleOf(visit) };
+    const query = { circle: circle ?? await circleOf(toolContext) };
     const { peer_id } = await call(getPeer, { params: { id: peer }, query, signal });
     // Whoever waits for its own end would keep its turn from ending.
-    const body = { ...asked, from_peer, wait: peer_id !== caller.peer_id };
+    const body = { ...fields, from_peer, wait: peer_id !== caller.peer_id };
     const result = await call(restartPeer, { params: { id: peer_id }, body, signal });
     const { outcome, failed, would_run } = result;
     const why = failed ? ` at ${failed.stage}: ${failed.reason}. ${failed.detail}` : "";
@@ -101,7 +101,7 @@ const restart = tool({
 
 export const SPAWN_TOOLS: readonly Tool[] = [spawn, restart];
 
-async function circleOf({ caller, call, signal }: Visit): Promise<string | undefined> {
+async function circleOf({ caller, call, signal }: ToolContext): Promise<string | undefined> {
   if (caller.peer_id === null) return undefined;
   const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {}, signal });
   return circle;

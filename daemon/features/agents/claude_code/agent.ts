@@ -16,8 +16,12 @@ const setup: AgentSetup = {
   async edits(env, plan) {
     const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
     return [
-      { path: hooksFile(env), put: (settings) => installHooks(settings, plan), take: removeHooks },
-      { path: serverFile(env), put: (json) => installMcp(json, plan), take: removeMcp },
+      {
+        path: hooksFile(env),
+        add: (settings) => installHooks(settings, plan),
+        remove: removeHooks,
+      },
+      { path: serverFile(env), add: (json) => installMcp(json, plan), remove: removeMcp },
     ];
   },
 };
@@ -33,9 +37,9 @@ export const claudeCode: AgentDefinition = {
   ],
   setup,
   hooks: {
-    held_events: ["PermissionRequest"],
+    decision_events: ["PermissionRequest"],
     pid_variable: "CLAUDE_PID",
-    wait: async () => (await import("./wake.ts")).waitForWaking,
+    wait: async () => (await import("./wake.ts")).waitForWake,
   },
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");

@@ -3,19 +3,19 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
-import type { Tmuxes } from "../../../host/tmux/tmux.ts";
-import type { Adapter, Addressee, Sighting } from "../adapter.ts";
-import { paneRung } from "../pane.ts";
+import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { createPaneTransport } from "../pane.ts";
 import { claudeScreen } from "./screen.ts";
-import { nativeRung } from "./native.ts";
+import { createNativeTransport } from "./native.ts";
 import { sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
-import { HookWaiters, wakingRung } from "./waking.ts";
+import { createHookTransport, WaitingHookList } from "./waking.ts";
 
 export interface ClaudeCodeOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly tmuxes: Tmuxes;
+  readonly tmuxServers: TmuxServers;
   /** Claude Code's configuration folders, e.g. `~/.claude`. */
   readonly config_dirs: readonly string[];
   /** Whether a session's process lives, as looks ask it again and again. */
@@ -23,39 +23,39 @@ export interface ClaudeCodeOptions {
 }
 
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
-  const { config_dirs, isAlive: lives = isAlive } = options;
-  const native = nativeRung(options);
-  const waiters = new HookWaiters(options.clock);
-  const waking = wakingRung(waiters);
-  const pane = paneRung({
+  const { config_dirs, isAlive: checkAlive = isAlive } = options;
+  const native = createNativeTransport(options);
+  const waiters = new WaitingHookList(options.clock);
+  const hook = createHookTransport(waiters);
+  const pane = createPaneTransport({
     ...options,
     screen: claudeScreen,
-    dialogKnown: (peer) => Promise.resolve(sessionFor(config_dirs, peer)?.status === "waiting"),
+    hasOpenDialog: (peer) => Promise.resolve(sessionFor(config_dirs, peer)?.status === "waiting"),
   });
   return {
     backend: "claude-code",
     // The socket shows a text as another session's; a human's words are typed where that is safe.
-    rungs: (_peer, { human }) => human ? [pane, native, waking] : [native, pane, waking],
+    transports: (_peer, { human }) => human ? [pane, native, hook] : [native, pane, hook],
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       // A hook waits only where neither socket nor pane was found.
-      if (runtime_session_id !== null && waiters.holds(runtime_session_id)) return "hook";
+      if (runtime_session_id !== null && waiters.isWaiting(runtime_session_id)) return "hook";
       return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
     },
     waiters,
-    sight: (peer) => Promise.resolve(sight(config_dirs, peer, lives)),
+    observe: (peer) => Promise.resolve(observe(config_dirs, peer, checkAlive)),
     resume: (session) => resumeClaude(config_dirs, session),
   };
 }
 
-function sight(
+function observe(
   config_dirs: readonly string[],
-  peer: Addressee,
-  lives: IsAlive,
-): Sighting | undefined {
+  peer: AgentPeer,
+  checkAlive: IsAlive,
+): Observation | undefined {
   const { agent_pid, agent_started } = peer;
   if (agent_pid === null) return undefined;
-  const session = sessionFor(config_dirs, peer, lives);
+  const session = sessionFor(config_dirs, peer, checkAlive);
   if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
-  const alive = lives(agent_pid, agent_started ?? undefined);
+  const alive = checkAlive(agent_pid, agent_started ?? undefined);
   return { alive, turn_state: null, source: "process table" };
 }

@@ -7,7 +7,7 @@ import type { Fixture } from "../selftest/fixture.ts";
 const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 
 /** Every tool call is asked about: the mode of today's first start answers for the user. */
-export const CLAUDE = ["claude", "--permission-mode", "manual"] as const;
+export const CLAUDE_COMMAND = ["claude", "--permission-mode", "manual"] as const;
 
 export function claudeEnvironment(model_url: string): Record<string, string> {
   return {
@@ -21,7 +21,7 @@ export function claudeEnvironment(model_url: string): Record<string, string> {
 }
 
 /** What Claude Code has recorded once a user has been through its first start. */
-export function claudeStartedBefore(version: string, folders: readonly string[]) {
+export function claudeFirstStartDone(version: string, folders: readonly string[]) {
   const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {
     hasCompletedOnboarding: true,
@@ -37,10 +37,10 @@ export function claudeStartedBefore(version: string, folders: readonly string[])
 export const claudeCodeFixture: Fixture = {
   model_api: "messages",
   files: ({ home, folder, version }) => ({
-    [join(home, ".claude.json")]: claudeStartedBefore(version, [folder]),
+    [join(home, ".claude.json")]: claudeFirstStartDone(version, [folder]),
   }),
   env: claudeEnvironment,
-  command: CLAUDE,
+  command: CLAUDE_COMMAND,
   resume: ["--continue"],
   isReady: (screen) => /^❯\s*$/m.test(screen),
   dialog: {

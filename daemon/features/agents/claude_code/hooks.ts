@@ -2,43 +2,43 @@
 
 import * as z from "zod";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
-import { common, readerOf } from "../hooks/reading.ts";
+import { commonFields, payloadReader } from "../hooks/reading.ts";
 
 const SessionStart = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("SessionStart"),
   source: z.string(), // startup, resume, clear, compact or fork
   model: z.string().optional(), // At startup and after compaction.
 });
 const SessionEnd = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("SessionEnd"),
   reason: z.string(), // clear, prompt_input_exit or other
 });
 const UserPromptSubmit = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("UserPromptSubmit"),
   prompt: z.string(),
 });
 const Stop = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("Stop"),
   stop_hook_active: z.boolean(),
   last_assistant_message: z.string().nullish(), // Of a turn without a text, nothing.
 });
 const Notification = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("Notification"),
   notification_type: z.string(), // permission_prompt, idle_prompt, …
 });
 const PermissionRequest = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("PermissionRequest"),
   tool_name: z.string(),
   tool_input: z.unknown(),
 });
 
-const Known = z.discriminatedUnion("hook_event_name", [
+const KnownEvent = z.discriminatedUnion("hook_event_name", [
   SessionStart,
   SessionEnd,
   UserPromptSubmit,
@@ -46,9 +46,9 @@ const Known = z.discriminatedUnion("hook_event_name", [
   Notification,
   PermissionRequest,
 ]);
-type Known = z.infer<typeof Known>;
+type KnownEvent = z.infer<typeof KnownEvent>;
 
-function particulars(data: Known): Partial<HookReport> {
+function reportFields(data: KnownEvent): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart": {
       const { source, model } = data;
@@ -63,7 +63,7 @@ function particulars(data: Known): Partial<HookReport> {
     case "Stop":
       return { turn_state: "idle", last_message: data.last_assistant_message ?? "" };
     case "Notification":
-      return noticed(data.notification_type);
+      return notificationReport(data.notification_type);
     case "PermissionRequest":
       return {
         turn_state: "awaiting_input",
@@ -72,19 +72,19 @@ function particulars(data: Known): Partial<HookReport> {
   }
 }
 
-function noticed(notification_type: string): Partial<HookReport> {
+function notificationReport(notification_type: string): Partial<HookReport> {
   if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
 
 /** What is read; refuses a payload that names no event or no session. */
-export const readHook = readerOf(Known, particulars);
+export const readHook = payloadReader(KnownEvent, reportFields);
 
 /**
  * The events after which the model reads what we add, beside the user's own words. What is added
  * to a start is read with the first prompt only, which may be long in coming: it stays queued.
  */
-export function takesContext(event: string): boolean {
+export function acceptsContext(event: string): boolean {
   return event === "UserPromptSubmit";
 }
 
@@ -94,18 +94,18 @@ export function takesContext(event: string): boolean {
  * through, because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { data } = Known.safeParse(payload);
+  const { data } = KnownEvent.safeParse(payload);
   if (!data || context === null || context === "") return {};
   const { hook_event_name: hookEventName } = data;
-  if (takesContext(hookEventName)) {
+  if (acceptsContext(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }
-  const mayBlock = data.hook_event_name === "Stop" && !data.stop_hook_active;
-  return mayBlock ? { decision: "block", reason: context } : {};
+  const mayBlockStop = data.hook_event_name === "Stop" && !data.stop_hook_active;
+  return mayBlockStop ? { decision: "block", reason: context } : {};
 }
 
 /** Answers the dialog of a tool in the user's place; the message is read where it is denied. */
-export function decided({ behavior, message }: Decision): Record<string, unknown> {
+export function formatDecision({ behavior, message }: Decision): Record<string, unknown> {
   const decision = behavior === "allow" ? { behavior } : { behavior, message };
   return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
 }
@@ -114,6 +114,6 @@ export function decided({ behavior, message }: Decision): Record<string, unknown
 export const claudeCodeHooks: HookReader = {
   read: readHook,
   answer: hookAnswer,
-  decided,
-  takesContext,
+  formatDecision,
+  acceptsContext,
 };

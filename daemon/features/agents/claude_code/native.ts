@@ -5,7 +5,7 @@ import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
-import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
+import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
 import { peerToken, sessionFor } from "./registry.ts";
 import { isTested } from "./version.ts";
 
@@ -38,30 +38,30 @@ export interface NativeOptions {
   readonly config_dirs: readonly string[];
 }
 
-export function nativeRung(options: NativeOptions): Rung {
+export function createNativeTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
-    check: (peer, parcel) => {
-      const door = openDoor(options, peer, parcel);
-      const readiness: Readiness = typeof door === "string"
-        ? { ready: false, reason: door }
+    check: (peer, outgoing) => {
+      const target = prepareTarget(options, peer, outgoing);
+      const readiness: Readiness = typeof target === "string"
+        ? { ready: false, reason: target }
         : { ready: true };
       return Promise.resolve(readiness);
     },
-    deliver: (peer, parcel) => deliver(options, peer, parcel),
+    deliver: (peer, outgoing) => deliver(options, peer, outgoing),
   };
 }
 
-interface Door {
+interface Target {
   readonly path: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-function openDoor(
+function prepareTarget(
   { config_dirs }: NativeOptions,
-  peer: Addressee,
-  parcel: Parcel,
-): Door | Refusal {
+  peer: AgentPeer,
+  outgoing: OutgoingMessage,
+): Target | Refusal {
   if (peer.agent_pid === null) return "no_process";
   const session = sessionFor(config_dirs, peer);
   if (!session) return "no_session";
@@ -75,7 +75,7 @@ function openDoor(
     return checked.code === "no_socket" ? "no_socket" : "foreign_socket";
   }
   const { path } = checked;
-  const line = userLine(parcel.framed);
+  const line = userLine(outgoing.framed);
   if (line.length > LINE_CHARS_MAX) return "too_large";
   // Optional on Linux, where any token is taken and none is.
   const token = peerToken(config_dirs, session);
@@ -88,15 +88,19 @@ function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
 }
 
-async function deliver(options: NativeOptions, peer: Addressee, parcel: Parcel): Promise<Receipt> {
-  const door = openDoor(options, peer, parcel);
-  if (typeof door === "string") return refused(door);
-  const connection = await connect(options, door.path);
+async function deliver(
+  options: NativeOptions,
+  peer: AgentPeer,
+  outgoing: OutgoingMessage,
+): Promise<Receipt> {
+  const target = prepareTarget(options, peer, outgoing);
+  if (typeof target === "string") return refused(target);
+  const connection = await connect(options, target.path);
   if (typeof connection === "string") return refused(connection);
   try {
-    return await write(connection, door.bytes, options.clock);
+    return await write(connection, target.bytes, options.clock);
   } catch (error) {
-    const { delivery_id } = parcel;
+    const { delivery_id } = outgoing;
     options.log.warn("A session's socket failed after writing began", { delivery_id, error });
     return { state: "unclear", reason: "write_failed" };
   } finally {
@@ -120,7 +124,7 @@ async function connect(
     }
     return "connection_refused";
   }
-  void connecting.then((late) => late.close(), () => undefined); // Nobody waits for it any more.
+  void connecting.then((lateConnection) => lateConnection.close(), () => undefined); // Nobody waits for it any more.
   return "connect_timeout";
 }
 
@@ -132,7 +136,7 @@ async function write(
   const written = await timeout(clock, WRITE_MS_MAX, writeAll(connection, bytes));
   if (!written) return { state: "unclear", reason: "write_timeout" };
   await connection.closeWrite();
-  await timeout(clock, HANG_UP_MS_MAX, untilHangUp(connection));
+  await timeout(clock, HANG_UP_MS_MAX, waitForHangUp(connection));
   return { state: "sent" };
 }
 
@@ -142,7 +146,7 @@ async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<t
 }
 
 /** To hang up first could cost the line: a reader that is told of the end may stop reading. */
-async function untilHangUp(connection: Deno.UnixConn): Promise<true> {
+async function waitForHangUp(connection: Deno.UnixConn): Promise<true> {
   const ignored = new Uint8Array(1_024);
   while (await connection.read(ignored) !== null);
   return true;

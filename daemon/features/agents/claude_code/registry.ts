@@ -5,7 +5,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readWhole } from "../../../host/agent_files.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
-import type { Addressee } from "../adapter.ts";
+import type { AgentPeer } from "../adapter.ts";
 
 /** Far more than an entry, or a key, has. */
 const ENTRY_BYTES_MAX = 65_536;
@@ -30,19 +30,19 @@ export const Session = z.object({
 export type Session = z.infer<typeof Session>;
 
 /** `<config dir>/sessions/<pid>.<hash>.key`. */
-const Key = z.object({ peerToken: z.string().min(1), procStart: z.string().optional() });
+const SessionKey = z.object({ peerToken: z.string().min(1), procStart: z.string().optional() });
 
-const TURN_STATE = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
+const TURN_STATE_OF = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
 
 /** The session that this very process runs; what a killed one left behind is not believed. */
 export function sessionOf(
   config_dirs: readonly string[],
   pid: number,
-  lives: IsAlive = isAlive,
+  checkAlive: IsAlive = isAlive,
 ): Session | undefined {
   for (const config_dir of config_dirs) {
     const session = read(Session, join(config_dir, "sessions", `${pid}.json`));
-    if (session?.pid === pid && lives(pid, ticks(session))) return session;
+    if (session?.pid === pid && checkAlive(pid, startTicks(session))) return session;
   }
   return undefined;
 }
@@ -50,11 +50,11 @@ export function sessionOf(
 /** The session of a registered agent: of its process, as long as that is the same one. */
 export function sessionFor(
   config_dirs: readonly string[],
-  { agent_pid, agent_started }: Addressee,
-  lives: IsAlive = isAlive,
+  { agent_pid, agent_started }: AgentPeer,
+  checkAlive: IsAlive = isAlive,
 ): Session | undefined {
-  if (agent_pid === null || !lives(agent_pid, agent_started ?? undefined)) return undefined;
-  return sessionOf(config_dirs, agent_pid, lives);
+  if (agent_pid === null || !checkAlive(agent_pid, agent_started ?? undefined)) return undefined;
+  return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
 /** What this session lets the user's other sessions authenticate with; kept beside its entry. */
@@ -63,19 +63,19 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
     const dir = join(config_dir, "sessions");
     for (const name of namesIn(dir)) {
       if (!name.startsWith(`${session.pid}.`) || !name.endsWith(".key")) continue;
-      const key = read(Key, join(dir, name));
+      const key = read(SessionKey, join(dir, name));
       if (key && key.procStart === session.procStart) return key.peerToken;
     }
   }
   return undefined;
 }
 
-export function turnState({ status }: Session): Addressee["turn_state"] {
-  return status === undefined ? null : TURN_STATE[status];
+export function turnState({ status }: Session): AgentPeer["turn_state"] {
+  return status === undefined ? null : TURN_STATE_OF[status];
 }
 
 /** Only ticks can be compared; how other systems write a start time has not been seen. */
-function ticks({ procStart }: Session): string | undefined {
+function startTicks({ procStart }: Session): string | undefined {
   return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
 }
 

@@ -1,12 +1,12 @@
 /** How Claude Code shows its composer, and how its dialogs look. */
 
 import {
-  CHOICE,
   looksLikeDialog,
-  plain,
+  MENU_ENTRY,
   type Screen,
+  stripEscapes,
   TEXT_BYTES_MAX,
-  visible,
+  visibleAscii,
   withoutPlaceholder,
 } from "../screens.ts";
 
@@ -23,37 +23,37 @@ export const claudeScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
-    const rows = lines.map(plain);
-    const box = claudeBox(rows);
+    const rows = lines.map(stripEscapes);
+    const composer = findComposer(rows);
     // The transcript may speak of dialogs; an open one is never above the composer.
-    if (looksLikeDialog(box ? rows.slice(box.bottom) : rows)) return true;
-    return box ? false : undefined;
+    if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
+    return composer ? false : undefined;
   },
   composerEmpty({ lines }) {
-    if (!claudeBox(lines.map(plain))) return undefined;
-    return claudeText(lines).replace("❯", "").trim() === "";
+    if (!findComposer(lines.map(stripEscapes))) return undefined;
+    return composerText(lines).replace("❯", "").trim() === "";
   },
-  holds({ lines }, text) {
-    return visible(claudeText(lines)) === visible(text);
+  composerHolds({ lines }, text) {
+    return visibleAscii(composerText(lines)) === visibleAscii(text);
   },
   collapsedPaste({ lines }) {
-    return /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visible(claudeText(lines)));
+    return /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visibleAscii(composerText(lines)));
   },
 };
 
 /** The rows of the lowest composer: from `top` up to, not including, `bottom`. */
-function claudeBox(rows: readonly string[]): { top: number; bottom: number } | undefined {
+function findComposer(rows: readonly string[]): { top: number; bottom: number } | undefined {
   const rules = rows.flatMap((row, at) => RULE.test(row) ? [at] : []);
   for (let last = rules.length - 1; last > 0; last--) {
     const [above, below] = [rules[last - 1] ?? 0, rules[last] ?? 0];
     const first = rows[above + 1] ?? "";
-    if (PROMPT.test(first) && !CHOICE.test(first)) return { top: above + 1, bottom: below };
+    if (PROMPT.test(first) && !MENU_ENTRY.test(first)) return { top: above + 1, bottom: below };
   }
   return undefined;
 }
 
 /** All that stands in the composer, its prompt sign included. */
-function claudeText(lines: readonly string[]): string {
-  const box = claudeBox(lines.map(plain));
-  return box ? withoutPlaceholder(lines).slice(box.top, box.bottom).join("") : "";
+function composerText(lines: readonly string[]): string {
+  const composer = findComposer(lines.map(stripEscapes));
+  return composer ? withoutPlaceholder(lines).slice(composer.top, composer.bottom).join("") : "";
 }

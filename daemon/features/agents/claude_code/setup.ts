@@ -9,7 +9,7 @@ import * as server from "../mcp_server.ts";
  * A session may be idle after a start or a stop: then a hook waits to wake it. That hook ends by
  * itself, unless its session is idle for days and has no better transport.
  */
-const HOOKS: groups.HookKind = {
+const HOOKS: groups.AgentHooks = {
   agent: "claude-code",
   events: [
     "SessionStart",
@@ -20,8 +20,8 @@ const HOOKS: groups.HookKind = {
     "SessionEnd",
   ],
   seconds_max: 5,
-  held: { PermissionRequest: groups.HELD_SECONDS_MAX },
-  waking: { events: ["SessionStart", "Stop"], seconds_max: 7 * 86_400 },
+  held: { PermissionRequest: groups.DECISION_SECONDS_MAX },
+  wake: { events: ["SessionStart", "Stop"], seconds_max: 7 * 86_400 },
 };
 
 /** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
@@ -34,9 +34,9 @@ export function removeHooks(settings: JsonObject): JsonObject {
 }
 
 /** `~/.claude.json` with our MCP server, whose tools are not hidden behind a search. */
-export function installMcp(claude_json: JsonObject, plan: SetupPlan): JsonObject {
-  const ours = { type: "stdio", ...server.serverCommand(plan), alwaysLoad: true };
-  return server.installServer(claude_json, ours);
+export function installMcp(settings: JsonObject, plan: SetupPlan): JsonObject {
+  const meshEntry = { type: "stdio", ...server.serverCommand(plan), alwaysLoad: true };
+  return server.installServer(settings, meshEntry);
 }
 
 export const removeMcp = server.removeServer;

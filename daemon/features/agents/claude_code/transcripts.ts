@@ -3,33 +3,41 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { readHead } from "../../../host/agent_files.ts";
-import type { Resume } from "../adapter.ts";
+import type { ResumeResult } from "../adapter.ts";
 
 /** The folder stands in one of the first lines; a line may hold a pasted text. */
 const HEAD_BYTES = 65_536;
 
 /** What we cannot read, Claude Code could not either. */
-const MISSING = [Deno.errors.NotFound, Deno.errors.NotADirectory, Deno.errors.PermissionDenied];
+const MISSING_ERRORS = [
+  Deno.errors.NotFound,
+  Deno.errors.NotADirectory,
+  Deno.errors.PermissionDenied,
+];
 
-const Line = z.object({ cwd: z.string() });
+const TranscriptLine = z.object({ cwd: z.string() });
 
 /** `claude --resume <id>`, if the session's transcript is there and belongs to this folder. */
 export async function resumeClaude(
   config_dirs: readonly string[],
   { runtime_session_id, path }: { runtime_session_id: string; path: string },
-): Promise<Resume> {
-  if (!/^[0-9A-Za-z][0-9A-Za-z-]{0,127}$/.test(runtime_session_id)) return no("bad_session_id");
+): Promise<ResumeResult> {
+  if (!/^[0-9A-Za-z][0-9A-Za-z-]{0,127}$/.test(runtime_session_id)) {
+    return notResumable("bad_session_id");
+  }
   for (const config_dir of config_dirs) {
     const file = await transcriptOf(config_dir, runtime_session_id);
     if (file === undefined) continue;
     const head = readHead(file, HEAD_BYTES) ?? "";
-    if (head === "") return no("session_file_empty");
-    const cwd = folderIn(head);
+    if (head === "") return notResumable("session_file_empty");
+    const cwd = folderNamedIn(head);
     // A session is found from its own folder alone.
-    if (cwd !== undefined && !await isSame(cwd, path)) return no("session_of_another_folder");
+    if (cwd !== undefined && !await isSameFolder(cwd, path)) {
+      return notResumable("session_of_another_folder");
+    }
     return { ok: true, args: ["--resume", runtime_session_id] };
   }
-  return no("session_file_missing");
+  return notResumable("session_file_missing");
 }
 
 /** `<config dir>/projects/<folder>/<id>.jsonl`: how the folder is written has changed before. */
@@ -43,23 +51,23 @@ async function transcriptOf(config_dir: string, session_id: string): Promise<str
 }
 
 /** The folder that the transcript itself names; undefined where no whole line does. */
-function folderIn(head: string): string | undefined {
+function folderNamedIn(head: string): string | undefined {
   for (const line of head.split("\n").slice(0, -1)) {
     try {
-      const { success, data } = Line.safeParse(JSON.parse(line));
+      const { success, data } = TranscriptLine.safeParse(JSON.parse(line));
       if (success) return data.cwd;
-    } catch (fault) {
-      if (!(fault instanceof SyntaxError)) throw fault;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
     }
   }
   return undefined;
 }
 
-async function isSame(one: string, other: string): Promise<boolean> {
-  return one === other || await real(one) === await real(other);
+async function isSameFolder(one: string, other: string): Promise<boolean> {
+  return one === other || await resolveLinks(one) === await resolveLinks(other);
 }
 
-async function real(path: string): Promise<string> {
+async function resolveLinks(path: string): Promise<string> {
   return await unlessMissing(() => Deno.realPath(path)) ?? path;
 }
 
@@ -76,15 +84,15 @@ async function namesIn(dir: string): Promise<string[]> {
   return await unlessMissing(read) ?? [];
 }
 
-async function unlessMissing<T>(look: () => Promise<T>): Promise<T | undefined> {
+async function unlessMissing<T>(operation: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await look();
-  } catch (fault) {
-    if (MISSING.some((error) => fault instanceof error)) return undefined;
-    throw fault;
+    return await operation();
+  } catch (error) {
+    if (MISSING_ERRORS.some((error) => error instanceof error)) return undefined;
+    throw error;
   }
 }
 
-function no(reason: string): Resume {
+function notResumable(reason: string): ResumeResult {
   return { ok: false, reason };
 }

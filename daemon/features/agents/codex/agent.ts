@@ -18,12 +18,12 @@ const setup: AgentSetup = {
     const files = await import("./setup.ts");
     return [{
       path: hooksFile(env),
-      put: (hooks) => files.installCodexHooks(hooks, plan),
-      take: files.removeCodexHooks,
+      add: (hooks) => files.installCodexHooks(hooks, plan),
+      remove: files.removeCodexHooks,
     }, {
       path: serverFile(env),
-      putText: (toml) => files.installServer(toml, plan),
-      takeText: files.removeServer,
+      addText: (toml) => files.installServer(toml, plan),
+      removeText: files.removeServer,
     }];
   },
 };
@@ -40,7 +40,7 @@ export const codex: AgentDefinition = {
   ],
   silent_until_prompt: true,
   setup,
-  hooks: { held_events: ["PermissionRequest"], pid_variable: "MESH_AGENT_PID" },
+  hooks: { decision_events: ["PermissionRequest"], pid_variable: "MESH_AGENT_PID" },
   async open(host) {
     const { codexAdapter } = await import("./codex.ts");
     const { codexHooks } = await import("./hooks.ts");

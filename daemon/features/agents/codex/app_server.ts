@@ -15,7 +15,7 @@ const OPEN_MS_MAX = 2_000;
 const ANSWER_MS_MAX = 5_000;
 
 /** Why there is nobody to talk to. Not one byte of a message has gone out. */
-export type Absence =
+export type Unreachable =
   | "no_server" // No socket: no terminal has started the shared server.
   | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
   | "connection_refused"
@@ -28,13 +28,13 @@ export type Reply =
   | { readonly state: "refused"; readonly message: string }
   | { readonly state: "lost"; readonly reason: Reason };
 
-const Message = z.looseObject({
+const RpcMessage = z.looseObject({
   id: z.number().optional(),
   method: z.string().optional(),
   result: z.unknown().optional(),
   error: z.looseObject({ message: z.string() }).optional(),
 });
-const Greeting = z.looseObject({ userAgent: z.string() });
+const InitializeResult = z.looseObject({ userAgent: z.string() });
 
 /** Where the shared server of a Codex folder listens: a link to a socket with a shorter path. */
 export function socketPath(codex_home: string): string {
@@ -45,15 +45,15 @@ export function socketPath(codex_home: string): string {
 export class AppServer implements Disposable {
   /** What the server says it is, e.g. `0.169.0`. */
   readonly version: string;
-  readonly #line: Line;
+  readonly #connection: ServerConnection;
 
-  private constructor(line: Line, version: string) {
-    this.#line = line;
+  private constructor(connection: ServerConnection, version: string) {
+    this.#connection = connection;
     this.version = version;
   }
 
   /** Connects and greets. */
-  static async meet(codex_home: string, clock: Clock): Promise<AppServer | Absence> {
+  static async connect(codex_home: string, clock: Clock): Promise<AppServer | Unreachable> {
     // Its own path is short; that of the link may be longer than the kernel takes (108 bytes).
     const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
     const checked = found === undefined ? undefined : checkSocket(found);
@@ -61,86 +61,88 @@ export class AppServer implements Disposable {
     if (checked.state === "refused") {
       return checked.code === "no_socket" ? "no_server" : "foreign_socket";
     }
-    const line = new Line(checked.path, clock);
-    const opened = await line.opened();
-    const met = opened === "open" ? await greet(line) : opened;
-    if (typeof met !== "string") return met;
-    line[Symbol.dispose]();
-    return met;
+    const connection = new ServerConnection(checked.path, clock);
+    const opened = await connection.opened();
+    const connected = opened === "open" ? await initialize(connection) : opened;
+    if (typeof connected !== "string") return connected;
+    connection[Symbol.dispose]();
+    return connected;
 
-    async function greet(line: Line): Promise<AppServer | Absence> {
+    async function initialize(connection: ServerConnection): Promise<AppServer | Unreachable> {
       const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
       // The queue of a thread belongs to the part of the interface that has to be asked for.
       const capabilities = { experimentalApi: true };
-      const reply = await line.call("initialize", { clientInfo, capabilities });
-      const { data } = Greeting.safeParse(reply.state === "answered" ? reply.result : undefined);
+      const reply = await connection.call("initialize", { clientInfo, capabilities });
+      const { data } = InitializeResult.safeParse(
+        reply.state === "answered" ? reply.result : undefined,
+      );
       const version = /^\S+\/(\d+\.\d+\.\S+)/.exec(data?.userAgent ?? "")?.[1];
       if (version === undefined) return "server_unknown";
-      line.say("initialized");
-      return new AppServer(line, version);
+      connection.notify("initialized");
+      return new AppServer(connection, version);
     }
   }
 
   call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
-    return this.#line.call(method, params);
+    return this.#connection.call(method, params);
   }
 
   [Symbol.dispose](): void {
-    this.#line[Symbol.dispose]();
+    this.#connection[Symbol.dispose]();
   }
 }
 
 /** A WebSocket over a unix socket, on which each request awaits its own answer. */
-class Line implements Disposable {
+class ServerConnection implements Disposable {
   readonly #clock: Clock;
   readonly #http: Deno.HttpClient;
   readonly #socket: WebSocket;
-  readonly #awaited = new Map<number, (reply: Reply) => void>();
+  readonly #pending = new Map<number, (reply: Reply) => void>();
   readonly #open = Promise.withResolvers<"open" | "connection_refused">();
-  #ids = 0;
+  #lastId = 0;
 
   constructor(path: string, clock: Clock) {
     this.#clock = clock;
     this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
     this.#socket = new WebSocket("ws://localhost/", { client: this.#http });
     this.#socket.onopen = () => this.#open.resolve("open");
-    this.#socket.onmessage = ({ data }) => this.#take(data);
+    this.#socket.onmessage = ({ data }) => this.#receive(data);
     this.#socket.onerror = (event) => event.preventDefault(); // A close follows, and tells.
     this.#socket.onclose = () => {
       this.#open.resolve("connection_refused");
-      for (const settle of this.#awaited.values()) settle({ state: "lost", reason: "hung_up" });
+      for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
       this.#http.close();
     };
   }
 
-  async opened(): Promise<"open" | Absence> {
+  async opened(): Promise<"open" | Unreachable> {
     return await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ?? "connect_timeout";
   }
 
   async call(method: string, params: unknown): Promise<Reply> {
     if (this.#socket.readyState !== WebSocket.OPEN) return { state: "lost", reason: "hung_up" };
-    const id = ++this.#ids;
+    const id = ++this.#lastId;
     const { promise, resolve } = Promise.withResolvers<Reply>();
-    this.#awaited.set(id, resolve);
+    this.#pending.set(id, resolve);
     this.#socket.send(JSON.stringify({ id, method, params }));
     const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
-    this.#awaited.delete(id);
+    this.#pending.delete(id);
     return reply ?? { state: "lost", reason: "no_answer" };
   }
 
-  say(method: string): void {
+  notify(method: string): void {
     this.#socket.send(JSON.stringify({ method }));
   }
 
   /** Answers only: the server's own requests and news are for the terminals. */
-  #take(frame: unknown): void {
-    const { data } = Message.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
+  #receive(frame: unknown): void {
+    const { data } = RpcMessage.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
     if (data?.id === undefined || data.method !== undefined) return;
     const { error, result } = data;
     const reply: Reply = error
       ? { state: "refused", message: error.message }
       : { state: "answered", result };
-    this.#awaited.get(data.id)?.(reply);
+    this.#pending.get(data.id)?.(reply);
   }
 
   [Symbol.dispose](): void {
@@ -148,9 +150,9 @@ class Line implements Disposable {
   }
 }
 
-function unlessMissing<T>(look: () => T): T | undefined {
+function unlessMissing<T>(operation: () => T): T | undefined {
   try {
-    return look();
+    return operation();
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;

@@ -4,20 +4,20 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
-import type { Tmuxes } from "../../../host/tmux/tmux.ts";
-import type { Adapter, Addressee, CallSigns, Sighting } from "../adapter.ts";
-import { paneRung } from "../pane.ts";
+import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
+import { createPaneTransport } from "../pane.ts";
 import { codexScreen } from "./screen.ts";
 import { AppServer } from "./app_server.ts";
-import { commandRung, socketRung } from "./native.ts";
-import { type Host, hostOf } from "./hooks.ts";
+import { createCommandTransport, createSocketTransport } from "./native.ts";
+import { type CodexHost, hostOf } from "./hooks.ts";
 import { rolloutOf } from "./rollouts.ts";
-import { type Doing, interrupt, isThreadId, readThread, threadOf } from "./threads.ts";
+import { type Activity, interrupt, isThreadId, readThread, threadOf } from "./threads.ts";
 
 export interface CodexOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly tmuxes: Tmuxes;
+  readonly tmuxServers: TmuxServers;
   /** Codex's folder, e.g. `~/.codex`. */
   readonly codex_home: string;
   /** The environment in which `codex queue` runs. */
@@ -25,81 +25,81 @@ export interface CodexOptions {
   /** Whether a session's process lives, as looks ask it again and again. */
   readonly isAlive?: IsAlive;
   /** Names the Codex above a process; the kernel's word by default. */
-  readonly hostOf?: (pid: number) => Host | undefined;
+  readonly hostOf?: (pid: number) => CodexHost | undefined;
 }
 
 export function codexAdapter(options: CodexOptions): Adapter {
   const { codex_home, clock } = options;
-  const find = options.hostOf ?? hostOf;
-  const dialogKnown = async (peer: Addressee) => {
+  const findHost = options.hostOf ?? hostOf;
+  const hasOpenDialog = async (peer: AgentPeer) => {
     const thread = await threadOf(codex_home, peer, clock);
-    return typeof thread !== "string" && thread.doing === "awaiting_input";
+    return typeof thread !== "string" && thread.activity === "awaiting_input";
   };
-  const ladder = [
-    socketRung(options),
-    commandRung(options),
-    paneRung({ ...options, screen: codexScreen, dialogKnown }),
+  const transports = [
+    createSocketTransport(options),
+    createCommandTransport(options),
+    createPaneTransport({ ...options, screen: codexScreen, hasOpenDialog }),
   ];
   return {
     backend: "codex",
-    rungs: () => ladder,
+    transports: () => transports,
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";
       return pane_id === null ? "none" : "pane";
     },
-    sight: (peer) => sight(options, peer),
-    breakOff: (peer) => breakOff(options, peer),
+    observe: (peer) => observe(options, peer),
+    interruptTurn: (peer) => interruptTurn(options, peer),
     resume: ({ runtime_session_id, path }) =>
       Promise.resolve(rolloutOf(codex_home, runtime_session_id, path)),
-    callingSession: (signs) => callingSession(signs, find),
+    sessionOfCall: (evidence) => sessionOfCall(evidence, findHost),
   };
 }
 
 /** A session's own process tells that it lives; a shared server tells what its thread does. */
-async function sight(options: CodexOptions, peer: Addressee): Promise<Sighting | undefined> {
+async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   const { agent_pid, agent_started, runtime_session_id } = peer;
   if (agent_pid !== null) {
-    const { isAlive: lives = isAlive } = options;
-    const alive = lives(agent_pid, agent_started ?? undefined);
+    const { isAlive: checkAlive = isAlive } = options;
+    const alive = checkAlive(agent_pid, agent_started ?? undefined);
     return { alive, turn_state: null, source: "process table" };
   }
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return undefined;
-  const server = await AppServer.meet(options.codex_home, options.clock);
-  const gone = { alive: false, turn_state: null, source: "app server" };
-  if (server === "no_server" || server === "connection_refused") return gone;
+  const server = await AppServer.connect(options.codex_home, options.clock);
+  const goneObservation = { alive: false, turn_state: null, source: "app server" };
+  if (server === "no_server" || server === "connection_refused") return goneObservation;
   if (typeof server === "string") return undefined;
-  using held = server;
-  const { doing, proved } = await readThread(held, runtime_session_id);
-  if (doing === "not_loaded") return gone;
-  if (doing === "idle" && proved) await startQueue(held, runtime_session_id);
-  return doing === "unknown" || doing === "broken"
+  using connection = server;
+  const { activity, proved } = await readThread(connection, runtime_session_id);
+  if (activity === "not_loaded") return goneObservation;
+  if (activity === "idle" && proved) await startQueue(connection, runtime_session_id);
+  return activity === "unknown" || activity === "broken"
     ? undefined
-    : { alive: true, turn_state: TURN_STATE[doing], source: "app server" };
+    : { alive: true, turn_state: TURN_STATE[activity], source: "app server" };
 }
 
 /** A shared server goes on with a turn whose terminal is closed. */
-async function breakOff({ codex_home, clock }: CodexOptions, peer: Addressee): Promise<void> {
+async function interruptTurn({ codex_home, clock }: CodexOptions, peer: AgentPeer): Promise<void> {
   const { runtime_session_id } = peer;
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return;
-  const server = await AppServer.meet(codex_home, clock);
+  const server = await AppServer.connect(codex_home, clock);
   if (typeof server === "string") return;
-  using held = server;
-  await interrupt(held, runtime_session_id);
+  using connection = server;
+  await interrupt(connection, runtime_session_id);
 }
 
 const TURN_STATE = {
   idle: "idle",
   working: "working",
   awaiting_input: "awaiting_input",
-} as const satisfies Partial<Record<Doing, Sighting["turn_state"]>>;
+} as const satisfies Partial<Record<Activity, Observation["turn_state"]>>;
 
 /** As much of a queue as tells whose its first message is. */
-const Queue = z.looseObject({
+const QueueList = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string() })),
 });
 
 /** The ids of our deliveries: of asks and their like, and of notes. */
-const OURS = /^(qd|notif)-/;
+const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**
  * A human who breaks a turn off holds back what was queued behind it, for as long as nobody starts
@@ -108,9 +108,9 @@ const OURS = /^(qd|notif)-/;
  */
 async function startQueue(server: AppServer, threadId: string): Promise<void> {
   const reply = await server.call("thread/queue/list", { threadId, limit: 1 });
-  const { data } = Queue.safeParse(reply.state === "answered" ? reply.result : undefined);
+  const { data } = QueueList.safeParse(reply.state === "answered" ? reply.result : undefined);
   const first = data?.data[0];
-  if (!first || !OURS.test(first.clientUserMessageId)) return;
+  if (!first || !OUR_DELIVERY_ID.test(first.clientUserMessageId)) return;
   await server.call("thread/queue/start", { threadId, queuedSubmissionId: first.id });
 }
 
@@ -118,11 +118,11 @@ async function startQueue(server: AppServer, threadId: string): Promise<void> {
 const Meta = z.looseObject({ threadId: z.string() });
 
 /** The thread that a call names, when it comes from below a Codex: nobody else sends such calls. */
-function callingSession(
-  { pid, meta }: CallSigns,
-  find: (pid: number) => Host | undefined,
+function sessionOfCall(
+  { pid, meta }: CallEvidence,
+  findHost: (pid: number) => CodexHost | undefined,
 ): string | undefined {
   const { data } = Meta.safeParse(meta);
-  if (!data || pid === undefined || !find(pid)) return undefined;
+  if (!data || pid === undefined || !findHost(pid)) return undefined;
   return data.threadId;
 }

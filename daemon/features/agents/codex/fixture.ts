@@ -24,7 +24,7 @@ enabled = false
 `;
 
 /** As its user would, once: hooks that are new run only when they are trusted. */
-export function codexAtStart(screen: string): string | undefined {
+export function codexStartKey(screen: string): string | undefined {
   if (screen.includes("› 1. Review hooks")) return "2";
   return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
 }
@@ -38,11 +38,13 @@ export const codexFixture: Fixture = {
   command: ["codex"],
   resume: ["resume", "--last"],
   isReady: (screen) => /^› Ask Codex to do anything/m.test(screen),
-  atStart: codexAtStart,
+  atStart: codexStartKey,
   dialog: {
     prompt(forbidden, mark) {
-      const escalated = { sandbox_permissions: "require_escalated", justification: mark };
-      return `@@TOOL exec_command ${JSON.stringify({ cmd: `touch ${forbidden}`, ...escalated })}`;
+      const approvalArgs = { sandbox_permissions: "require_escalated", justification: mark };
+      return `@@TOOL exec_command ${
+        JSON.stringify({ cmd: `touch ${forbidden}`, ...approvalArgs })
+      }`;
     },
     isOpen: (screen) => screen.includes("Would you like to run"),
     refusal: ["Escape"],
@@ -51,18 +53,18 @@ export const codexFixture: Fixture = {
   end: (run) => run("codex", "app-server", "daemon", "stop"),
   leftovers: ({ home }) =>
     ["app-server-control", "app-server-daemon"].flatMap((name) =>
-      linksIn(join(home, ".codex", name)).flatMap((target) => [target, `${target}.lock`])
+      linkTargetsIn(join(home, ".codex", name)).flatMap((target) => [target, `${target}.lock`])
     ),
   untested: { pane: "its sessions have no pane of their own: they live in one shared server" },
 };
 
 /** Where the links in a folder lead: its sockets lie in a folder that no setting moves. */
-function linksIn(folder: string): string[] {
+function linkTargetsIn(folder: string): string[] {
   try {
     return Array.from(Deno.readDirSync(folder)).filter(({ isSymlink }) => isSymlink)
       .map(({ name }) => Deno.readLinkSync(join(folder, name)));
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return [];
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
   }
 }

@@ -6,10 +6,10 @@ import type { HookFacts, HookReader, HookReport } from "../adapter.ts";
 import { argumentsOf, commandOf, parentOf } from "../../../host/processes.ts";
 
 /** What Codex adds to every event. */
-const Added = z.object({ model: z.string().min(1).optional().catch(undefined) });
+const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
 
 /** Where a hook that names no process, or whose process nobody knows, says nothing. */
-const NOWHERE = {
+const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,
   tmux_socket: undefined,
@@ -18,7 +18,7 @@ const NOWHERE = {
 } as const;
 
 /** `find` names the Codex above a process; a test gives its own. */
-export function codexHooks(find: (pid: number) => Host | undefined = hostOf): HookReader {
+export function codexHooks(findHost: (pid: number) => CodexHost | undefined = hostOf): HookReader {
   return {
     ...claudeCodeHooks,
     read: readHook,
@@ -27,15 +27,15 @@ export function codexHooks(find: (pid: number) => Host | undefined = hostOf): Ho
      * another session's. A session that runs in a process of its own is where its hooks are.
      */
     locate(facts: HookFacts): HookFacts {
-      const host = facts.hook_pid === undefined ? undefined : find(facts.hook_pid);
-      return host?.kind === "session" ? { ...facts, agent_pid: host.pid } : NOWHERE;
+      const host = facts.hook_pid === undefined ? undefined : findHost(facts.hook_pid);
+      return host?.kind === "session" ? { ...facts, agent_pid: host.pid } : NO_LOCATION;
     },
   };
 }
 
 function readHook(payload: unknown): HookReport {
   const report = claudeCodeHooks.read(payload);
-  const { data } = Added.safeParse(payload);
+  const { data } = AddedFields.safeParse(payload);
   const model = report.model ?? data?.model;
   // The human broke the turn off, at a dialog or elsewhere; no Stop follows.
   if (report.event === "Interrupt") return { ...report, model, turn_state: "idle" };
@@ -48,7 +48,7 @@ function readHook(payload: unknown): HookReport {
 const GENERATIONS_MAX = 16;
 
 /** The nearest Codex above a process. */
-export interface Host {
+export interface CodexHost {
   readonly pid: number;
   /**
    * `session`: it runs the session itself (`--no-daemon`, `exec`), and its pane is the session's.
@@ -58,18 +58,18 @@ export interface Host {
 }
 
 /** The few facts about processes that tell it. */
-export interface ProcessTable {
+export interface ProcessFacts {
   commandOf(pid: number): string | undefined;
   argumentsOf(pid: number): readonly string[] | undefined;
   parentOf(pid: number): number | undefined;
 }
 
-const KERNEL: ProcessTable = { commandOf, argumentsOf, parentOf };
+const SYSTEM_FACTS: ProcessFacts = { commandOf, argumentsOf, parentOf };
 
 /** The Codex that started this process; undefined when none did. */
-export function hostOf(pid: number, table: ProcessTable = KERNEL): Host | undefined {
+export function hostOf(pid: number, table: ProcessFacts = SYSTEM_FACTS): CodexHost | undefined {
   let at: number | undefined = pid;
-  for (let climbed = 0; at !== undefined && climbed < GENERATIONS_MAX; climbed++) {
+  for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
     if (table.commandOf(at) === "codex") {
       const isServer = table.argumentsOf(at)?.includes("app-server") ?? true;
       return { pid: at, kind: isServer ? "server" : "session" };

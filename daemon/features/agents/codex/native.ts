@@ -4,9 +4,9 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { withoutSecrets } from "../../../host/tmux/terminals.ts";
-import type { Addressee, Parcel, Readiness, Receipt, Rung } from "../adapter.ts";
-import { type Absence, AppServer } from "./app_server.ts";
-import { type Doing, isThreadId, readThread, type Thread } from "./threads.ts";
+import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
+import { AppServer, type Unreachable } from "./app_server.ts";
+import { type Activity, isThreadId, readThread, type Thread } from "./threads.ts";
 
 /** Far above any message, and far below what the server takes. */
 const SOCKET_CHARS_MAX = 1_000_000;
@@ -15,11 +15,11 @@ const ARGUMENT_BYTES_MAX = 120_000;
 /** `codex queue` takes 0.1 s. */
 const COMMAND_MS_MAX = 10_000;
 /** As the command line says that it was called wrongly: nothing has been done. */
-const MISUSED = 2;
+const EXIT_USAGE = 2;
 
 /** Why not one byte went out. */
 type Refusal =
-  | Absence
+  | Unreachable
   | "no_session"
   | "not_loaded" // Nobody runs the session, or a process of its own does (`--no-daemon`).
   | "broken" // The server calls it a system error.
@@ -41,15 +41,15 @@ export interface NativeOptions {
 }
 
 /** By the socket: only with a release that was proved. */
-export function socketRung(options: NativeOptions): Rung {
+export function createSocketTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
-    check: (peer, parcel) =>
-      meet(options, peer, ({ thread }) => ready(bySocket(thread, parcel)), ready),
-    deliver: (peer, parcel) =>
-      meet(options, peer, async ({ server, thread, threadId }) => {
-        const refusal = bySocket(thread, parcel);
-        return refusal ? refused(refusal) : await add(options, server, threadId, parcel);
+    check: (peer, outgoing) =>
+      withThread(options, peer, ({ thread }) => ready(socketRefusal(thread, outgoing)), ready),
+    deliver: (peer, outgoing) =>
+      withThread(options, peer, async ({ server, thread, threadId }) => {
+        const refusal = socketRefusal(thread, outgoing);
+        return refusal ? refused(refusal) : await add(options, server, threadId, outgoing);
       }, refused),
   };
 }
@@ -58,64 +58,74 @@ export function socketRung(options: NativeOptions): Rung {
  * By `codex queue`, which speaks to its own server in whatever way that one understands: for
  * releases that the socket was not proved with.
  */
-export function commandRung(options: NativeOptions): Rung {
+export function createCommandTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
-    check: (peer, parcel) =>
-      meet(options, peer, ({ thread }) => ready(byCommand(thread, parcel)), ready),
-    deliver: (peer, parcel) =>
-      meet(options, peer, async ({ thread, threadId }) => {
-        const refusal = byCommand(thread, parcel);
-        return refusal ? refused(refusal) : await queue(options, threadId, parcel);
+    check: (peer, outgoing) =>
+      withThread(options, peer, ({ thread }) => ready(commandRefusal(thread, outgoing)), ready),
+    deliver: (peer, outgoing) =>
+      withThread(options, peer, async ({ thread, threadId }) => {
+        const refusal = commandRefusal(thread, outgoing);
+        return refusal ? refused(refusal) : await queue(options, threadId, outgoing);
       }, refused),
   };
 }
 
 /** A conversation about one thread. */
-interface Meeting {
+interface ThreadConnection {
   readonly server: AppServer;
   readonly thread: Thread;
   readonly threadId: string;
 }
 
 /** What comes of a conversation about the peer's thread; or of its absence. */
-async function meet<T>(
+async function withThread<T>(
   { codex_home, clock }: NativeOptions,
-  { runtime_session_id: threadId }: Addressee,
-  talk: (meeting: Meeting) => T | Promise<T>,
-  absent: (reason: Refusal) => T,
+  { runtime_session_id: threadId }: AgentPeer,
+  operation: (opened: ThreadConnection) => T | Promise<T>,
+  onUnreachable: (reason: Refusal) => T,
 ): Promise<T> {
-  if (threadId === null || !isThreadId(threadId)) return absent("no_session");
-  const server = await AppServer.meet(codex_home, clock);
-  if (typeof server === "string") return absent(server);
-  using held = server;
-  return await talk({ server: held, thread: await readThread(held, threadId), threadId });
+  if (threadId === null || !isThreadId(threadId)) return onUnreachable("no_session");
+  const server = await AppServer.connect(codex_home, clock);
+  if (typeof server === "string") return onUnreachable(server);
+  using connection = server;
+  return await operation({
+    server: connection,
+    thread: await readThread(connection, threadId),
+    threadId,
+  });
 }
 
-const STOPS: Readonly<Partial<Record<Doing, Refusal>>> = {
+const REFUSAL_OF: Readonly<Partial<Record<Activity, Refusal>>> = {
   not_loaded: "not_loaded",
   broken: "broken",
   // In Codex's queue it would be held back, should the human answer by breaking the turn off.
   awaiting_input: "dialog_open",
 };
 
-function bySocket({ proved, doing }: Thread, { framed }: Parcel): Refusal | undefined {
+function socketRefusal(
+  { proved, activity }: Thread,
+  { framed }: OutgoingMessage,
+): Refusal | undefined {
   if (!proved) return "version_unproved";
   if (framed.length > SOCKET_CHARS_MAX) return "too_large";
-  return doing === "unknown" ? "thread_unknown" : STOPS[doing];
+  return activity === "unknown" ? "thread_unknown" : REFUSAL_OF[activity];
 }
 
-function byCommand({ proved, doing }: Thread, { framed }: Parcel): Refusal | undefined {
+function commandRefusal(
+  { proved, activity }: Thread,
+  { framed }: OutgoingMessage,
+): Refusal | undefined {
   if (proved) return "socket_serves";
   const bytes = new TextEncoder().encode(framed).length;
-  return bytes > ARGUMENT_BYTES_MAX ? "too_large" : STOPS[doing];
+  return bytes > ARGUMENT_BYTES_MAX ? "too_large" : REFUSAL_OF[activity];
 }
 
 async function add(
   { log }: NativeOptions,
   server: AppServer,
   threadId: string,
-  { delivery_id, framed }: Parcel,
+  { delivery_id, framed }: OutgoingMessage,
 ): Promise<Receipt> {
   const reply = await server.call("thread/queue/add", {
     threadId,
@@ -131,7 +141,7 @@ async function add(
 async function queue(
   { clock, log, codex_home, env }: NativeOptions,
   threadId: string,
-  { delivery_id, framed }: Parcel,
+  { delivery_id, framed }: OutgoingMessage,
 ): Promise<Receipt> {
   const args = ["queue", "--thread", threadId, `--message=${framed}`];
   try {
@@ -147,9 +157,9 @@ async function queue(
       }).output());
     if (!done) return { state: "unclear", reason: "command_timeout" };
     if (done.success) return { state: "accepted" };
-    const said = new TextDecoder().decode(done.stderr).slice(0, 500);
-    log.warn("`codex queue` failed", { delivery_id, code: done.code, said });
-    return done.code === MISUSED
+    const detail = new TextDecoder().decode(done.stderr).slice(0, 500);
+    log.warn("`codex queue` failed", { delivery_id, code: done.code, detail });
+    return done.code === EXIT_USAGE
       ? refused("queue_refused")
       : { state: "unclear", reason: "command_failed" };
   } catch (error) {

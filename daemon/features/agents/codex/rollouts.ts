@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
-import type { Resume } from "../adapter.ts";
+import type { ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
 /** Its first line holds the model's instructions: some 20 kB as of 0.169.0. */
@@ -20,9 +20,9 @@ const FirstLine = z.looseObject({
  * folder. Reasons: `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`,
  * `other_path`.
  */
-export function rolloutOf(codex_home: string, threadId: string, path: string): Resume {
+export function rolloutOf(codex_home: string, threadId: string, path: string): ResumeResult {
   if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
-  const file = find(join(codex_home, "sessions"), `-${threadId}.jsonl`, LEVELS);
+  const file = findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
   if (file === undefined) return { ok: false, reason: "no_rollout" };
   const { data } = FirstLine.safeParse(tryJson(firstLine(file)));
   if (!data) return { ok: false, reason: "rollout_damaged" };
@@ -33,15 +33,19 @@ export function rolloutOf(codex_home: string, threadId: string, path: string): R
 }
 
 /** `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
-const LEVELS = 3;
+const FOLDER_LEVELS = 3;
 
 /** The newest first: the names of folders and files begin with their date. */
-function find(dir: string, ending: string, levels: number): string | undefined {
+function findFile(dir: string, suffix: string, levels_left: number): string | undefined {
   const entries = entriesOf(dir).sort((a, b) => a.name < b.name ? 1 : -1);
   for (const { name, isDirectory, isFile } of entries) {
     const path = join(dir, name);
-    if (levels === 0 && isFile && name.startsWith("rollout-") && name.endsWith(ending)) return path;
-    const found = levels > 0 && isDirectory ? find(path, ending, levels - 1) : undefined;
+    if (levels_left === 0 && isFile && name.startsWith("rollout-") && name.endsWith(suffix)) {
+      return path;
+    }
+    const found = levels_left > 0 && isDirectory
+      ? findFile(path, suffix, levels_left - 1)
+      : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

@@ -2,12 +2,17 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import { HELD_SECONDS_MAX, type HookKind, installHooks, removeHooks } from "../hooks/groups.ts";
+import {
+  type AgentHooks,
+  DECISION_SECONDS_MAX,
+  installHooks,
+  removeHooks,
+} from "../hooks/groups.ts";
 import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
-import { SERVER, serverCommand } from "../mcp_server.ts";
+import { SERVER_NAME, serverCommand } from "../mcp_server.ts";
 
 /** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
-const HOOKS: HookKind = {
+const HOOKS: AgentHooks = {
   agent: "codex",
   events: [
     "SessionStart",
@@ -19,7 +24,7 @@ const HOOKS: HookKind = {
   ],
   // Codex warns of more for some of them; `mesh hook` takes 1.5 s at most.
   seconds_max: 3,
-  held: { PermissionRequest: HELD_SECONDS_MAX },
+  held: { PermissionRequest: DECISION_SECONDS_MAX },
 };
 /** Where the daemon is, for who has moved it: Codex hands on only what is named. */
 const ENV_VARS = [
@@ -29,8 +34,8 @@ const ENV_VARS = [
   "XDG_STATE_HOME",
   "XDG_CONFIG_HOME",
 ];
-const HEADER = `[mcp_servers.${SERVER}]`;
-const REMARK = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
+const HEADER = `[mcp_servers.${SERVER_NAME}]`;
+const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
 /** `hooks.json` with our hooks. Codex asks its user to trust them, and runs none until then. */
 export function installCodexHooks(hooks: JsonObject, plan: SetupPlan): JsonObject {
@@ -50,12 +55,12 @@ type Toml = Readonly<Record<string, unknown>>;
  */
 export function installServer(text: string, plan: SetupPlan): string {
   const before = read(text);
-  const found = serversOf(before)[SERVER];
+  const found = serversOf(before)[SERVER_NAME];
   const { command, args, block } = serverOf(plan);
   if (isTable(found)) {
     // What else stands there is the user's wish, e.g. another approval mode.
     if (found["command"] === command && isDeepStrictEqual(found["args"], args)) return text;
-    return installServer(removeOther(text, found), plan);
+    return installServer(removeStale(text, found), plan);
   }
   const line_end = text.includes("\r\n") ? "\r\n" : "\n";
   const whole = block.join(line_end);
@@ -64,9 +69,9 @@ export function installServer(text: string, plan: SetupPlan): string {
     : text.endsWith("\n")
     ? text + line_end + whole + line_end
     : text + line_end + line_end + whole;
-  const servers = { ...serversOf(before), [SERVER]: serversOf(read(whole))[SERVER] };
-  if (!means(after, { ...before, mcp_servers: servers })) {
-    throw new Unchangeable(`mcp_servers is an inline table: add ${SERVER} to it by hand`);
+  const servers = { ...serversOf(before), [SERVER_NAME]: serversOf(read(whole))[SERVER_NAME] };
+  if (!parsesTo(after, { ...before, mcp_servers: servers })) {
+    throw new Unchangeable(`mcp_servers is an inline table: add ${SERVER_NAME} to it by hand`);
   }
   return after;
 }
@@ -74,38 +79,38 @@ export function installServer(text: string, plan: SetupPlan): string {
 /** The text as it was before, byte for byte, whatever else was written since. */
 export function removeServer(text: string): string {
   const before = read(text);
-  const { [SERVER]: found, ...others } = serversOf(before);
-  if (!isTable(found) || !isOurs(found)) return text;
+  const { [SERVER_NAME]: found, ...others } = serversOf(before);
+  if (!isTable(found) || !isMesh(found)) return text;
   const after = withoutBlock(text);
   const { mcp_servers: _, ...rest } = before;
   const whole = { ...rest, mcp_servers: others };
-  if (!means(after, whole) && !(Object.keys(others).length === 0 && means(after, rest))) {
-    throw new Unchangeable(`mcp_servers.${SERVER} was rewritten: take it out by hand`);
+  if (!parsesTo(after, whole) && !(Object.keys(others).length === 0 && parsesTo(after, rest))) {
+    throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: take it out by hand`);
   }
   return after;
 }
 
-function removeOther(text: string, found: Toml): string {
-  if (isOurs(found)) return removeServer(text);
+function removeStale(text: string, found: Toml): string {
+  if (isMesh(found)) return removeServer(text);
   throw new Unchangeable(
-    `mcp_servers.${SERVER} is another program's; remove or rename it first`,
+    `mcp_servers.${SERVER_NAME} is another program's; remove or rename it first`,
   );
 }
 
 /** By its last word, wherever mesh was installed when it was written. */
-function isOurs({ args }: Toml): boolean {
+function isMesh({ args }: Toml): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
 
 function serverOf(plan: SetupPlan) {
   const { command, args } = serverCommand(plan);
   const block = [
-    REMARK,
+    COMMENT,
     HEADER,
-    `command = ${quoted(command)}`,
-    `args = [${args.map(quoted).join(", ")}]`,
+    `command = ${tomlString(command)}`,
+    `args = [${args.map(tomlString).join(", ")}]`,
     'default_tools_approval_mode = "approve"',
-    `env_vars = [${ENV_VARS.map(quoted).join(", ")}]`,
+    `env_vars = [${ENV_VARS.map(tomlString).join(", ")}]`,
   ];
   return { command, args, block };
 }
@@ -114,19 +119,19 @@ function serverOf(plan: SetupPlan) {
 function withoutBlock(text: string): string {
   const lines = text.split(/(?<=\n)/);
   const isHeader = (line: string) => /^\s*\[/.test(line);
-  const isOurs = (line: string) =>
-    line.trim().startsWith(HEADER) || line.trim().startsWith(`[mcp_servers.${SERVER}.`);
-  const first = lines.findIndex(isOurs);
+  const isMesh = (line: string) =>
+    line.trim().startsWith(HEADER) || line.trim().startsWith(`[mcp_servers.${SERVER_NAME}.`);
+  const first = lines.findIndex(isMesh);
   if (first < 0) return text;
   let end = first + 1;
-  while (end < lines.length && (!isHeader(lines[end] ?? "") || isOurs(lines[end] ?? ""))) end++;
+  while (end < lines.length && (!isHeader(lines[end] ?? "") || isMesh(lines[end] ?? ""))) end++;
   // Remarks and blank lines above the next table are that table's.
   while (/^(#.*)?$/.test((lines[end - 1] ?? "").trim()) && end > first) end--;
-  const hasRemark = lines[first - 1]?.trim() === REMARK;
-  const start = hasRemark ? first - 1 : first;
-  const before = lines.slice(0, hasRemark && lines[start - 1]?.trim() === "" ? start - 1 : start);
+  const hasComment = lines[first - 1]?.trim() === COMMENT;
+  const start = hasComment ? first - 1 : first;
+  const before = lines.slice(0, hasComment && lines[start - 1]?.trim() === "" ? start - 1 : start);
   const after = lines.slice(end);
-  const wasCutOff = hasRemark && after.length === 0 && !text.endsWith("\n");
+  const wasCutOff = hasComment && after.length === 0 && !text.endsWith("\n");
   return (wasCutOff ? before.join("").replace(/\r?\n$/, "") : before.join("")) + after.join("");
 }
 
@@ -140,9 +145,9 @@ function read(text: string): Toml {
   }
 }
 
-function means(text: string, meant: Toml): boolean {
+function parsesTo(text: string, expected: Toml): boolean {
   try {
-    return isDeepStrictEqual(plain(parse(text)), plain(meant));
+    return isDeepStrictEqual(plain(parse(text)), plain(expected));
   } catch (error) {
     if (error instanceof TomlError) return false;
     throw error;
@@ -165,6 +170,6 @@ function isTable(value: unknown): value is Toml {
 }
 
 /** A basic string of TOML has the escapes of JSON. */
-function quoted(word: string): string {
-  return JSON.stringify(word);
+function tomlString(text: string): string {
+  return JSON.stringify(text);
 }

@@ -2,16 +2,16 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import type { Addressee } from "../adapter.ts";
-import { type Absence, AppServer } from "./app_server.ts";
+import type { AgentPeer } from "../adapter.ts";
+import { AppServer, type Unreachable } from "./app_server.ts";
 import { isTested } from "./version.ts";
 
 /** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
-export type Doing = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
+export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
 
 /** A thread as its server tells it. */
 export interface Thread {
-  readonly doing: Doing;
+  readonly activity: Activity;
   /** Whether the server's release is one that the socket was proved with. */
   readonly proved: boolean;
 }
@@ -37,10 +37,10 @@ export async function readThread(server: AppServer, threadId: string): Promise<T
   const reply = await server.call("thread/read", { threadId });
   // Its words for a thread that it has never had, or whose first prompt is still to come.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
-    return { proved, doing: "not_loaded" };
+    return { proved, activity: "not_loaded" };
   }
   const { data } = Answer.safeParse(reply.state === "answered" ? reply.result : undefined);
-  return { proved, doing: data?.thread.id === threadId ? doingOf(data.thread) : "unknown" };
+  return { proved, activity: data?.thread.id === threadId ? activityOf(data.thread) : "unknown" };
 }
 
 const Turns = z.looseObject({
@@ -60,19 +60,19 @@ export async function interrupt(server: AppServer, threadId: string): Promise<vo
 /** The thread of a registered agent, in a conversation of its own. */
 export async function threadOf(
   codex_home: string,
-  { runtime_session_id }: Addressee,
+  { runtime_session_id }: AgentPeer,
   clock: Clock,
-): Promise<Thread | Absence | "no_session"> {
+): Promise<Thread | Unreachable | "no_session"> {
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return "no_session";
-  const server = await AppServer.meet(codex_home, clock);
+  const server = await AppServer.connect(codex_home, clock);
   if (typeof server === "string") return server;
-  using met = server;
-  return await readThread(met, runtime_session_id);
+  using connection = server;
+  return await readThread(connection, runtime_session_id);
 }
 
-type Told = z.infer<typeof Answer>["thread"];
+type ThreadAnswer = z.infer<typeof Answer>["thread"];
 
-function doingOf({ status, canAcceptDirectInput }: Told): Doing {
+function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "notLoaded") return "not_loaded";
   if (status.type === "systemError") return "broken";
   if (canAcceptDirectInput === false) return "unknown";

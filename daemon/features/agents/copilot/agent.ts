@@ -14,8 +14,12 @@ const setup: AgentSetup = {
   async edits(env, plan) {
     const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
     return [
-      { path: hooksFile(env), put: (settings) => installHooks(settings, plan), take: removeHooks },
-      { path: serverFile(env), put: (config) => installMcp(config, plan), take: removeMcp },
+      {
+        path: hooksFile(env),
+        add: (settings) => installHooks(settings, plan),
+        remove: removeHooks,
+      },
+      { path: serverFile(env), add: (config) => installMcp(config, plan), remove: removeMcp },
     ];
   },
 };
@@ -29,7 +33,7 @@ export const copilot: AgentDefinition = {
   permission_modes: [],
   setup,
   hooks: {
-    held_events: ["permissionRequest"],
+    decision_events: ["permissionRequest"],
     pid_variable: "MESH_AGENT_PID",
     // A payload does not name its event.
     rewrite: (event) => (payload) => ({ ...payload, hookName: event }),

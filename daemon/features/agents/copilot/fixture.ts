@@ -21,7 +21,7 @@ export function copilotEnvironment(model_url: string): Record<string, string> {
 }
 
 /** `Touch FILE …` makes the file by a command, which needs leave. */
-export const COPILOT_TOUCHES: Rule = {
+export const COPILOT_TOUCH_RULE: Rule = {
   match: /Touch (\S+)/,
   steps: [
     { tool: "bash", args: { command: "touch $1", description: "Touches" } },
@@ -29,26 +29,26 @@ export const COPILOT_TOUCHES: Rule = {
   ],
 };
 
-export const COPILOT = ["copilot"] as const;
+export const COPILOT_COMMAND = ["copilot"] as const;
 
-export function isCopilotAsking(screen: string): boolean {
+export function isCopilotAtDialog(screen: string): boolean {
   return screen.includes("Do you want to run this command?");
 }
 
 export const copilotFixture: Fixture = {
   model_api: "chat",
-  rules: () => [COPILOT_TOUCHES],
+  rules: () => [COPILOT_TOUCH_RULE],
   files: ({ home, folder }) => ({
     [join(home, ".copilot", "config.json")]: copilotConfig([folder]),
   }),
   env: copilotEnvironment,
-  command: COPILOT,
+  command: COPILOT_COMMAND,
   resume: ["--continue"],
   // What was said before stands behind a blank.
   isReady: (screen) => /^❯\s*$/m.test(screen),
   dialog: {
     prompt: (forbidden, mark) => `Touch ${forbidden} ${mark}`,
-    isOpen: isCopilotAsking,
+    isOpen: isCopilotAtDialog,
     refusal: ["Escape"],
   },
   untested: { native: "it has none" },

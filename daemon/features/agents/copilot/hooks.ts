@@ -3,62 +3,62 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
-import { common, readerOf } from "../hooks/reading.ts";
+import { commonFields, payloadReader } from "../hooks/reading.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission names them: `mesh/ask`. */
-const OURS = /^mesh\//;
+const MESH_TOOL = /^mesh\//;
 const SUBAGENT = "subagent";
 
 const SessionStart = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("sessionStart"),
   source: z.string(), // new, startup or resume; it comes with the first prompt
 });
 /** What `mesh mcp` says as it starts: with the session, and so before its first prompt. */
-const Arrived = z.object({ ...common, hook_event_name: z.literal("arrived") });
+const Announced = z.object({ ...commonFields, hook_event_name: z.literal("arrived") });
 const SessionEnd = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("sessionEnd"),
   reason: z.string(), // user_exit, for `/clear` too, or complete
 });
-const Prompted = z.object({
-  ...common,
+const PromptSubmitted = z.object({
+  ...commonFields,
   hook_event_name: z.literal("userPromptSubmitted"),
   prompt: z.string(),
 });
-const Stopped = z.object({ ...common, hook_event_name: z.literal("agentStop") });
+const AgentStop = z.object({ ...commonFields, hook_event_name: z.literal("agentStop") });
 const Notification = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("notification"),
   notification_type: z.string(), // permission_prompt, elicitation_dialog, …
 });
 /** Asked of every tool, before Copilot looks whether it would ask its user. */
 const PermissionRequest = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("permissionRequest"),
   toolName: z.string(),
   toolInput: z.unknown(),
 });
-const Tool = z.object({ ...common, hook_event_name: z.enum(["preToolUse", "postToolUse"]) });
+const Tool = z.object({ ...commonFields, hook_event_name: z.enum(["preToolUse", "postToolUse"]) });
 /** Whatever a subagent does but ask for permission. */
-const Subagent = z.object({ ...common, hook_event_name: z.literal(SUBAGENT) });
+const Subagent = z.object({ ...commonFields, hook_event_name: z.literal(SUBAGENT) });
 
-const Known = z.discriminatedUnion("hook_event_name", [
+const KnownEvent = z.discriminatedUnion("hook_event_name", [
   SessionStart,
-  Arrived,
+  Announced,
   SessionEnd,
-  Prompted,
-  Stopped,
+  PromptSubmitted,
+  AgentStop,
   Notification,
   PermissionRequest,
   Tool,
   Subagent,
 ]);
-type Known = z.infer<typeof Known>;
+type KnownEvent = z.infer<typeof KnownEvent>;
 
 /** Copilot's spelling; the event's name is put in by `mesh hook`, which alone is told it. */
-const Spelt = z.looseObject({
+const NativePayload = z.looseObject({
   hookName: z.unknown().optional(),
   sessionId: z.unknown().optional(),
   transcriptPath: z.unknown().optional(),
@@ -70,30 +70,30 @@ const Spelt = z.looseObject({
  * The same payload in the spelling that all agents share. A subagent's names itself as the session,
  * and the one that it works for as its parent: its turns are nobody's, and it is given no message.
  */
-function respelt(payload: unknown): unknown {
-  const { data } = Spelt.safeParse(payload);
+function normalize(payload: unknown): unknown {
+  const { data } = NativePayload.safeParse(payload);
   if (!data) return payload;
   const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
-  const isOwn = agentId === undefined || agentId !== sessionId; // Or of a subagent's begin and end.
+  const isOwnSession = agentId === undefined || agentId !== sessionId; // Or of a subagent's begin and end.
   return {
     ...rest,
-    hook_event_name: isOwn || hookName === "permissionRequest" ? hookName : SUBAGENT,
-    session_id: isOwn ? sessionId : parentAgentId ?? sessionId,
+    hook_event_name: isOwnSession || hookName === "permissionRequest" ? hookName : SUBAGENT,
+    session_id: isOwnSession ? sessionId : parentAgentId ?? sessionId,
     transcript_path: transcriptPath,
-    is_subagent: !isOwn,
+    is_subagent: !isOwnSession,
   };
 }
 
-const readCommon = readerOf(Known, particulars);
-const Inside = z.object({ is_subagent: z.literal(true) });
+const readCommon = payloadReader(KnownEvent, reportFields);
+const SubagentMark = z.object({ is_subagent: z.literal(true) });
 
 function read(payload: unknown): HookReport {
-  const spelt = respelt(payload);
-  const report = readCommon(spelt);
-  return Inside.safeParse(spelt).success ? { ...report, is_subagent: true } : report;
+  const normalized = normalize(payload);
+  const report = readCommon(normalized);
+  return SubagentMark.safeParse(normalized).success ? { ...report, is_subagent: true } : report;
 }
 
-function particulars(data: Known): Partial<HookReport> {
+function reportFields(data: KnownEvent): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "sessionStart":
       return { turn_state: "idle", source: data.source };
@@ -106,9 +106,11 @@ function particulars(data: Known): Partial<HookReport> {
     case "agentStop":
       return { turn_state: "idle" };
     case "notification":
-      return DIALOGS.has(data.notification_type) ? { turn_state: "awaiting_input" } : {};
+      return DIALOG_NOTIFICATIONS.has(data.notification_type)
+        ? { turn_state: "awaiting_input" }
+        : {};
     case "permissionRequest":
-      return OURS.test(data.toolName)
+      return MESH_TOOL.test(data.toolName)
         ? {}
         : { permission: { tool: data.toolName, input: data.toolInput } };
     case "preToolUse":
@@ -119,43 +121,47 @@ function particulars(data: Known): Partial<HookReport> {
   }
 }
 
-const DIALOGS: ReadonlySet<string> = new Set(["permission_prompt", "elicitation_dialog"]);
+const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  "permission_prompt",
+  "elicitation_dialog",
+]);
 
 /** The first prompt follows `sessionStart` at once: what is to be read goes with it alone. */
-function takesContext(event: string): boolean {
+function acceptsContext(event: string): boolean {
   return event === "userPromptSubmitted";
 }
 
 /** Our own tools ask for no approval: all they do is what a peer may do. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { data } = Known.safeParse(respelt(payload));
-  if (data?.hook_event_name === "permissionRequest" && OURS.test(data.toolName)) {
+  const { data } = KnownEvent.safeParse(normalize(payload));
+  if (data?.hook_event_name === "permissionRequest" && MESH_TOOL.test(data.toolName)) {
     return { behavior: "allow" };
   }
-  const carries = data && context !== null && context !== "" && takesContext(data.hook_event_name);
-  return carries ? { additionalContext: context } : {};
+  const hasContext = data && context !== null && context !== "" &&
+    acceptsContext(data.hook_event_name);
+  return hasContext ? { additionalContext: context } : {};
 }
 
 /** Answers for the user; the message is read where it is denied. */
-function decided({ behavior, message }: Decision): Record<string, unknown> {
+function formatDecision({ behavior, message }: Decision): Record<string, unknown> {
   return behavior === "allow" ? { behavior } : { behavior, message };
 }
 
-const StoppedAt = z.object({ timestamp: z.number().optional().catch(undefined) });
+const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefined) });
 
 /** As in the house, where its records can be read: no hook of Copilot's holds what it said. */
-export function copilotReader({ config_dir, clock }: CopilotRecords): HookReader {
+export function copilotReader({ config_dir, clock }: CopilotReaderOptions): HookReader {
   return {
     ...copilotHooks,
     lastMessage({ event, session_id: id }, payload) {
       if (event !== "agentStop") return Promise.resolve(undefined);
-      const stopped_at = StoppedAt.safeParse(payload).data?.timestamp;
+      const stopped_at = StopTimestamp.safeParse(payload).data?.timestamp;
       return lastMessageOf(config_dir, { id, stopped_at }, clock);
     },
   };
 }
 
-export interface CopilotRecords {
+export interface CopilotReaderOptions {
   /** Copilot CLI's folder, e.g. `~/.copilot`. */
   readonly config_dir: string;
   readonly clock: Clock;
@@ -165,6 +171,6 @@ export interface CopilotRecords {
 export const copilotHooks: HookReader = {
   read,
   answer,
-  decided,
-  takesContext,
+  formatDecision,
+  acceptsContext,
 };

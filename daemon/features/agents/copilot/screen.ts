@@ -1,13 +1,13 @@
 /** What Copilot CLI's screen tells: its composer, and the dialogs that take its place. */
 
 import {
-  CHOICE,
   looksLikeDialog,
-  plain,
+  MENU_ENTRY,
   type Screen,
+  stripEscapes,
   TEXT_BYTES_MAX,
   type View,
-  visible,
+  visibleAscii,
   withoutPlaceholder,
 } from "../screens.ts";
 
@@ -16,11 +16,11 @@ const RULE = /^─{20}/;
 /** `❯` takes prompts; `!` in its place is the shell mode, and other words are a search. */
 const PROMPT = /^❯(\s|$)/;
 /** Its further rows: a draft's blank lines, or text behind two blanks. */
-const CONTINUED = /^(\s{2}|$)/;
+const CONTINUATION = /^(\s{2}|$)/;
 /** Where the cursor stands in an empty composer. */
 const FIRST_COLUMN = 2;
 /** The last row of its lists, and of the help, which takes a key to go away. */
-const ASKING = /\benter (accept|open)\b|\bany key close help\b/;
+const PROMPT_ROW = /\benter (accept|open)\b|\bany key close help\b/;
 /** A composer that shows the end of a long text only: enough of it to know the text by. */
 const END_CHARS_MIN = 200;
 
@@ -29,49 +29,49 @@ export const copilotScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
-    const rows = lines.map(plain);
-    const box = boxOf(rows);
+    const rows = lines.map(stripEscapes);
+    const composer = findComposer(rows);
     // The transcript may speak of dialogs; an open one is never above the composer.
-    const shown = box ? rows.slice(box.bottom) : rows;
-    if (looksLikeDialog(shown) || shown.some((row) => ASKING.test(row))) return true;
-    return box ? false : undefined;
+    const shownText = composer ? rows.slice(composer.bottom) : rows;
+    if (looksLikeDialog(shownText) || shownText.some((row) => PROMPT_ROW.test(row))) return true;
+    return composer ? false : undefined;
   },
   composerEmpty(view) {
-    const box = boxOf(view.lines.map(plain));
-    if (!box) return undefined;
-    const first = view.cursor_x === FIRST_COLUMN && view.cursor_y === box.top;
-    return first && textOf(view, box).trim() === "";
+    const composer = findComposer(view.lines.map(stripEscapes));
+    if (!composer) return undefined;
+    const first = view.cursor_x === FIRST_COLUMN && view.cursor_y === composer.top;
+    return first && composerText(view, composer).trim() === "";
   },
   /** The composer was empty before the paste, so that what it ends with is all there is. */
-  holds(view, text) {
-    const box = boxOf(view.lines.map(plain));
-    if (!box) return false;
-    const [shown, whole] = [visible(textOf(view, box)), visible(text)];
-    return shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown));
+  composerHolds(view, text) {
+    const composer = findComposer(view.lines.map(stripEscapes));
+    if (!composer) return false;
+    const [shownText, whole] = [visibleAscii(composerText(view, composer)), visibleAscii(text)];
+    return shownText === whole || (shownText.length >= END_CHARS_MIN && whole.endsWith(shownText));
   },
   collapsedPaste(view) {
-    const box = boxOf(view.lines.map(plain));
-    if (!box) return false;
-    return /^\[Paste#\d+-\d+lines\]$/.test(visible(textOf(view, box)));
+    const composer = findComposer(view.lines.map(stripEscapes));
+    if (!composer) return false;
+    return /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(composerText(view, composer)));
   },
 };
 
-interface Box {
+interface ComposerRows {
   /** The row of the prompt sign. */
   readonly top: number;
   /** The first row below. */
   readonly bottom: number;
 }
 
-function boxOf(rows: readonly string[]): Box | undefined {
+function findComposer(rows: readonly string[]): ComposerRows | undefined {
   const bottom = rows.findLastIndex((row) => RULE.test(row));
   const top = rows.slice(0, Math.max(0, bottom)).findLastIndex((row) => RULE.test(row)) + 1;
   const [first = "", ...more] = rows.slice(top, bottom);
-  if (top < 1 || !PROMPT.test(first) || CHOICE.test(first)) return undefined;
-  return more.every((row) => CONTINUED.test(row)) ? { top, bottom } : undefined;
+  if (top < 1 || !PROMPT.test(first) || MENU_ENTRY.test(first)) return undefined;
+  return more.every((row) => CONTINUATION.test(row)) ? { top, bottom } : undefined;
 }
 
 /** All that stands in the composer, without its prompt sign. */
-function textOf({ lines }: View, { top, bottom }: Box): string {
+function composerText({ lines }: View, { top, bottom }: ComposerRows): string {
   return withoutPlaceholder(lines).slice(top, bottom).join("\n").replace("❯", "");
 }

@@ -5,26 +5,26 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
-import type { Resume, Sighting } from "../adapter.ts";
+import type { Observation, ResumeResult } from "../adapter.ts";
 
 /** What is read of a session's records at each look: more than a turn's last few of them. */
 const TAIL_BYTES = 65_536;
 /** More than a last answer takes. */
-const ANSWER_BYTES = 1_048_576;
+const MESSAGE_TAIL_BYTES = 1_048_576;
 /** Longer records are not gone through to take a session up again. */
 const RECORDS_BYTES_MAX = 268_435_456;
 /** It holds little more than a pid. */
 const LOCK_BYTES_MAX = 65_536;
 /** How long the records of a turn that has ended may be late, and how often they are looked at. */
 const LATE_MS_MAX = 1_000;
-const LOOK_EVERY_MS = 20;
+const POLL_INTERVAL_MS = 20;
 /** Sessions of which it is kept what they do. */
 const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A tool whose run is a dialog. */
-const ASKS_USER = "ask_user";
+const ASK_USER_TOOL = "ask_user";
 
-const Noted = z.object({
+const SessionRecord = z.object({
   type: z.string(),
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
   /** The subagent whose record it is. */
@@ -44,17 +44,20 @@ const Noted = z.object({
     context: z.object({ cwd: z.string().optional() }).optional(),
   }),
 });
-type Noted = z.infer<typeof Noted>;
+type SessionRecord = z.infer<typeof SessionRecord>;
 
 /** What a session does, in its own word, and since when. */
-export interface Doing extends Pick<Sighting, "turn_state" | "model"> {
+export interface Activity extends Pick<Observation, "turn_state" | "model"> {
   readonly at: number;
 }
 
 /** The records of all sessions; one's are read again only once something was added to them. */
-export class Records {
+export class SessionRecords {
   readonly #config_dir: string;
-  readonly #read = new Map<string, { readonly stamp: string; readonly doing: Doing }>();
+  readonly #cached = new Map<
+    string,
+    { readonly file_version: string; readonly activity: Activity }
+  >();
 
   constructor(config_dir: string) {
     this.#config_dir = config_dir;
@@ -64,26 +67,26 @@ export class Records {
    * What the session does now; undefined when its records are not this process's: one that was
    * taken up again writes nothing before its first prompt, and what stands there is from before.
    */
-  doingOf(id: string, pid: number): Doing | undefined {
+  activityOf(id: string, pid: number): Activity | undefined {
     if (!SESSION_ID.test(id)) return undefined;
     const folder = folderOf(this.#config_dir, id);
     if (readWhole(join(folder, `inuse.${pid}.lock`), LOCK_BYTES_MAX) === undefined) {
       return undefined;
     }
     const path = join(folder, "events.jsonl");
-    const stamp = stampOf(path);
-    if (stamp === undefined) return undefined;
-    const known = this.#read.get(id);
-    if (known?.stamp === stamp) return known.doing;
-    const doing = doingIn(notedIn(readTail(path, TAIL_BYTES) ?? ""));
-    if (this.#read.size >= SESSIONS_MAX) this.#read.clear();
-    this.#read.set(id, { stamp, doing });
-    return doing;
+    const file_version = fileVersion(path);
+    if (file_version === undefined) return undefined;
+    const known = this.#cached.get(id);
+    if (known?.file_version === file_version) return known.activity;
+    const activity = activityIn(parseRecords(readTail(path, TAIL_BYTES) ?? ""));
+    if (this.#cached.size >= SESSIONS_MAX) this.#cached.clear();
+    this.#cached.set(id, { file_version, activity });
+    return activity;
   }
 }
 
-function doingIn(records: readonly Noted[]): Doing {
-  let turn: Doing["turn_state"] = null;
+function activityIn(records: readonly SessionRecord[]): Activity {
+  let turn: Activity["turn_state"] = null;
   let model: string | undefined;
   let at = 0;
   const dialogs = new Set<string>();
@@ -91,20 +94,20 @@ function doingIn(records: readonly Noted[]): Doing {
     const { requestId = "", toolCallId = "" } = data;
     if (type === "permission.requested") dialogs.add(requestId);
     if (type === "permission.completed") dialogs.delete(requestId);
-    if (type === "tool.execution_start" && data.toolName === ASKS_USER) dialogs.add(toolCallId);
+    if (type === "tool.execution_start" && data.toolName === ASK_USER_TOOL) dialogs.add(toolCallId);
     if (type === "tool.execution_complete") dialogs.delete(toolCallId);
     if (/^permission/.test(type)) at = timestamp;
     if (agentId !== undefined) continue; // Its dialogs are the session's, its turns are not.
     model = data.newModel ?? data.model ?? data.selectedModel ?? model;
     turn = TURNS.get(type) ?? turn;
     if (TURNS.get(type) === "idle") dialogs.clear();
-    if (TELLING.test(type)) at = timestamp;
+    if (ACTIVITY_TYPES.test(type)) at = timestamp;
   }
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
 /** The records, beside permissions, that tell what a session does. */
-const TELLING = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
+const ACTIVITY_TYPES = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
 
 /** A tool loop is one turn after the other, with no time in between. */
 const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
@@ -127,22 +130,22 @@ export async function lastMessageOf(
 ): Promise<string> {
   if (!SESSION_ID.test(id)) return "";
   const path = join(folderOf(config_dir, id), "events.jsonl");
-  const late_at = clock.now() + LATE_MS_MAX;
+  const give_up_at = clock.now() + LATE_MS_MAX;
   for (;;) {
-    const records = notedIn(readTail(path, ANSWER_BYTES) ?? "");
+    const records = parseRecords(readTail(path, MESSAGE_TAIL_BYTES) ?? "");
     const end = records.findLastIndex(({ data: { hookType, input } }) =>
-      hookType === STOPPED && input?.timestamp === stopped_at
+      hookType === STOP_HOOK && input?.timestamp === stopped_at
     );
-    if (end >= 0) return lastSaidIn(records.slice(0, end));
-    if (clock.now() >= late_at) return lastSaidIn(records);
-    await clock.sleep(LOOK_EVERY_MS);
+    if (end >= 0) return lastAssistantText(records.slice(0, end));
+    if (clock.now() >= give_up_at) return lastAssistantText(records);
+    await clock.sleep(POLL_INTERVAL_MS);
   }
 }
 
-const STOPPED = "agentStop";
+const STOP_HOOK = "agentStop";
 
 /** The last text since the last prompt; a call of a tool may come with none. */
-function lastSaidIn(records: readonly Noted[]): string {
+function lastAssistantText(records: readonly SessionRecord[]): string {
   const own = records.filter(({ agentId }) => agentId === undefined);
   const turn = own.slice(own.findLastIndex(({ type }) => type === "user.message") + 1);
   return turn.findLast(({ type, data }) => type === "assistant.message" && data.content)
@@ -153,13 +156,15 @@ function lastSaidIn(records: readonly Noted[]): string {
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
-): Resume {
-  const refuse = (reason: string): Resume => ({ ok: false, reason });
+): ResumeResult {
+  const refuse = (reason: string): ResumeResult => ({ ok: false, reason });
   if (!SESSION_ID.test(id)) return refuse("The session's id is none of Copilot CLI's");
   const folder = folderOf(config_dir, id);
-  const records = notedIn(readWhole(join(folder, "events.jsonl"), RECORDS_BYTES_MAX) ?? "");
-  const isOwn = records.some(({ type, data }) => type === "session.start" && data.sessionId === id);
-  if (!isOwn) return refuse(`No session ${id} in ${join(config_dir, "session-state")}`);
+  const records = parseRecords(readWhole(join(folder, "events.jsonl"), RECORDS_BYTES_MAX) ?? "");
+  const isOwnFile = records.some(({ type, data }) =>
+    type === "session.start" && data.sessionId === id
+  );
+  if (!isOwnFile) return refuse(`No session ${id} in ${join(config_dir, "session-state")}`);
   if (!records.some(({ type }) => type === "user.message")) {
     return refuse(`Nothing was said in session ${id} yet`);
   }
@@ -174,12 +179,12 @@ function folderOf(config_dir: string, id: string): string {
 }
 
 /** The records in whole lines; a first one that was cut is none. */
-function notedIn(text: string): Noted[] {
-  return text.split("\n").flatMap((line) => Noted.safeParse(tryJson(line)).data ?? []);
+function parseRecords(text: string): SessionRecord[] {
+  return text.split("\n").flatMap((line) => SessionRecord.safeParse(tryJson(line)).data ?? []);
 }
 
 /** What changes with a file that is added to; undefined when there is none. */
-function stampOf(path: string): string | undefined {
+function fileVersion(path: string): string | undefined {
   try {
     const { size, mtime } = Deno.statSync(path);
     return `${size} ${mtime?.getTime()}`;

@@ -13,8 +13,8 @@ const setup: AgentSetup = {
   server_files: (env) => [settingsFile(env)],
   async edits(env, plan) {
     const { install, remove } = await import("./setup.ts");
-    const put = (settings: JsonObject) => install(settings, plan);
-    return [{ path: settingsFile(env), put, take: remove }];
+    const add = (settings: JsonObject) => install(settings, plan);
+    return [{ path: settingsFile(env), add, remove: remove }];
   },
 };
 
@@ -27,7 +27,7 @@ export const gemini: AgentDefinition = {
   permission_modes: ["auto_edit", "yolo"],
   setup,
   hooks: {
-    held_events: [],
+    decision_events: [],
     pid_variable: "MESH_AGENT_PID",
     rewrite: (event) => event === "BeforeModel" ? withoutConversation : undefined,
   },

@@ -12,7 +12,7 @@ export const GEMINI_SETTINGS = {
   ide: { hasSeenNudge: true },
 };
 
-export const GEMINI = ["gemini", "-m", "gemini-2.5-flash"] as const;
+export const GEMINI_COMMAND = ["gemini", "-m", "gemini-2.5-flash"] as const;
 
 export function geminiEnvironment(model_url: string): Record<string, string> {
   return { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: model_url };
@@ -22,7 +22,7 @@ export const geminiFixture: Fixture = {
   model_api: "generate-content",
   files: ({ home }) => ({ [join(home, ".gemini", "settings.json")]: GEMINI_SETTINGS }),
   env: geminiEnvironment,
-  command: GEMINI,
+  command: GEMINI_COMMAND,
   resume: ["--resume", "latest"],
   isReady: (screen) => screen.includes("Type your message"),
   dialog: {

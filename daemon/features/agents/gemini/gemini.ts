@@ -1,10 +1,10 @@
 /** Gemini CLI: its pane is the only way in; its hooks and its screen tell of its turns. */
 
 import { isAlive } from "../../../host/processes.ts";
-import type { Tmuxes } from "../../../host/tmux/tmux.ts";
-import type { Adapter, Addressee, Sighting } from "../adapter.ts";
-import { type PaneOptions, paneRung } from "../pane.ts";
-import { geminiScreen, turnShown } from "./screen.ts";
+import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { createPaneTransport, type PaneOptions } from "../pane.ts";
+import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 
 /**
@@ -25,13 +25,13 @@ export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
 }
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
-  const pace = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
-  const pane = paneRung({ ...pace, ...options, screen: geminiScreen });
+  const timing = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
+  const pane = createPaneTransport({ ...timing, ...options, screen: geminiScreen });
   return {
     backend: "gemini",
-    rungs: () => [pane],
+    transports: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => sight(peer, options),
+    observe: (peer) => observe(peer, options),
     resume: (session) => Promise.resolve(resumeOf(options.config_dir, session)),
   };
 }
@@ -40,23 +40,23 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
  * No hook tells that a dialog was dismissed, so that what the screen shows stands against what a
  * hook said of a dialog. Between idle and working the hooks are the better witness.
  */
-async function sight(
-  peer: Addressee,
-  { tmuxes, isAlive: lives = isAlive }: GeminiOptions,
-): Promise<Sighting | undefined> {
+async function observe(
+  peer: AgentPeer,
+  { tmuxServers, isAlive: checkAlive = isAlive }: GeminiOptions,
+): Promise<Observation | undefined> {
   const { agent_pid, agent_started, turn_state } = peer;
   if (agent_pid === null) return undefined;
-  const alive = lives(agent_pid, agent_started ?? undefined);
-  const shown = alive ? await shownIn(peer, tmuxes) : undefined;
-  if (shown === "awaiting_input" || (shown && turn_state === "awaiting_input")) {
-    return { alive, turn_state: shown, source: "screen" };
+  const alive = checkAlive(agent_pid, agent_started ?? undefined);
+  const shownState = alive ? await turnStateOnScreen(peer, tmuxServers) : undefined;
+  if (shownState === "awaiting_input" || (shownState && turn_state === "awaiting_input")) {
+    return { alive, turn_state: shownState, source: "screen" };
   }
   return { alive, turn_state: null, source: "process table" };
 }
 
-async function shownIn({ tmux_socket, pane_id }: Addressee, tmuxes: Tmuxes) {
+async function turnStateOnScreen({ tmux_socket, pane_id }: AgentPeer, tmuxServers: TmuxServers) {
   if (tmux_socket === null || pane_id === null) return undefined;
-  const captured = await tmuxes.at(tmux_socket).looks.screen(pane_id);
+  const captured = await tmuxServers.at(tmux_socket).cache.screen(pane_id);
   if (!captured.ok) return undefined;
-  return turnShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
+  return turnStateShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
 }

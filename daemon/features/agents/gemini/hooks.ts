@@ -2,45 +2,45 @@
 
 import * as z from "zod";
 import type { HookReader, HookReport } from "../adapter.ts";
-import { common, readerOf } from "../hooks/reading.ts";
-import { lastSaidOf } from "./sessions.ts";
+import { commonFields, payloadReader } from "../hooks/reading.ts";
+import { lastModelText } from "./sessions.ts";
 
 const SessionStart = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("SessionStart"),
   source: z.string(), // startup, resume or clear
 });
 const SessionEnd = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("SessionEnd"),
   reason: z.string(), // exit, clear, logout, prompt_input_exit or other
 });
 const BeforeAgent = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("BeforeAgent"),
   prompt: z.string(),
 });
 const AfterAgent = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("AfterAgent"),
   prompt_response: z.string().optional(),
 });
 const Notification = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("Notification"),
   notification_type: z.string(), // ToolPermission
 });
 const BeforeModel = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.literal("BeforeModel"),
   llm_request: z.object({ model: z.string().optional() }),
 });
 const Tool = z.object({
-  ...common,
+  ...commonFields,
   hook_event_name: z.enum(["BeforeTool", "AfterTool"]),
 });
 
-const Known = z.discriminatedUnion("hook_event_name", [
+const KnownEvent = z.discriminatedUnion("hook_event_name", [
   SessionStart,
   SessionEnd,
   BeforeAgent,
@@ -49,9 +49,9 @@ const Known = z.discriminatedUnion("hook_event_name", [
   BeforeModel,
   Tool,
 ]);
-type Known = z.infer<typeof Known>;
+type KnownEvent = z.infer<typeof KnownEvent>;
 
-function particulars(data: Known): Partial<HookReport> {
+function reportFields(data: KnownEvent): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart":
       return { turn_state: "idle", source: data.source };
@@ -75,23 +75,25 @@ function particulars(data: Known): Partial<HookReport> {
  * The events after which the model reads what we add, beside the user's own words. What is added
  * to a start is read with the first prompt only, which may be long in coming: it stays queued.
  */
-function takesContext(event: string): boolean {
+function acceptsContext(event: string): boolean {
   return event === "BeforeAgent";
 }
 
 /** Gemini shows the model what is added between tags, with `<` and `>` written out. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { data } = Known.safeParse(payload);
-  if (!data || context === null || context === "" || !takesContext(data.hook_event_name)) return {};
+  const { data } = KnownEvent.safeParse(payload);
+  if (!data || context === null || context === "" || !acceptsContext(data.hook_event_name)) {
+    return {};
+  }
   const { hook_event_name: hookEventName } = data;
   return { hookSpecificOutput: { hookEventName, additionalContext: context } };
 }
 
 /** The house's interface to all of this (`agents.ts`). Proved with 0.61.0. */
 export const geminiHooks: HookReader = {
-  read: readerOf(Known, particulars),
+  read: payloadReader(KnownEvent, reportFields),
   answer,
-  takesContext,
+  acceptsContext,
 };
 
 /**
@@ -101,10 +103,10 @@ export const geminiHooks: HookReader = {
 export function geminiReader(config_dir: string): HookReader {
   return {
     ...geminiHooks,
-    lastMessage({ last_message: whole, session_id: runtime_session_id, cwd: path }) {
-      if (!whole || path === undefined) return Promise.resolve(undefined);
-      const last = lastSaidOf(config_dir, { runtime_session_id, path });
-      return Promise.resolve(last && whole.endsWith(`\n${last}`) ? last : undefined);
+    lastMessage({ last_message: fullText, session_id: runtime_session_id, cwd: path }) {
+      if (!fullText || path === undefined) return Promise.resolve(undefined);
+      const lastText = lastModelText(config_dir, { runtime_session_id, path });
+      return Promise.resolve(lastText && fullText.endsWith(`\n${lastText}`) ? lastText : undefined);
     },
   };
 }

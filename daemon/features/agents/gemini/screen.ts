@@ -2,11 +2,11 @@
 
 import {
   looksLikeDialog,
-  plain,
   type Screen,
+  stripEscapes,
   TEXT_BYTES_MAX,
   type View,
-  visible,
+  visibleAscii,
 } from "../screens.ts";
 
 /** The composer stands below the lowest rule; a dialog's box begins with a corner. */
@@ -21,7 +21,7 @@ const FOOTER = /^ workspace \(\/directory\)/;
 /** Shown with its seconds while a turn runs. */
 const RUNNING = /\(esc to cancel, \d+/;
 
-interface Box {
+interface ComposerRows {
   /** The row of the prompt sign. */
   readonly top: number;
   /** The first row below. */
@@ -33,41 +33,42 @@ export const geminiScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
-    const rows = lines.map(plain);
-    const box = boxOf(rows);
+    const rows = lines.map(stripEscapes);
+    const composer = findComposer(rows);
     // The transcript may speak of dialogs; an open one is never above the composer.
-    if (looksLikeDialog(box ? rows.slice(box.bottom) : rows)) return true;
-    return box ? false : undefined;
+    if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
+    return composer ? false : undefined;
   },
   composerEmpty(view) {
-    const box = boxOf(view.lines.map(plain));
-    if (!box) return undefined;
-    const text = textOf(view, box).trim();
+    const composer = findComposer(view.lines.map(stripEscapes));
+    if (!composer) return undefined;
+    const text = composerText(view, composer).trim();
     if (text === "") return true;
-    const first = view.cursor_x === FIRST_COLUMN && view.cursor_y === box.top;
+    const first = view.cursor_x === FIRST_COLUMN && view.cursor_y === composer.top;
     return text === PLACEHOLDER && first;
   },
-  holds(view, text) {
-    const box = boxOf(view.lines.map(plain));
-    return box !== undefined && visible(textOf(view, box)) === visible(text);
+  composerHolds(view, text) {
+    const composer = findComposer(view.lines.map(stripEscapes));
+    return composer !== undefined &&
+      visibleAscii(composerText(view, composer)) === visibleAscii(text);
   },
   collapsedPaste(view) {
-    const box = boxOf(view.lines.map(plain));
-    if (!box) return false;
-    return /^\[PastedText:\d+(chars|lines)\]$/.test(visible(textOf(view, box)));
+    const composer = findComposer(view.lines.map(stripEscapes));
+    if (!composer) return false;
+    return /^\[PastedText:\d+(chars|lines)\]$/.test(visibleAscii(composerText(view, composer)));
   },
 };
 
 /** Whether a turn runs, as the screen has it; undefined where it shows neither. */
-export function turnShown(view: View): "idle" | "working" | "awaiting_input" | undefined {
-  const rows = view.lines.map(plain);
+export function turnStateShown(view: View): "idle" | "working" | "awaiting_input" | undefined {
+  const rows = view.lines.map(stripEscapes);
   const dialog = geminiScreen.dialogOpen(view);
   if (dialog === undefined) return undefined;
   if (dialog) return "awaiting_input";
   return rows.some((row) => RUNNING.test(row)) ? "working" : "idle";
 }
 
-function boxOf(rows: readonly string[]): Box | undefined {
+function findComposer(rows: readonly string[]): ComposerRows | undefined {
   const rule = rows.findLastIndex((row) => RULE.test(row));
   const top = rows.findIndex((row, at) => at > rule && PROMPT.test(`${row} `));
   if (rule < 0 || top < 0) return undefined;
@@ -76,7 +77,7 @@ function boxOf(rows: readonly string[]): Box | undefined {
 }
 
 /** All that stands in the composer, without its prompt sign. */
-function textOf({ lines }: View, { top, bottom }: Box): string {
-  const [first = "", ...rest] = lines.slice(top, bottom).map(plain);
+function composerText({ lines }: View, { top, bottom }: ComposerRows): string {
+  const [first = "", ...rest] = lines.slice(top, bottom).map(stripEscapes);
   return [first.slice(2), ...rest].join("\n");
 }

@@ -1,6 +1,6 @@
 /** How any program shows the line that a user types on. */
 
-import { looksLikeDialog, plain, type Screen, visible } from "../screens.ts";
+import { looksLikeDialog, type Screen, stripEscapes, visibleAscii } from "../screens.ts";
 
 /** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
 const LINE_BYTES_MAX = 3_500;
@@ -16,15 +16,15 @@ export const genericScreen: Screen = {
   bytes_max: LINE_BYTES_MAX,
   newlines: "marked",
   dialogOpen({ lines }) {
-    return looksLikeDialog(lines.map(plain));
+    return looksLikeDialog(lines.map(stripEscapes));
   },
   composerEmpty({ lines, cursor_y }) {
-    const line = plain(lines[cursor_y] ?? "");
+    const line = stripEscapes(lines[cursor_y] ?? "");
     const prompt = /^.*?([$#>❯›»]|(?<!\d)%)(?=\s|$)/.exec(line)?.[0] ?? "";
     return line.slice(prompt.length).trim() === "";
   },
-  holds({ above, lines, cursor_y }, text) {
-    const rows = [...above, ...lines.slice(0, cursor_y + 1)].map(plain);
-    return visible(rows.join("")).endsWith(visible(text));
+  composerHolds({ above, lines, cursor_y }, text) {
+    const rows = [...above, ...lines.slice(0, cursor_y + 1)].map(stripEscapes);
+    return visibleAscii(rows.join("")).endsWith(visibleAscii(text));
   },
 };

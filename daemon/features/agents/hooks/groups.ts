@@ -1,13 +1,13 @@
 /** Hooks in groups, as Claude Code and Codex write them: ours put in, found again, taken out. */
 
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
-import { groupsWithout, quoted, withHooks, withoutHooks } from "./settings.ts";
+import { groupsWithout, shellQuote, withHooks, withoutHooks } from "./settings.ts";
 
 /** A gated tool waits for the human's decision: an hour at most (contract 8). */
-export const HELD_SECONDS_MAX = 3_660;
+export const DECISION_SECONDS_MAX = 3_660;
 
 /** The hooks of one agent. */
-export interface HookKind {
+export interface AgentHooks {
   /** The agent's id, as the hook's command names it. */
   readonly agent: string;
   readonly events: readonly string[];
@@ -16,34 +16,34 @@ export interface HookKind {
   /** The events that wait for a decision, with their own limit. */
   readonly held?: { readonly [event: string]: number };
   /** The events that also start a hook in the background, which waits to wake the session. */
-  readonly waking?: { readonly events: readonly string[]; readonly seconds_max: number };
+  readonly wake?: { readonly events: readonly string[]; readonly seconds_max: number };
 }
 
 /** Settings with our hooks; those of others stay, and stay where they are. */
-export function installHooks(settings: JsonObject, plan: SetupPlan, kind: HookKind): JsonObject {
-  const ours = (event: string) => groupFor(kind, event, plan);
-  return withHooks(settings, { events: kind.events, ours, withoutOurs: withoutOurs(kind) });
+export function installHooks(settings: JsonObject, plan: SetupPlan, kind: AgentHooks): JsonObject {
+  const meshEntry = (event: string) => groupFor(kind, event, plan);
+  return withHooks(settings, { events: kind.events, meshEntry, withoutMesh: withoutMesh(kind) });
 }
 
-export function removeHooks(settings: JsonObject, kind: HookKind): JsonObject {
-  return withoutHooks(settings, withoutOurs(kind));
+export function removeHooks(settings: JsonObject, kind: AgentHooks): JsonObject {
+  return withoutHooks(settings, withoutMesh(kind));
 }
 
-function groupFor(kind: HookKind, event: string, plan: SetupPlan): JsonObject {
-  const { agent, seconds_max, held = {}, waking } = kind;
-  const command = (name: string) => [...plan.mesh, "hook", agent, name].map(quoted).join(" ");
+function groupFor(kind: AgentHooks, event: string, plan: SetupPlan): JsonObject {
+  const { agent, seconds_max, held = {}, wake } = kind;
+  const command = (name: string) => [...plan.mesh, "hook", agent, name].map(shellQuote).join(" ");
   const report = { type: "command", command: command(event), timeout: held[event] ?? seconds_max };
-  if (!waking?.events.includes(event)) return { hooks: [report] };
-  const wait = { type: "command", command: command("Wake"), timeout: waking.seconds_max };
+  if (!wake?.events.includes(event)) return { hooks: [report] };
+  const wait = { type: "command", command: command("Wake"), timeout: wake.seconds_max };
   return { hooks: [report, { ...wait, asyncRewake: true }] };
 }
 
-function withoutOurs({ agent }: HookKind) {
-  return groupsWithout((entry) => isOurHook(entry, agent));
+function withoutMesh({ agent }: AgentHooks) {
+  return groupsWithout((entry) => isMeshHook(entry, agent));
 }
 
 /** Known by its last words, wherever mesh was installed when it was written. */
-function isOurHook(entry: Json, agent: string): boolean {
+function isMeshHook(entry: Json, agent: string): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
   const [, found] = typeof command === "string"
     ? / hook ([a-z-]+) [A-Z][A-Za-z]+$/.exec(command) ?? []

@@ -5,26 +5,26 @@ import { invalidRequest } from "kit/core/problem.ts";
 import type { HookReader, HookReport } from "../adapter.ts";
 
 /** What every event says of itself. */
-export const common = {
+export const commonFields = {
   session_id: z.string().min(1),
   transcript_path: z.string().optional(),
   cwd: z.string().optional(),
 };
 
 /** Any event, those of later versions too: that it came is all that is taken from it. */
-const Unknown = z.object({ ...common, hook_event_name: z.string().min(1) });
+const UnknownEvent = z.object({ ...commonFields, hook_event_name: z.string().min(1) });
 
 /** Reads payloads of these events; refuses one that names no event or no session. */
-export function readerOf<Event extends z.infer<typeof Unknown>>(
-  known: z.ZodType<Event>,
-  particulars: (event: Event) => Partial<HookReport>,
+export function payloadReader<Event extends z.infer<typeof UnknownEvent>>(
+  schema: z.ZodType<Event>,
+  reportFields: (event: Event) => Partial<HookReport>,
 ): HookReader["read"] {
   return (payload) => {
-    const full = known.safeParse(payload);
-    const { data, error } = full.success ? full : Unknown.safeParse(payload);
+    const parsed = schema.safeParse(payload);
+    const { data, error } = parsed.success ? parsed : UnknownEvent.safeParse(payload);
     if (!data) throw invalidRequest(error);
     const { session_id, transcript_path, cwd, hook_event_name: event } = data;
     const report = { event, session_id, transcript_path, cwd };
-    return full.success ? { ...report, ...particulars(full.data) } : report;
+    return parsed.success ? { ...report, ...reportFields(parsed.data) } : report;
   };
 }

@@ -3,49 +3,49 @@
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
 /** How one agent writes its hooks, event by event. */
-export interface HookForm {
+export interface HookFormat {
   readonly events: readonly string[];
   /** Our entry for an event. */
-  ours(event: string): JsonObject;
+  meshEntry(event: string): JsonObject;
   /** The entry as it is, what others have in it, or nothing when it was all ours. */
-  withoutOurs: WithoutOurs;
+  withoutMesh: WithoutMesh;
 }
 
-export type WithoutOurs = (entry: Json) => readonly Json[];
+export type WithoutMesh = (entry: Json) => readonly Json[];
 
 /** Settings with our hooks; those of others stay, and stay where they are. */
-export function withHooks(settings: JsonObject, form: HookForm): JsonObject {
+export function withHooks(settings: JsonObject, format: HookFormat): JsonObject {
   const hooks = { ...objectAt(settings, "hooks") };
-  for (const event of form.events) {
+  for (const event of format.events) {
     const entries = listAt(hooks, event, "hooks.");
-    const ours = form.ours(event);
-    const kept = entries.flatMap(form.withoutOurs);
-    const isThere = entries.some((entry) => same(entry, ours)) &&
+    const meshEntry = format.meshEntry(event);
+    const kept = entries.flatMap(format.withoutMesh);
+    const isInstalled = entries.some((entry) => isEqual(entry, meshEntry)) &&
       kept.length === entries.length - 1;
-    hooks[event] = isThere ? entries : [...kept, ours];
+    hooks[event] = isInstalled ? entries : [...kept, meshEntry];
   }
   return { ...settings, hooks };
 }
 
-export function withoutHooks(settings: JsonObject, withoutOurs: WithoutOurs): JsonObject {
+export function withoutHooks(settings: JsonObject, withoutMesh: WithoutMesh): JsonObject {
   const hooks = objectAt(settings, "hooks");
   const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
-    if (!Array.isArray(entries) || entries.every((entry) => withoutOurs(entry)[0] === entry)) {
+    if (!Array.isArray(entries) || entries.every((entry) => withoutMesh(entry)[0] === entry)) {
       return [[event, entries]];
     }
-    const others = entries.flatMap(withoutOurs);
+    const others = entries.flatMap(withoutMesh);
     return others.length > 0 ? [[event, others]] : [];
   });
   const rest = Object.fromEntries(kept);
-  return same(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+  return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
 }
 
 /** For agents that write an event's hooks in groups, in each of which others may have their own. */
-export function groupsWithout(isOurs: (hook: Json) => boolean): WithoutOurs {
+export function groupsWithout(isMeshHook: (hook: Json) => boolean): WithoutMesh {
   return (group) => {
     const entries = isObject(group) ? group["hooks"] : undefined;
-    if (!isObject(group) || !Array.isArray(entries) || !entries.some(isOurs)) return [group];
-    const others = entries.filter((entry) => !isOurs(entry));
+    if (!isObject(group) || !Array.isArray(entries) || !entries.some(isMeshHook)) return [group];
+    const others = entries.filter((entry) => !isMeshHook(entry));
     return others.length > 0 ? [{ ...group, hooks: others }] : [];
   };
 }
@@ -68,11 +68,11 @@ export function withMember(whole: JsonObject, key: string, value: JsonObject): J
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
 }
 
-function same(left: Json, right: Json): boolean {
+function isEqual(left: Json, right: Json): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
 /** One word for `sh`. */
-export function quoted(word: string): string {
+export function shellQuote(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -17,7 +17,7 @@ const setup: AgentSetup = {
   async edits(env, plan) {
     const { installPlugin, removePlugin, serverEdits } = await import("./setup.ts");
     const path = `${home(env)}/plugin/mesh.js`;
-    const plugin = { path, putText: installPlugin, takeText: removePlugin };
+    const plugin = { path, addText: installPlugin, removeText: removePlugin };
     return [plugin, ...serverEdits(settingsFiles(env), plan)];
   },
 };

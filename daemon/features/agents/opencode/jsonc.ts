@@ -30,13 +30,13 @@ const LEVELS_MAX = 64;
 /** Parses the text of a whole file; throws `Unchangeable` if it is not one JSON object. */
 export function rootOf(text: string): Node {
   // Some editors write a byte order mark; the parser knows none. A blank keeps the offsets.
-  const bare = text.replace(/^\uFEFF/, " ");
-  refuseDeep(bare);
+  const withoutBom = text.replace(/^\uFEFF/, " ");
+  checkDepth(withoutBom);
   const errors: ParseError[] = [];
-  const root = parseTree(bare, errors, { allowTrailingComma: true });
+  const root = parseTree(withoutBom, errors, { allowTrailingComma: true });
   const error = errors[0];
   if (error) {
-    const line = bare.slice(0, error.offset).split("\n").length;
+    const line = withoutBom.slice(0, error.offset).split("\n").length;
     const reason = printParseErrorCode(error.error);
     throw new Unchangeable(`Not valid JSON with comments: ${reason} in line ${line}`);
   }
@@ -69,13 +69,13 @@ export function prepend(text: string, open: number, member: string): string {
 
 /** Removes a member of the object that begins at `open`, with its comma and its line break. */
 export function remove(text: string, open: number, member: Member): string {
-  const blanks = /(?<![ \t])[ \t]*$/.exec(text.slice(0, member.from))?.[0].length ?? 0;
-  const line = text.slice(0, member.from - blanks);
+  const indentation = /(?<![ \t])[ \t]*$/.exec(text.slice(0, member.from))?.[0].length ?? 0;
+  const line = text.slice(0, member.from - indentation);
   const from = line.length - (/\r?\n$/.exec(line)?.[0].length ?? 0);
   return text.slice(0, Math.max(from, open + 1)) + text.slice(member.to);
 }
 
-function refuseDeep(text: string): void {
+function checkDepth(text: string): void {
   let level = 0;
   for (const { first } of tokensFrom(text, 0)) {
     level += "{[".includes(first) ? 1 : "}]".includes(first) ? -1 : 0;

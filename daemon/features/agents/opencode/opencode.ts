@@ -2,8 +2,8 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
-import type { Adapter, Addressee, Rung, Sighting } from "../adapter.ts";
-import { type PaneOptions, paneRung } from "../pane.ts";
+import type { Adapter, AgentPeer, AgentTransport, Observation } from "../adapter.ts";
+import { createPaneTransport, type PaneOptions } from "../pane.ts";
 import { opencodeScreen } from "./screen.ts";
 import { resume } from "./sessions.ts";
 
@@ -11,61 +11,63 @@ import { resume } from "./sessions.ts";
  * A plugin connects within a second of its start, and within five of the daemon's; and what is
  * pasted in the first five seconds of an opencode is lost (1.18.33).
  */
-const PLUGIN_MS_MAX = 15_000;
+const PLUGIN_WAIT_MS_MAX = 15_000;
 /** What waits is tried every second: after a longer pause the wait begins anew. */
-const PAUSE_MS_MAX = 5_000;
+const WAIT_GAP_MS_MAX = 5_000;
 
-export interface OpencodeOptions extends Omit<PaneOptions, "screen" | "dialogKnown"> {
+export interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
   /** Where opencode keeps its sessions, e.g. `~/.local/share/opencode`. */
   readonly data_dir: string;
 }
 
 /** Proved with 1.18.33. Whoever has the plugin is reached by its socket before any of this. */
 export function opencodeAdapter(options: OpencodeOptions): Adapter {
-  const pane = patient(
-    paneRung({
+  const pane = afterPluginWait(
+    createPaneTransport({
       ...options,
       screen: opencodeScreen,
-      dialogKnown: ({ turn_state }) => Promise.resolve(turn_state === "awaiting_input"),
+      hasOpenDialog: ({ turn_state }) => Promise.resolve(turn_state === "awaiting_input"),
     }),
     options.clock,
   );
   return {
     backend: "opencode",
-    rungs: () => [pane],
+    transports: () => [pane],
     transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    sight: (peer) => Promise.resolve(sight(peer, options.isAlive)),
+    observe: (peer) => Promise.resolve(observe(peer, options.isAlive)),
     resume: (session) => Promise.resolve(resume(options.data_dir, session)),
   };
 }
 
 /** Its turns are its plugin's to tell. */
-function sight(
-  { agent_pid, agent_started }: Addressee,
-  lives: IsAlive = isAlive,
-): Sighting | undefined {
+function observe(
+  { agent_pid, agent_started }: AgentPeer,
+  checkAlive: IsAlive = isAlive,
+): Observation | undefined {
   if (agent_pid === null) return undefined;
-  const alive = lives(agent_pid, agent_started ?? undefined);
+  const alive = checkAlive(agent_pid, agent_started ?? undefined);
   return { alive, turn_state: null, source: "process table" };
 }
 
 /** A rung that is tried only when no plugin has come in good time for what waits. */
-function patient(rung: Rung, clock: Clock): Rung {
-  const waits = new Map<string, { readonly since: number; readonly last: number }>();
-  const waited = ({ peer_id, agent_pid, agent_started }: Addressee) => {
+function afterPluginWait(rung: AgentTransport, clock: Clock): AgentTransport {
+  const waitsByPeer = new Map<string, { readonly since: number; readonly last: number }>();
+  const waited_ms = ({ peer_id, agent_pid, agent_started }: AgentPeer) => {
     const now = clock.now();
-    for (const [key, { last }] of waits) if (now - last > PAUSE_MS_MAX) waits.delete(key);
+    for (const [key, { last }] of waitsByPeer) {
+      if (now - last > WAIT_GAP_MS_MAX) waitsByPeer.delete(key);
+    }
     const key = `${peer_id} ${agent_pid} ${agent_started}`;
-    const { since } = waits.get(key) ?? { since: now };
-    waits.set(key, { since, last: now });
+    const { since } = waitsByPeer.get(key) ?? { since: now };
+    waitsByPeer.set(key, { since, last: now });
     return now - since;
   };
   return {
     name: rung.name,
-    check: (peer, parcel) =>
-      waited(peer) < PLUGIN_MS_MAX
+    check: (peer, outgoing) =>
+      waited_ms(peer) < PLUGIN_WAIT_MS_MAX
         ? Promise.resolve({ ready: false, reason: "plugin_awaited" })
-        : rung.check(peer, parcel),
-    deliver: (peer, parcel) => rung.deliver(peer, parcel),
+        : rung.check(peer, outgoing),
+    deliver: (peer, outgoing) => rung.deliver(peer, outgoing),
   };
 }

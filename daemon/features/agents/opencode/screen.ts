@@ -1,6 +1,12 @@
 /** How opencode shows its composer and its dialogs. Proved with 1.18.33. */
 
-import { DIALOG_PATTERN, plain, type Screen, TEXT_BYTES_MAX, visible } from "../screens.ts";
+import {
+  DIALOG_PATTERN,
+  type Screen,
+  stripEscapes,
+  TEXT_BYTES_MAX,
+  visibleAscii,
+} from "../screens.ts";
 
 /** The lower edge of the composer; a dialog has none. */
 const EDGE = /^\s*╹▀{8}/;
@@ -15,21 +21,21 @@ export const opencodeScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
-    const rows = lines.map(plain);
+    const rows = lines.map(stripEscapes);
     const edge = edgeOf(rows);
     // The transcript may speak of dialogs; an open one takes the composer's place.
     if ((edge === undefined ? rows : rows.slice(edge)).some((row) => DIALOG.test(row))) return true;
     return edge === undefined ? undefined : false;
   },
   composerEmpty({ lines }) {
-    const text = composerOf(lines);
+    const text = composerText(lines);
     return text === undefined ? undefined : text === "" || PLACEHOLDER.test(text);
   },
-  holds({ lines }, text) {
-    return visible(composerOf(lines) ?? "") === visible(text);
+  composerHolds({ lines }, text) {
+    return visibleAscii(composerText(lines) ?? "") === visibleAscii(text);
   },
   collapsedPaste({ lines }) {
-    return /^\[Pasted ~?\d+ lines?\]$/.test(composerOf(lines) ?? "");
+    return /^\[Pasted ~?\d+ lines?\]$/.test(composerText(lines) ?? "");
   },
 };
 
@@ -39,15 +45,15 @@ function edgeOf(rows: readonly string[]): number | undefined {
 }
 
 /** What stands in the composer; undefined where there is none. */
-function composerOf(lines: readonly string[]): string | undefined {
-  const rows = lines.map(plain);
+function composerText(lines: readonly string[]): string | undefined {
+  const rows = lines.map(stripEscapes);
   const edge = edgeOf(rows);
   if (edge === undefined) return undefined;
   let top = edge;
   while (top > 0 && ROW.test(rows[top - 1] ?? "")) top--;
   if (top === edge) return undefined;
-  const bar = rows[edge] ?? "";
-  const [from, to] = [bar.indexOf("╹") + 1, bar.lastIndexOf("▀") + 1];
-  const inside = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
-  return rows.slice(top, edge - 1).map(inside).join("\n").trim();
+  const edgeRow = rows[edge] ?? "";
+  const [from, to] = [edgeRow.indexOf("╹") + 1, edgeRow.lastIndexOf("▀") + 1];
+  const cellText = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
+  return rows.slice(top, edge - 1).map(cellText).join("\n").trim();
 }

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import type { Resume } from "../adapter.ts";
+import type { ResumeResult } from "../adapter.ts";
 
 /** As of 1.18: one row a session in `opencode.db`. */
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
@@ -15,7 +15,7 @@ const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() }
 export function resume(
   data_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
-): Resume {
+): ResumeResult {
   if (!/^ses_[A-Za-z0-9]+$/.test(id)) return { ok: false, reason: "not_a_session_id" };
   const row = rowOf(join(data_dir, "opencode.db"), id);
   if (typeof row === "string") return { ok: false, reason: row };

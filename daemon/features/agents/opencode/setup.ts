@@ -2,41 +2,41 @@
 
 import {
   type Edit,
+  exists,
   isObject,
-  isThere,
   type Json,
   type SetupPlan,
   Unchangeable,
 } from "../install.ts";
-import { SERVER } from "../mcp_server.ts";
+import { SERVER_NAME } from "../mcp_server.ts";
 import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /** What is left of a file that we have made; nobody else would write it so. */
-const EMPTY = "{\n\n}\n";
+const EMPTY_FILE = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */
-const MARK = "/**\n * mesh's plugin for opencode";
+const PLUGIN_HEADER = "/**\n * mesh's plugin for opencode";
 
 /** `plugin/mesh.js`: one file, that finds the daemon by itself. */
 export function installPlugin(before: string): string {
-  if (before !== "" && !before.startsWith(MARK)) {
+  if (before !== "" && !before.startsWith(PLUGIN_HEADER)) {
     throw new Unchangeable("plugin/mesh.js belongs to another program; remove or rename it first");
   }
   return plugin;
 }
 
 export function removePlugin(before: string): string {
-  return before.startsWith(MARK) ? "" : before;
+  return before.startsWith(PLUGIN_HEADER) ? "" : before;
 }
 
 /** opencode merges all of its settings files: our server stands in one of those that exist. */
 export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
-  const there = files.filter(isThere);
-  const settings = there.length > 0 ? there : files.slice(0, 1);
+  const existing = files.filter(exists);
+  const settings = existing.length > 0 ? existing : files.slice(0, 1);
   return settings.map((path, at) => ({
     path,
-    putText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
-    takeText: removeServer,
+    addText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
+    removeText: removeServer,
   }));
 }
 
@@ -45,23 +45,25 @@ export function serverEdits(files: readonly string[], { mesh }: SetupPlan): read
  * has no servers yet gets ours on one line, which marks the whole member as ours.
  */
 export function installServer(before: string, mesh: readonly string[]): string {
-  const entry = `"${SERVER}": ${JSON.stringify(serverOf(mesh))}`;
-  const ours = `  "mcp": { ${entry} }`;
-  if (before.trim() === "") return `{\n${ours}${EMPTY.slice(1)}`;
-  const installed = memberAt(before, rootOf(before), ["mcp", SERVER]);
+  const entry = `"${SERVER_NAME}": ${JSON.stringify(serverOf(mesh))}`;
+  const meshEntry = `  "mcp": { ${entry} }`;
+  if (before.trim() === "") return `{\n${meshEntry}${EMPTY_FILE.slice(1)}`;
+  const installed = memberAt(before, rootOf(before), ["mcp", SERVER_NAME]);
   if (installed && JSON.stringify(installed.value) === JSON.stringify(serverOf(mesh))) {
     return before;
   }
-  const bare = removeServer(before);
-  if (bare === "") return installServer(bare, mesh);
-  const root = rootOf(bare);
-  if (memberAt(bare, root, ["mcp", SERVER])) {
-    throw new Unchangeable(`mcp.${SERVER} belongs to another program; remove or rename it first`);
+  const withoutServer = removeServer(before);
+  if (withoutServer === "") return installServer(withoutServer, mesh);
+  const root = rootOf(withoutServer);
+  if (memberAt(withoutServer, root, ["mcp", SERVER_NAME])) {
+    throw new Unchangeable(
+      `mcp.${SERVER_NAME} belongs to another program; remove or rename it first`,
+    );
   }
-  const servers = memberAt(bare, root, ["mcp"]);
-  if (!servers) return prepend(bare, root.offset, ours);
+  const servers = memberAt(withoutServer, root, ["mcp"]);
+  if (!servers) return prepend(withoutServer, root.offset, meshEntry);
   if (!isObject(servers.value)) throw new Unchangeable('"mcp" is not an object');
-  return prepend(bare, servers.value_from, `    ${entry}`);
+  return prepend(withoutServer, servers.value_from, `    ${entry}`);
 }
 
 /** Removes our server; the result is empty if nothing else is in a file that we have created. */
@@ -69,13 +71,13 @@ export function removeServer(before: string): string {
   if (before.trim() === "") return before;
   const root = rootOf(before);
   const servers = memberAt(before, root, ["mcp"]);
-  const server = memberAt(before, root, ["mcp", SERVER]);
-  if (!servers || !server || !isOurs(server.value)) return before;
-  const isAlone = before.slice(servers.value_from, server.from) === "{ " &&
+  const server = memberAt(before, root, ["mcp", SERVER_NAME]);
+  if (!servers || !server || !isMeshServer(server.value)) return before;
+  const isOnlyMember = before.slice(servers.value_from, server.from) === "{ " &&
     before.slice(server.to, servers.value_to) === " }";
-  if (!isAlone) return remove(before, servers.value_from, server);
+  if (!isOnlyMember) return remove(before, servers.value_from, server);
   const rest = remove(before, root.offset, servers);
-  return rest === EMPTY ? "" : rest;
+  return rest === EMPTY_FILE ? "" : rest;
 }
 
 function serverOf(mesh: readonly string[]): Json {
@@ -83,7 +85,7 @@ function serverOf(mesh: readonly string[]): Json {
 }
 
 /** Recognized by its last word, since mesh may have been installed at another path. */
-function isOurs(server: Json): boolean {
+function isMeshServer(server: Json): boolean {
   const command = isObject(server) ? server["command"] : undefined;
   return Array.isArray(command) && command.length > 1 && command.at(-1) === "mcp";
 }

@@ -10,17 +10,17 @@ export const PEERS_MAX = 100;
 /** A day: no open ask lives longer by default (contract 2). */
 const TIMEOUT_SECONDS_MAX = 86_400;
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 /** One recipient, as the asker named it. */
 const peer = z.string();
 
 /** A recipient that could be asked, or the code of the refusal of one that could not. */
-export const Asked = z.union([
+export const AskedChild = z.union([
   z.object({ peer, peer_id: z.string(), correlation_id: z.string() }),
   z.object({ peer, error: z.string() }),
 ]);
-export type Asked = z.output<typeof Asked>;
+export type AskedChild = z.output<typeof AskedChild>;
 
 export const askMany = contract({
   id: "asks.many",
@@ -29,7 +29,7 @@ export const askMany = contract({
   summary: "Ask several peers the same; one that cannot be asked fails alone",
   access: "caller",
   tunnel: "open",
-  once: true,
+  idempotent: true,
   body: z.object({
     from_peer: Sender,
     to_peers: z.array(peer).min(1).max(PEERS_MAX),
@@ -40,7 +40,7 @@ export const askMany = contract({
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
   }),
-  returns: z.object({ parent_id: z.string(), children: z.array(Asked) }),
+  returns: z.object({ parent_id: z.string(), children: z.array(AskedChild) }),
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -56,9 +56,9 @@ export type AskMany = z.output<typeof askMany.body>;
 /** What has become of one recipient. One that could not be asked has an `error`, and no ask. */
 export const Child = z.object({
   peer,
-  correlation_id: maybe,
+  correlation_id: nullableString,
   state: z.enum(askMachine.states),
-  reply: maybe,
+  reply: nullableString,
   outcome: Outcome.nullable(),
   close_reason: CloseReasons.nullable(),
   error: z.string().optional(),

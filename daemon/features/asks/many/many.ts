@@ -1,39 +1,42 @@
 /** The desk of asks to many: opens one ask a recipient, and tells what has become of all. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Asks, Manner } from "../asks.ts";
-import type { Asked, AskMany, Child, ManyResult } from "./contract.ts";
+import type { AskContext, Asks } from "../asks.ts";
+import type { AskedChild, AskMany, Child, ManyResult } from "./contract.ts";
 import * as rows from "./store.ts";
 
 /** Parents whose children are closed in one beat, so that no beat is long. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
-export class Many {
-  readonly #ground: Ground;
+export class MultiAsks {
+  readonly #ctx: Context;
   readonly #asks: Asks;
-  readonly #kept_ms: number;
+  readonly #history_ms: number;
 
   /** `kept_ms`: how long a parent is kept once all its asks are closed. */
-  constructor(ground: Ground, asks: Asks, kept_ms: number) {
-    this.#ground = ground;
+  constructor(ctx: Context, asks: Asks, history_ms: number) {
+    this.#ctx = ctx;
     this.#asks = asks;
-    this.#kept_ms = kept_ms;
+    this.#history_ms = history_ms;
   }
 
   /**
    * Asks each recipient by itself: a verb for each, so that a refusal takes back only its own. Who
    * is named twice is asked once. When nobody can be asked, this is refused as the first was.
    */
-  ask(body: AskMany, manner: Manner): { parent_id: string; children: Asked[] } {
-    const { db, ids, clock } = this.#ground;
+  ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: AskedChild[] } {
+    const { db, ids, clock } = this.#ctx;
     const parent_id = ids.next("askm");
     const refused: Problem[] = [];
-    const children: Asked[] = [];
+    const children: AskedChild[] = [];
     for (const peer of body.to_peers) {
-      const known = children.filter((child) => "peer_id" in child);
-      const child = this.#askOne(peer, body, { known, manner: { ...manner, parent_id } });
+      const askedBefore = children.filter((child) => "peer_id" in child);
+      const child = this.#askOne(peer, body, {
+        askedBefore,
+        requestContext: { ...requestContext, parent_id },
+      });
       if (child instanceof Problem) refused.push(child);
       children.push(child instanceof Problem ? { peer, error: child.code } : child);
     }
@@ -48,7 +51,7 @@ export class Many {
 
   /** What has become of the children, by now. */
   result(parent_id: string): ManyResult {
-    const parent = rows.get(this.#ground.db, parent_id);
+    const parent = rows.get(this.#ctx.db, parent_id);
     if (!parent) throw new Problem("unknown_ask", { correlation_id: parent_id });
     const children = parent.children.map((child) => this.#toChild(child));
     const asked = children.filter(({ error }) => error === undefined);
@@ -58,10 +61,10 @@ export class Many {
   }
 
   /** Closes what is still open of those whose time is up, and forgets what is old. */
-  beat(now: number): void {
-    const { db } = this.#ground;
-    for (const { parent_id } of rows.old(db, now - this.#kept_ms, FORGET_ROWS_MAX)) {
-      db.transact((tx) => rows.forget(tx, parent_id));
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    for (const { parent_id } of rows.finishedBefore(db, now - this.#history_ms, FORGET_ROWS_MAX)) {
+      db.transact((tx) => rows.remove(tx, parent_id));
     }
     const due = rows.due(db, now, DUE_ROWS_MAX);
     if (due.length === 0) return;
@@ -70,7 +73,7 @@ export class Many {
         for (const child of children) {
           if ("correlation_id" in child) this.#asks.evict(child.correlation_id);
         }
-        rows.done(tx, parent_id);
+        rows.clearDue(tx, parent_id);
       }
     });
   }
@@ -78,35 +81,35 @@ export class Many {
   #askOne(
     peer: string,
     { from_peer, text, circle, reply_delivery }: AskMany,
-    { known, manner }: {
-      known: readonly Extract<Asked, { peer_id: string }>[];
-      manner: Manner;
+    { askedBefore, requestContext }: {
+      askedBefore: readonly Extract<AskedChild, { peer_id: string }>[];
+      requestContext: AskContext;
     },
-  ): Asked | Problem {
-    const asking = { from_peer, to_peer: peer, text, circle, reply_delivery };
+  ): AskedChild | Problem {
+    const draft = { from_peer, to_peer: peer, text, circle, reply_delivery };
     try {
-      const { to: { peer_id } } = this.#asks.open({ ...asking, dry_run: true }, manner);
-      const before = known.find((child) => child.peer_id === peer_id);
+      const { to: { peer_id } } = this.#asks.open({ ...draft, dry_run: true }, requestContext);
+      const before = askedBefore.find((child) => child.peer_id === peer_id);
       if (before) return { ...before, peer };
-      const { ticket } = this.#asks.open(asking, manner);
+      const { ticket } = this.#asks.open(draft, requestContext);
       return { peer, peer_id, correlation_id: ticket?.message.correlation_id ?? "" };
-    } catch (fault) {
-      if (fault instanceof Problem && fault.code !== "storage_failed") return fault;
-      throw fault;
+    } catch (error) {
+      if (error instanceof Problem && error.code !== "storage_failed") return error;
+      throw error;
     }
   }
 
   /** An ask that is kept no longer has an end that nobody knows any more. */
-  #toChild(child: Asked): Child {
+  #toChild(child: AskedChild): Child {
     const { peer } = child;
-    const none = { reply: null, close_reason: null, outcome: "failed" as const };
+    const noReply = { reply: null, close_reason: null, outcome: "failed" as const };
     if ("error" in child) {
       const { error } = child;
-      return { peer, correlation_id: null, state: "closed", ...none, error };
+      return { peer, correlation_id: null, state: "closed", ...noReply, error };
     }
     const { correlation_id } = child;
     const ask = this.#asks.get(correlation_id);
-    if (!ask) return { peer, correlation_id, state: "closed", ...none };
+    if (!ask) return { peer, correlation_id, state: "closed", ...noReply };
     const { state, reply, outcome, close_reason } = ask;
     return { peer, correlation_id, state, reply, outcome, close_reason };
   }

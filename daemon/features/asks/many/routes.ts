@@ -1,21 +1,22 @@
 /** The contracts of asks to many, each met by its verb. */
 
 import { type Route, route } from "kit/http/route.ts";
-import type { AskDoors, Manners } from "../routes.ts";
+import type { AskRoutesDeps, RequestContextReader } from "../routes.ts";
 import { askMany, getMany } from "./contract.ts";
-import type { Many } from "./many.ts";
+import type { MultiAsks } from "./many.ts";
 
-export function manyRoutes(
-  many: Many,
-  manner: Manners,
-  { senderOf }: Pick<AskDoors, "senderOf">,
+export function multiAskRoutes(
+  multiAsks: MultiAsks,
+  requestContextOf: RequestContextReader,
+  { senderOf }: Pick<AskRoutesDeps, "senderOf">,
 ): Route[] {
   return [
     route(
       askMany,
-      ({ body, caller, headers, commit }) => commit(() => many.ask(body, manner(caller, headers))),
+      ({ body, caller, headers, commit }) =>
+        commit(() => multiAsks.ask(body, requestContextOf(caller, headers))),
       { sender: ({ body }) => senderOf(body), again: (before) => before },
     ),
-    route(getMany, ({ params }) => many.result(params.parent_id)),
+    route(getMany, ({ params }) => multiAsks.result(params.parent_id)),
   ];
 }

@@ -3,21 +3,21 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Asked } from "./contract.ts";
+import { AskedChild } from "./contract.ts";
 
-const Parent = z.object({
+const ParentAsk = z.object({
   parent_id: z.string(),
-  children: z.array(Asked),
+  children: z.array(AskedChild),
   created_at: Instant,
   /** When open children are closed; null when never, or when that is done. */
   due_at: Instant.nullable(),
 });
-export type Parent = z.output<typeof Parent>;
+export type ParentAsk = z.output<typeof ParentAsk>;
 
-const Row = rowOf(Parent);
+const Row = rowOf(ParentAsk);
 const PARENT = "select parent_id, children, created_at, due_at from ask_parents";
 
-export function insert(tx: Tx, parent: Parent): void {
+export function insert(tx: Tx, parent: ParentAsk): void {
   tx.run(
     `insert into ask_parents (parent_id, children, created_at, due_at)
      values (:parent_id, :children, :created_at, :due_at)`,
@@ -25,17 +25,17 @@ export function insert(tx: Tx, parent: Parent): void {
   );
 }
 
-export function get(db: Reader, parent_id: string): Parent | undefined {
+export function get(db: Reader, parent_id: string): ParentAsk | undefined {
   return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
 }
 
 /** Whose time is up. */
-export function due(db: Reader, now: number, limit: number): Parent[] {
+export function due(db: Reader, now: number, limit: number): ParentAsk[] {
   return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
 }
 
 /** The oldest that came before `before`, unless an ask of theirs is open yet. */
-export function old(db: Reader, before: number, limit: number): Parent[] {
+export function finishedBefore(db: Reader, before: number, limit: number): ParentAsk[] {
   return db.all(
     Row,
     `${PARENT} where seq in (select seq from ask_parents order by seq limit :limit)
@@ -46,11 +46,11 @@ export function old(db: Reader, before: number, limit: number): Parent[] {
   );
 }
 
-export function forget(tx: Tx, parent_id: string): void {
+export function remove(tx: Tx, parent_id: string): void {
   tx.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
 }
 
 /** Its time was up, and is not up again. */
-export function done(tx: Tx, parent_id: string): void {
+export function clearDue(tx: Tx, parent_id: string): void {
   tx.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
 }

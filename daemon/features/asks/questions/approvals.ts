@@ -1,10 +1,10 @@
 /** Tools that run only once the human allows it: each request becomes a question that is held. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import type { Decision } from "../../agents/adapter.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AskBlocking, Verdict } from "./contract.ts";
-import type { Line } from "./questions.ts";
+import type { BlockingRequest } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
 /** Characters of one value that are shown, and of the whole input. */
@@ -12,7 +12,7 @@ const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
 /** Questions that one session may have open; for what is beyond, its own dialogs are enough. */
-const HELD_MAX = 20;
+const PENDING_MAX = 20;
 
 export interface ApprovalsOptions {
   /** Names of tools; `*` stands for any characters, e.g. `mcp__*`. None: nothing is gated. */
@@ -21,11 +21,11 @@ export interface ApprovalsOptions {
   readonly timeout_seconds: number;
 }
 
-export interface ApprovalsNeeds {
-  askBlocking(body: AskBlocking, line: Line): Promise<Verdict>;
+export interface ApprovalsDeps {
+  askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict>;
   nameOf(peer_id: string): string;
   /** Aborts as the daemon goes down. */
-  readonly ending: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
 /** A tool that an agent wants to run. */
@@ -37,75 +37,76 @@ export interface ToolRequest {
 }
 
 export class Approvals {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   readonly #options: ApprovalsOptions;
-  readonly #needs: ApprovalsNeeds;
-  readonly #gates: readonly string[];
+  readonly #deps: ApprovalsDeps;
+  readonly #gatedTools: readonly string[];
   /** What is held for each session; aborted once the session has gone on without an answer. */
-  readonly #held = new Map<string, Set<AbortController>>();
+  readonly #pending = new Map<string, Set<AbortController>>();
 
-  constructor(ground: Ground, options: ApprovalsOptions, needs: ApprovalsNeeds) {
-    this.#ground = ground;
+  constructor(ctx: Context, options: ApprovalsOptions, deps: ApprovalsDeps) {
+    this.#ctx = ctx;
     this.#options = options;
-    this.#needs = needs;
-    this.#gates = options.gated_tools;
+    this.#deps = deps;
+    this.#gatedTools = options.gated_tools;
   }
 
-  gates(tool: string): boolean {
-    return this.#gates.some((gate) => matchesGate(gate, tool));
+  isGated(tool: string): boolean {
+    return this.#gatedTools.some((pattern) => matchesPattern(pattern, tool));
   }
 
   /**
    * The human's decision; a denial when the time is up. Undefined when nobody decided here: the
    * agent's own dialog stays then, for whoever sits before it.
    */
-  async decide(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
-    const { ending } = this.#needs;
-    if (ending.aborted || signal.aborted) return undefined;
-    if ((this.#held.get(request.session_id)?.size ?? 0) >= HELD_MAX) return undefined;
-    const over = this.#begin(request.session_id);
+  async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
+    const { shutdownSignal } = this.#deps;
+    if (shutdownSignal.aborted || signal.aborted) return undefined;
+    if ((this.#pending.get(request.session_id)?.size ?? 0) >= PENDING_MAX) return undefined;
+    const abort = this.#begin(request.session_id);
     try {
-      const gone = AbortSignal.any([signal, over.signal]);
-      const line = { signal: gone, proven_human: false };
-      const verdict = await this.#needs.askBlocking(this.#toQuestion(request), line);
+      const abortSignal = AbortSignal.any([signal, abort.signal]);
+      const blockingRequest = { signal: abortSignal, proven_human: false };
+      const verdict = await this.#deps.askBlocking(this.#toQuestion(request), blockingRequest);
       // What nobody was there to decide is denied in our books, and stays open in the agent's.
-      const decided = verdict.outcome === "answered" || !(gone.aborted || ending.aborted);
-      return decided ? toDecision(verdict) : undefined;
+      const isDecided = verdict.outcome === "answered" ||
+        !(abortSignal.aborted || shutdownSignal.aborted);
+      return isDecided ? toDecision(verdict) : undefined;
     } finally {
-      this.#end(request.session_id, over);
+      this.#end(request.session_id, abort);
     }
   }
 
   /** The session does something else: its dialog has been answered where it stands. */
-  wentOn(session_id: string): void {
-    const held = this.#held.get(session_id);
-    if (held) this.#ground.db.afterCommit(() => held.forEach((over) => over.abort()));
+  cancelPending(session_id: string): void {
+    const pending = this.#pending.get(session_id);
+    if (pending) this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
   }
 
   #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
     const { timeout_seconds } = this.#options;
-    const named = clean(tool, TOOL_CHARS);
+    const toolName = clean(tool, TOOL_CHARS);
     return {
-      prompt: `@${this.#needs.nameOf(peer_id)} wants to use ${named}: ${shown(input)}`,
+      prompt: `@${this.#deps.nameOf(peer_id)} wants to use ${toolName}: ${describeInput(input)}`,
       options: OPTIONS,
       scope: TOOL_PERMISSION,
       timeout_seconds,
       from_peer: peer_id,
-      metadata: { tool: named, session_id },
+      metadata: { tool: toolName, session_id },
     };
   }
 
   #begin(session_id: string): AbortController {
-    const over = new AbortController();
-    const held = this.#held.get(session_id) ?? new Set();
-    this.#held.set(session_id, held.add(over));
-    return over;
+    const abort = new AbortController();
+    const pending = this.#pending.get(session_id) ?? new Set();
+    this.#pending.set(session_id, pending.add(abort));
+    return abort;
   }
 
-  #end(session_id: string, over: AbortController): void {
-    const held = this.#held.get(session_id);
-    held?.delete(over);
-    if (held?.size === 0) this.#held.delete(session_id);
+  #end(session_id: string, abort: AbortController): void {
+    const pending = this.#pending.get(session_id);
+    pending?.delete(abort);
+    if (pending?.size === 0) this.#pending.delete(session_id);
   }
 }
 
@@ -122,10 +123,10 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
  * Whether a gate, in which `*` stands for anything, matches the whole of a tool's name; case
  * counts. Each piece is taken where it comes first, so that several stars take no longer than one.
  */
-export function matchesGate(gate: string, tool: string): boolean {
-  const [first = "", ...rest] = gate.split("*");
+export function matchesPattern(pattern: string, tool: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
-  if (last === undefined) return tool === gate;
+  if (last === undefined) return tool === pattern;
   if (!tool.startsWith(first)) return false;
   let at = first.length;
   for (const piece of rest) {
@@ -137,14 +138,16 @@ export function matchesGate(gate: string, tool: string): boolean {
 }
 
 /** `command: "rm -rf build", timeout: 5`: each value as JSON, long ones with their ends only. */
-function shown(input: unknown): string {
+function describeInput(input: unknown): string {
   const fields = typeof input === "object" && input !== null && !Array.isArray(input)
-    ? Object.entries(input).map(([key, value]) => `${clean(key, TOOL_CHARS)}: ${toValue(value)}`)
-    : [toValue(input)];
+    ? Object.entries(input).map(([key, value]) =>
+      `${clean(key, TOOL_CHARS)}: ${describeValue(value)}`
+    )
+    : [describeValue(input)];
   return cut(fields.join(", "), INPUT_CHARS) || "(no input)";
 }
 
-function toValue(value: unknown): string {
+function describeValue(value: unknown): string {
   return clean(JSON.stringify(value) ?? "null", VALUE_CHARS);
 }
 
@@ -155,9 +158,9 @@ function clean(text: string, chars_max: number): string {
 
 /** Head and tail, and how much is missing: what matters may stand at either end. */
 function cut(text: string, chars_max: number): string {
-  const signs = Array.from(text);
-  if (signs.length <= chars_max) return text;
+  const chars = Array.from(text);
+  if (chars.length <= chars_max) return text;
   const [head, tail] = [Math.ceil(chars_max * 2 / 3), Math.floor(chars_max / 3)];
-  const missing = signs.length - head - tail;
-  return `${signs.slice(0, head).join("")} …(${missing} more)… ${signs.slice(-tail).join("")}`;
+  const missing = chars.length - head - tail;
+  return `${chars.slice(0, head).join("")} …(${missing} more)… ${chars.slice(-tail).join("")}`;
 }

@@ -3,82 +3,86 @@
  * closed as soon as nobody holds on any more: the time is up, the caller hung up, the daemon goes.
  */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { Ask, Outcome } from "../contract.ts";
-import type { Endings } from "../resolution.ts";
+import type { AskCloser } from "../resolution.ts";
 import * as rows from "./store.ts";
 
-export interface HoldsNeeds {
-  readonly endings: Endings;
+export interface HoldsDeps {
+  readonly closer: AskCloser;
   mustGet(correlation_id: string): Ask;
   /** Aborts as the daemon goes down. */
-  readonly ending: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
-export class Holds {
-  readonly #ground: Ground;
-  readonly #needs: HoldsNeeds;
+export class BlockingWaits {
+  readonly #ctx: Context;
+  readonly #deps: HoldsDeps;
   /** How many callers hold each ask now. */
-  readonly #holders = new Map<string, number>();
+  readonly #waiterCounts = new Map<string, number>();
 
-  constructor(ground: Ground, needs: HoldsNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: HoldsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Notes that an ask is held, in the verb that opens it: a crash cannot leave it open. */
-  begin(correlation_id: string): void {
-    this.#ground.db.transact((tx) => rows.hold(tx, correlation_id));
+  add(correlation_id: string): void {
+    this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id));
   }
 
   /** The end of an ask, at `until` at the latest. */
-  async end(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
-    const { db, clock } = this.#ground;
-    const { endings, mustGet, ending } = this.#needs;
+  async wait(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
+    const { db, clock } = this.#ctx;
+    const { closer, mustGet, shutdownSignal } = this.#deps;
     this.#count(correlation_id, 1);
     try {
-      await db.durable();
+      await db.whenDurable();
       if (mustGet(correlation_id).state === "open") {
         const ms_max = Math.max(0, until - clock.now());
-        await endings.next(correlation_id, ms_max, AbortSignal.any([signal, ending]));
+        await closer.waitForClose(
+          correlation_id,
+          ms_max,
+          AbortSignal.any([signal, shutdownSignal]),
+        );
       }
     } finally {
       this.#count(correlation_id, -1);
     }
-    return this.#letGo(correlation_id, signal);
+    return this.#release(correlation_id, signal);
   }
 
   /** Closes all that is held: the daemon goes, or has come back after it ended without a word. */
   closeAll(): void {
-    const { db } = this.#ground;
-    db.transact(() => rows.held(db).forEach((id) => this.#close(id, "evicted")));
+    const { db } = this.#ctx;
+    db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted")));
   }
 
   /** One caller less. What was not answered is closed when its time is up, or nobody is left. */
-  #letGo(correlation_id: string, signal: AbortSignal): Ask {
-    const { db } = this.#ground;
-    const { mustGet, ending } = this.#needs;
+  #release(correlation_id: string, signal: AbortSignal): Ask {
+    const { db } = this.#ctx;
+    const { mustGet, shutdownSignal } = this.#deps;
     return db.transact(() => {
-      const hung_up = signal.aborted && !ending.aborted;
-      const others = this.#holders.has(correlation_id);
-      if (!hung_up || !others) this.#close(correlation_id, hung_up ? "cancelled" : "evicted");
+      const callerLeft = signal.aborted && !shutdownSignal.aborted;
+      const others = this.#waiterCounts.has(correlation_id);
+      if (!callerLeft || !others) this.#close(correlation_id, callerLeft ? "cancelled" : "evicted");
       return mustGet(correlation_id);
     });
   }
 
   /** A permission that nobody gave is denied (specification 7); all else has timed out. */
   #close(correlation_id: string, reason: "evicted" | "cancelled"): void {
-    const ask = this.#needs.mustGet(correlation_id);
+    const ask = this.#deps.mustGet(correlation_id);
     const permission = ask.question?.scope === TOOL_PERMISSION;
     const outcome: Outcome = permission ? "denied" : "timed_out";
-    if (ask.state === "open") this.#needs.endings.settle(ask, reason, { responder: null, outcome });
-    this.#ground.db.transact((tx) => rows.letGo(tx, correlation_id));
+    if (ask.state === "open") this.#deps.closer.close(ask, reason, { responder: null, outcome });
+    this.#ctx.db.transact((tx) => rows.removeWait(tx, correlation_id));
   }
 
   #count(correlation_id: string, by: 1 | -1): void {
-    const count = (this.#holders.get(correlation_id) ?? 0) + by;
-    if (count > 0) this.#holders.set(correlation_id, count);
-    else this.#holders.delete(correlation_id);
+    const count = (this.#waiterCounts.get(correlation_id) ?? 0) + by;
+    if (count > 0) this.#waiterCounts.set(correlation_id, count);
+    else this.#waiterCounts.delete(correlation_id);
   }
 }

@@ -9,10 +9,10 @@ import { CloseReasons, GivenQuestion, Origin, Outcome } from "../contract.ts";
 import { Option } from "../../messages/question.ts";
 
 /** How long a caller is held, when it does not say (contract 3). */
-const HOLD_SECONDS = 45;
+const BLOCKING_SECONDS = 45;
 const QUERY_SECONDS_MAX = 55;
 
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 export const answerAsk = contract({
   id: "asks.answer",
@@ -65,7 +65,7 @@ export const askBlocking = contract({
     options: z.array(Option).max(50).default([]),
     scope: z.string().min(1).max(255),
     /** Clamped to `approvals.timeout_seconds`. */
-    timeout_seconds: z.number().min(0).default(HOLD_SECONDS),
+    timeout_seconds: z.number().min(0).default(BLOCKING_SECONDS),
     correlation_id: ChosenId.optional(),
     origin: Origin.optional(),
     from_peer: Sender.default("cli"),
@@ -80,9 +80,9 @@ export const askBlocking = contract({
   returns: z.object({
     correlation_id: z.string(),
     outcome: Outcome,
-    option_id: maybe,
+    option_id: nullableString,
     /** What was said beside the option, or why there is no answer. */
-    message: maybe,
+    message: nullableString,
   }),
   fails: [
     "ambiguous_peer",
@@ -106,14 +106,14 @@ export const queryPeer = contract({
     from_peer: Sender.default("cli"),
     to_peer: z.string().nullable(),
     text: Text,
-    timeout_seconds: z.number().min(0).default(HOLD_SECONDS)
+    timeout_seconds: z.number().min(0).default(BLOCKING_SECONDS)
       .transform((seconds) => Math.min(seconds, QUERY_SECONDS_MAX)),
     circle: Name.optional(),
   }),
   returns: z.object({
-    text: maybe,
+    text: nullableString,
     /** One sentence on why there is no text. */
-    error: maybe,
+    error: nullableString,
     status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
   }),
   fails: [

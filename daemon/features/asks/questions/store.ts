@@ -5,15 +5,15 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 
 const Row = z.object({ correlation_id: z.string() });
 
-export function hold(tx: Tx, correlation_id: string): void {
+export function insertWait(tx: Tx, correlation_id: string): void {
   tx.run("insert into held_asks (correlation_id) values (:correlation_id)", { correlation_id });
 }
 
-export function letGo(tx: Tx, correlation_id: string): void {
+export function removeWait(tx: Tx, correlation_id: string): void {
   tx.run("delete from held_asks where correlation_id = :correlation_id", { correlation_id });
 }
 
-export function held(db: Reader): string[] {
+export function waitingIds(db: Reader): string[] {
   return db.all(Row, "select correlation_id from held_asks order by correlation_id")
     .map(({ correlation_id }) => correlation_id);
 }

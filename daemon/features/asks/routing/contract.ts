@@ -3,9 +3,9 @@
 import * as z from "zod";
 
 /** Strategies that pick a recipient; `static` picks none (contract 3, "Routing"). */
-export const ARMS = ["least_busy", "relevance", "webhook"] as const;
-export const Arm = z.enum(ARMS);
-export type Arm = z.infer<typeof Arm>;
+export const STRATEGIES = ["least_busy", "relevance", "webhook"] as const;
+export const Strategy = z.enum(STRATEGIES);
+export type Strategy = z.infer<typeof Strategy>;
 
 /** Why an arm gave no recipient. */
 export const Failure = z.enum(["no_candidate", "low_confidence", "refused", "timed_out", "error"]);
@@ -13,7 +13,7 @@ export type Failure = z.infer<typeof Failure>;
 
 /** How the recipient of an ask that named none was found (specification 4, `POST /ask`). */
 export const Routing = z.object({
-  arm: Arm,
+  arm: Strategy,
   routed_to: z.string(),
   routed_to_peer_id: z.string(),
   /** The arm's, from 0 to 1, even where the fallback took its place; 0 when it picked nobody. */
@@ -28,7 +28,7 @@ export type Choice =
   | { readonly peer: string; readonly confidence: number }
   | { readonly peer: null; readonly confidence: 0; readonly failure: Failure };
 
-export function nobody(failure: Failure): Choice {
+export function noChoice(failure: Failure): Choice {
   return { peer: null, confidence: 0, failure };
 }
 

@@ -5,7 +5,7 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/core/log.ts";
-import { type Candidate, type Choice, EndpointAnswer, type Failure, nobody } from "./contract.ts";
+import { type Candidate, type Choice, EndpointAnswer, type Failure, noChoice } from "./contract.ts";
 
 /** How long the endpoint may think, its answer's last byte included. */
 const ENDPOINT_MS_MAX = 5000;
@@ -20,7 +20,7 @@ export interface EndpointQuestion {
   readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
 }
 
-interface Asking {
+interface EndpointCallOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Aborts when the answer is of no use to anyone any more. */
@@ -31,13 +31,13 @@ interface Asking {
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,
-  { clock, log, signal }: Asking,
+  { clock, log, signal }: EndpointCallOptions,
 ): Promise<Choice> {
-  const fail = (failure: Failure, why: unknown): Choice => {
-    log.warn("The routing endpoint picked nobody", { failure, why });
-    return nobody(failure);
+  const fail = (failure: Failure, cause: unknown): Choice => {
+    log.warn("The routing endpoint picked nobody", { failure, why: cause });
+    return noChoice(failure);
   };
-  const asked = async (limit: AbortSignal) => {
+  const request = async (limit: AbortSignal) => {
     const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
@@ -46,16 +46,16 @@ export async function askEndpoint(
       signal: limit,
     });
     const { ok, status } = response;
-    return { ok, status, said: await readUpTo(response.body, ANSWER_BYTES_MAX) };
+    return { ok, status, bodyBytes: await readUpTo(response.body, ANSWER_BYTES_MAX) };
   };
   try {
-    const answered = await timeout(clock, ENDPOINT_MS_MAX, asked, signal);
-    if (signal.aborted) return nobody("error");
-    if (!answered) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
-    const { ok, status, said } = answered;
+    const response = await timeout(clock, ENDPOINT_MS_MAX, request, signal);
+    if (signal.aborted) return noChoice("error");
+    if (!response) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
+    const { ok, status, bodyBytes } = response;
     if (!ok) return fail("error", `It answered ${status}`);
-    if (said === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
-    const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(said)));
+    if (bodyBytes === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
+    const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(bodyBytes)));
     if (!answer.success) return fail("error", answer.error.issues[0]?.message);
     const { peer, confidence, reason } = answer.data;
     return peer === null ? fail("refused", reason) : { peer, confidence };

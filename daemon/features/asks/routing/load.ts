@@ -6,7 +6,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 const Load = z.object({ to_peer_id: z.string(), count: z.number() });
 
 /** How many open asks wait for each peer; one that nothing is asked of is left out. */
-export function openByPeer(db: Reader): Map<string, number> {
+export function openCountByPeer(db: Reader): Map<string, number> {
   const loads = db.all(
     Load,
     `select to_peer_id, count(*) as count from messages
@@ -22,7 +22,7 @@ const REPLY_CHARS_MAX = 500;
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
 /** When the last ask to each peer was closed, of those that are looked back on. */
-export function lastClosed(db: Reader): Map<string, number> {
+export function lastClosedAtByPeer(db: Reader): Map<string, number> {
   const closed = db.all(
     Closed,
     `select to_peer_id, max(closed_at) as closed_at from (

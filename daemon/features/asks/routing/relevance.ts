@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import * as z from "zod";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
-import { type Candidate, type Choice, nobody } from "./contract.ts";
+import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
 
 /** Words of an ask that are looked for; the first ones say best what it is about. */
@@ -21,7 +21,7 @@ const INDEX = `create virtual table snippets using fts5
 const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
 
 /** Words of English that say nothing about who should answer. */
-const STOP = new Set(
+const STOP_WORDS = new Set(
   ("a about all am an and any are as at be been but by can could did do does for from get had has " +
     "have he hello help her hey hi him his how i if in into is it its just let like make may me " +
     "mine my need needs no not now of off on one or our out over please shall she should so some " +
@@ -42,9 +42,9 @@ export interface PastAnswer {
   readonly reply: string;
 }
 
-export interface Known {
+export interface RelevanceInput {
   readonly candidates: readonly Candidate[];
-  readonly answers: readonly PastAnswer[];
+  readonly recentReplies: readonly PastAnswer[];
   readonly description_ttl_seconds: number;
 }
 
@@ -56,17 +56,17 @@ const Hit = z.object({ hit: z.literal(1) });
  * counts. The confidence is the pick's share of all that matched, times the square root of the part
  * of the ask's words that it knows: alone and knowing all of them is 1.
  */
-export function mostRelevant(text: string, known: Known, log: Log): Choice {
+export function mostRelevant(text: string, input: RelevanceInput, log: Log): Choice {
   const words = wordsOf(text);
-  const snippets = known.candidates.flatMap((candidate) => snippetsOf(candidate, known));
-  if (words.length === 0 || snippets.length === 0) return nobody("no_candidate");
+  const snippets = input.candidates.flatMap((candidate) => snippetsOf(candidate, input));
+  if (words.length === 0 || snippets.length === 0) return noChoice("no_candidate");
   using index = indexOf(snippets, log);
   const scores = scoresOf(index, words);
   const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
-  const [best] = known.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
-  if (!best || score(best) === 0) return nobody("no_candidate");
+  const [best] = input.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
+  if (!best || score(best) === 0) return noChoice("no_candidate");
   const all = [...scores.values()].reduce((sum, one) => sum + one, 0);
-  const hits = words.filter((word) => knows(index, best.peer_id, word));
+  const hits = words.filter((word) => matchesWord(index, best.peer_id, word));
   const confidence = score(best) / all * Math.sqrt(hits.length / words.length);
   return { peer: best.peer_id, confidence };
 }
@@ -74,24 +74,24 @@ export function mostRelevant(text: string, known: Known, log: Log): Choice {
 /** What an ask is about: its distinct words, without those that everyone uses. */
 function wordsOf(text: string): string[] {
   const all = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const telling = all.filter((word) =>
-    word.length > 1 && word.length <= WORD_CHARS_MAX && !STOP.has(word)
+  const significant = all.filter((word) =>
+    word.length > 1 && word.length <= WORD_CHARS_MAX && !STOP_WORDS.has(word)
   );
-  return [...new Set(telling)].slice(0, WORDS_MAX);
+  return [...new Set(significant)].slice(0, WORDS_MAX);
 }
 
-function snippetsOf(candidate: Candidate, known: Known): Snippet[] {
+function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
   const { peer_id: peer, description, description_age_seconds, path } = candidate;
-  const old = (description_age_seconds ?? 0) > known.description_ttl_seconds;
-  const said: [Kind, string][] = [
-    [old ? "old_description" : "description", description ?? ""],
+  const isOld = (description_age_seconds ?? 0) > input.description_ttl_seconds;
+  const texts: [Kind, string][] = [
+    [isOld ? "old_description" : "description", description ?? ""],
     ["project", basename(path ?? "")],
     ["path", path ?? ""],
   ];
-  const answers = known.answers.filter(({ peer_id }) => peer_id === peer);
+  const recentReplies = input.recentReplies.filter(({ peer_id }) => peer_id === peer);
   return [
-    ...said.map(([kind, words]) => ({ peer, kind, words })),
-    ...answers.map(({ reply }) => ({ peer, kind: "answer" as const, words: reply })),
+    ...texts.map(([kind, words]) => ({ peer, kind, words })),
+    ...recentReplies.map(({ reply }) => ({ peer, kind: "answer" as const, words: reply })),
   ].filter(({ words }) => words !== "");
 }
 
@@ -128,7 +128,7 @@ function scoresOf(index: Database, words: readonly string[]): Map<string, number
   ]));
 }
 
-function knows(index: Database, peer: string, word: string): boolean {
+function matchesWord(index: Database, peer: string, word: string): boolean {
   const hit = index.get(
     Hit,
     "select 1 as hit from snippets where snippets match :word and peer = :peer limit 1",

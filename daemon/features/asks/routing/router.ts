@@ -1,17 +1,17 @@
 /** Finds the recipient of an ask that names none. Specification 7, "Routing rules for `to_peer`". */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Address, Role } from "../../peers/contract.ts";
-import type { Asks, Manner } from "../asks.ts";
+import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";
 import {
-  type Arm,
   type Candidate,
   type Choice,
   type Failure,
-  nobody,
+  noChoice,
   type Routing,
+  type Strategy,
 } from "./contract.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
@@ -34,7 +34,7 @@ interface Scope {
   readonly caller?: Sender;
 }
 
-export interface RouterNeeds {
+export interface RouterDeps {
   readonly asks: Pick<Asks, "open" | "mustGet">;
   /** Who is who: the peers' directory. */
   readonly directory: {
@@ -42,15 +42,15 @@ export interface RouterNeeds {
     target(argument: string, scope: Scope): Address;
   };
   /** Live peers that take messages, of every role and circle. */
-  live(): Candidate[];
+  liveCandidates(): Candidate[];
   /** The answers that were given last. */
-  answers(): PastAnswer[];
+  recentReplies(): PastAnswer[];
   /** Aborts as the daemon goes down. */
-  readonly ending: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
 export interface RouterOptions {
-  readonly arm: Arm;
+  readonly strategy: Strategy;
   /** An arm that is less sure than this has failed. */
   readonly min_confidence: number;
   readonly allow_service_targets: boolean;
@@ -63,10 +63,10 @@ export interface RouterOptions {
 const ENDPOINT_ASKS_MAX = 100;
 
 /** What a strategy delivers to only when it is allowed to (specification 7, rule 3). */
-const EXCLUDED: readonly string[] = ["service", "human"];
+const EXCLUDED_ROLES: readonly string[] = ["service", "human"];
 
 /** The refusals of a pick: another recipient may do better. */
-const REFUSALS: ReadonlySet<string> = new Set([
+const FALLBACK_REFUSALS: ReadonlySet<string> = new Set([
   "unknown_peer",
   "ambiguous_peer",
   "peer_retired",
@@ -78,9 +78,9 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ]);
 
 /** An ask on its way to a recipient. */
-interface Errand {
+interface RoutingRequest {
   readonly body: UnnamedAsk;
-  readonly manner: Manner;
+  readonly requestContext: AskContext;
   readonly scope: Scope;
 }
 
@@ -88,15 +88,15 @@ interface Errand {
 type Routed = ReturnType<Asks["open"]> & { readonly routing: Routing };
 
 export class Router {
-  readonly #ground: Ground;
-  readonly #needs: RouterNeeds;
+  readonly #ctx: Context;
+  readonly #deps: RouterDeps;
   readonly #options: RouterOptions;
   /** Asks that the endpoint thinks about now. */
-  #asking = 0;
+  #endpointCalls = 0;
 
-  constructor(ground: Ground, needs: RouterNeeds, options: RouterOptions) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
+    this.#ctx = ctx;
+    this.#deps = deps;
     this.#options = options;
   }
 
@@ -104,104 +104,129 @@ export class Router {
    * How to open an ask to whom the arm picks, or else to `fallback_to`, which is checked before
    * anything. An arm of ours picks as it opens, so that no two asks see the same peer as free.
    */
-  async find(body: UnnamedAsk, manner: Manner, signal: AbortSignal): Promise<() => Routed> {
-    const { asks, directory } = this.#needs;
+  async find(
+    body: UnnamedAsk,
+    requestContext: AskContext,
+    signal: AbortSignal,
+  ): Promise<() => Routed> {
+    const { asks, directory } = this.#deps;
     const { circle, bypass_circle } = body;
     const caller = directory.sender(body.from_peer, { circle });
-    const errand: Errand = { body, manner, scope: { circle, bypass_circle, caller } };
-    if (body.fallback_to !== undefined) this.#authorize(body.fallback_to, errand);
+    const request: RoutingRequest = {
+      body,
+      requestContext,
+      scope: { circle, bypass_circle, caller },
+    };
+    if (body.fallback_to !== undefined) this.#authorize(body.fallback_to, request);
     if (body.reply_to !== undefined) asks.mustGet(body.reply_to);
-    const { arm } = this.#options;
-    if (arm !== "webhook") return () => this.#deliver(errand, this.#pick(arm, errand, caller));
-    const choice = await this.#consult(errand, caller, signal);
-    return () => this.#deliver(errand, choice);
+    const { strategy } = this.#options;
+    if (strategy !== "webhook") {
+      return () => this.#openOrFallBack(request, this.#choose(strategy, request, caller));
+    }
+    const choice = await this.#askEndpoint(request, caller, signal);
+    return () => this.#openOrFallBack(request, choice);
   }
 
-  #pick(arm: "least_busy" | "relevance", { body, scope }: Errand, caller: Sender): Choice {
+  #choose(
+    strategy: "least_busy" | "relevance",
+    { body, scope }: RoutingRequest,
+    caller: Sender,
+  ): Choice {
     const candidates = this.#candidates(caller, scope);
-    if (arm === "least_busy") return leastBusy(candidates);
+    if (strategy === "least_busy") return leastBusy(candidates);
     const { description_ttl_seconds } = this.#options;
-    const known = { candidates, answers: this.#needs.answers(), description_ttl_seconds };
-    return mostRelevant(body.text, known, this.#ground.log);
+    const known = {
+      candidates,
+      recentReplies: this.#deps.recentReplies(),
+      description_ttl_seconds,
+    };
+    return mostRelevant(body.text, known, this.#ctx.log);
   }
 
   /** Asks the endpoint. What it is told is on the disk first, as all that leaves the house. */
-  async #consult({ body, scope }: Errand, caller: Sender, signal: AbortSignal): Promise<Choice> {
-    const { clock, db, log } = this.#ground;
-    const { ending } = this.#needs;
+  async #askEndpoint(
+    { body, scope }: RoutingRequest,
+    caller: Sender,
+    signal: AbortSignal,
+  ): Promise<Choice> {
+    const { clock, db, log } = this.#ctx;
+    const { shutdownSignal } = this.#deps;
     const candidates = this.#candidates(caller, scope)
       .map(({ last_closed_at: _, ...candidate }) => candidate);
     const question = {
       text: body.text,
       from_peer: caller.name,
       from_peer_id: caller.peer_id,
-      circle: within(caller, scope) ?? null,
+      circle: searchCircle(caller, scope) ?? null,
       candidates,
     };
-    await db.durable();
-    if (this.#asking >= ENDPOINT_ASKS_MAX) {
+    await db.whenDurable();
+    if (this.#endpointCalls >= ENDPOINT_ASKS_MAX) {
       log.warn("The routing endpoint is asked too much at once", { asks_max: ENDPOINT_ASKS_MAX });
-      return nobody("error");
+      return noChoice("error");
     }
-    const until = AbortSignal.any([signal, ending]);
-    const asking = { clock, log, signal: until };
-    this.#asking++;
-    const choice = await askEndpoint(this.#options.endpoint ?? "", question, asking);
-    this.#asking--;
+    const abortSignal = AbortSignal.any([signal, shutdownSignal]);
+    const callOptions = { clock, log, signal: abortSignal };
+    this.#endpointCalls++;
+    const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
+    this.#endpointCalls--;
     // Nobody is left to hear of an ask that would be opened now.
-    if (until.aborted) throw new Problem("shutting_down", {});
+    if (abortSignal.aborted) throw new Problem("shutting_down", {});
     return choice;
   }
 
   /** To the pick, if it is good enough and may be asked; else to the fallback. */
-  #deliver(errand: Errand, choice: Choice): Routed {
-    const { arm, min_confidence } = this.#options;
-    const { fallback_to } = errand.body;
+  #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
+    const { strategy, min_confidence } = this.#options;
+    const { fallback_to } = request.body;
     const { confidence } = choice;
-    const unsure = confidence < min_confidence;
-    const opened = choice.peer === null || unsure ? undefined : this.#tryPick(errand, choice);
+    const isUnsure = confidence < min_confidence;
+    const opened = choice.peer === null || isUnsure ? undefined : this.#tryOpen(request, choice);
     if (opened) return opened;
-    const failure = choice.peer === null ? choice.failure : unsure ? "low_confidence" : "refused";
+    const failure = choice.peer === null ? choice.failure : isUnsure ? "low_confidence" : "refused";
     if (fallback_to === undefined) {
-      throw new Problem("router_unavailable", { arm, reason: failure });
+      throw new Problem("router_unavailable", { arm: strategy, reason: failure });
     }
-    return this.#open(errand, fallback_to, { confidence, failure });
+    return this.#open(request, fallback_to, { confidence, failure });
   }
 
   /** Undefined when this recipient, and not the ask, is refused: nothing of it is left behind. */
-  #tryPick(errand: Errand, { peer, confidence }: { peer: string; confidence: number }) {
+  #tryOpen(request: RoutingRequest, { peer, confidence }: { peer: string; confidence: number }) {
     try {
-      return this.#open(errand, peer, { confidence, failure: null });
-    } catch (fault) {
-      if (fault instanceof Problem && REFUSALS.has(fault.code)) return undefined;
-      throw fault;
+      return this.#open(request, peer, { confidence, failure: null });
+    } catch (error) {
+      if (error instanceof Problem && FALLBACK_REFUSALS.has(error.code)) return undefined;
+      throw error;
     }
   }
 
   /** Opens the ask as if it had named this peer, and says how it came to it. */
   #open(
-    errand: Errand,
+    request: RoutingRequest,
     argument: string,
     { confidence, failure }: { confidence: number; failure: Failure | null },
   ): Routed {
-    const { body, manner } = errand;
-    const { peer_id, name } = this.#authorize(argument, errand);
+    const { body, requestContext } = request;
+    const { peer_id, name } = this.#authorize(argument, request);
     const routing: Routing = {
-      arm: this.#options.arm,
+      arm: this.#options.strategy,
       routed_to: name,
       routed_to_peer_id: peer_id,
       confidence: Math.round(confidence * 1000) / 1000,
       fallback: failure !== null,
       fallback_reason: failure,
     };
-    const opened = this.#needs.asks.open({ ...body, to_peer: peer_id }, { ...manner, routing });
+    const opened = this.#deps.asks.open({ ...body, to_peer: peer_id }, {
+      ...requestContext,
+      routing,
+    });
     return { ...opened, routing };
   }
 
   /** A recipient as good as a named one, and of a role that may be picked. */
-  #authorize(argument: string, { scope }: Errand): Address {
-    const found = this.#needs.directory.target(argument, scope);
-    if (EXCLUDED.includes(found.role) && !this.#options.allow_service_targets) {
+  #authorize(argument: string, { scope }: RoutingRequest): Address {
+    const found = this.#deps.directory.target(argument, scope);
+    if (EXCLUDED_ROLES.includes(found.role) && !this.#options.allow_service_targets) {
       throw new Problem("service_excluded", { peer: argument, role: found.role });
     }
     return found;
@@ -209,17 +234,17 @@ export class Router {
 
   /** Whom an arm may pick: whom the sender would find by name, and never itself. */
   #candidates(caller: Sender, scope: Scope): Candidate[] {
-    const circle = within(caller, scope);
-    return this.#needs.live().filter((peer) => {
+    const circle = searchCircle(caller, scope);
+    return this.#deps.liveCandidates().filter((peer) => {
       if (peer.peer_id === caller.peer_id) return false;
-      if (EXCLUDED.includes(peer.role)) return this.#options.allow_service_targets;
+      if (EXCLUDED_ROLES.includes(peer.role)) return this.#options.allow_service_targets;
       return circle === undefined || peer.circle === circle;
     });
   }
 }
 
 /** The circle that an ask looks in; undefined is all (contract 1, "A peer argument"). */
-function within(caller: Sender, { circle, bypass_circle }: Scope): string | undefined {
+function searchCircle(caller: Sender, { circle, bypass_circle }: Scope): string | undefined {
   if (circle !== undefined) return circle;
   return bypass_circle || caller.role === "human" ? undefined : caller.circle ?? undefined;
 }

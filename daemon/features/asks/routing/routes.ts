@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
-import type { Asks, Manner } from "../asks.ts";
+import type { AskContext, Asks } from "../asks.ts";
 import { type OpenAsk, openAsk } from "../contract.ts";
 import { foldAskKeys } from "../keys.ts";
 import type { Routing } from "./contract.ts";
@@ -16,15 +16,17 @@ const routedAsk = {
 interface RoutedParts {
   readonly asks: Asks;
   readonly router: Router;
-  readonly manner: (caller: Caller, headers: Headers) => Manner;
+  readonly requestContextOf: (caller: Caller, headers: Headers) => AskContext;
   readonly replay: Replay<typeof routedAsk>;
 }
 
 /** An ask that names its recipient is never rerouted (specification 7, rule 5). */
-export function openRoutedAsk({ asks, router, manner, replay }: RoutedParts): Route {
+export function openRoutedAsk({ asks, router, requestContextOf, replay }: RoutedParts): Route {
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
-    const how = manner(caller, headers);
-    const open = isNamed(body) ? () => asks.open(body, how) : await router.find(body, how, signal);
+    const requestContext = requestContextOf(caller, headers);
+    const open = isNamed(body)
+      ? () => asks.open(body, requestContext)
+      : await router.find(body, requestContext, signal);
     return body.dry_run ? toOpened(open()) : commit(() => toOpened(open()));
   }, replay);
 }

@@ -6,7 +6,7 @@ import type { Backend } from "../../agents/contract.ts";
 import type * as z from "zod";
 
 /** A peer, as far as a fire needs to know it. */
-export interface Worker {
+export interface ExecutorPeer {
   readonly peer_id: string;
   readonly status: z.output<typeof PeerStatus>;
   readonly addressable: boolean;
@@ -16,7 +16,7 @@ export interface Worker {
 }
 
 /** An agent that is to be started for a fire. */
-export interface Start {
+export interface StartRequest {
   readonly path: string;
   readonly backend: Backend;
   readonly profile?: string | undefined;
@@ -29,10 +29,10 @@ export interface Start {
 }
 
 /** What was started, until it is written down. */
-export interface Started {
+export interface StartedExecutor {
   readonly resumed: boolean;
   /** Writes it down, inside of the caller's transaction; its id. */
-  enter(): string;
+  record(): string;
   /** Ends what nobody waits for any more. */
   undo(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface Check {
 }
 
 /** What came of a program: `exit` is null where it did not end by itself. */
-export interface Ran {
+export interface ProgramResult {
   readonly exit: number | null;
   /** The end of what it wrote. */
   readonly output: string;
@@ -57,16 +57,16 @@ export type Folder =
 
 export type State = z.output<typeof DeliveryState>;
 
-export interface FireNeeds {
+export interface FireDeps {
   readonly peers: {
     /** Undefined for one that was never registered, or is closed. */
-    get(peer_id: string): Worker | undefined;
+    get(peer_id: string): ExecutorPeer | undefined;
     /** Whether it is proved that nothing of it runs, nor will again. */
     isDead(peer_id: string): boolean;
     /** Whether it is away, and nothing but its own word would tell of it: no process, no pane. */
-    isLost(peer_id: string): boolean;
+    isUntraceable(peer_id: string): boolean;
   };
-  readonly post: {
+  readonly delivery: {
     /** Accepts a fire's message for delivery; refuses with a problem. */
     send(note: {
       readonly from_peer: string;
@@ -80,21 +80,24 @@ export interface FireNeeds {
   };
   readonly spawns: {
     /** Checks all and starts it; refuses with a problem. */
-    start(asked: Start): Promise<Started>;
+    startExecutor(asked: StartRequest): Promise<StartedExecutor>;
     /** Who has registered; `over` when nobody is waited for. */
-    look(spawn_id: string): { peer_id: string | null; over: boolean };
+    status(spawn_id: string): { peer_id: string | null; over: boolean };
     /** Ends what was started under a mark, and never written down. */
-    sweep(mark: string, from_peer: string): Promise<void>;
+    cleanUp(mark: string, from_peer: string): Promise<void>;
     /** Ends what is proved to have been spawned; false where the daemon's own end comes first. */
     release(
       spawn_id: string,
       peer_id: string | null,
-      how: { terminal: boolean },
+      options: { terminal: boolean },
     ): Promise<boolean>;
   };
   readonly checks: Readonly<Record<string, Check>>;
   /** Follows the links of a path, and tells whether `spawn.allowed_paths` holds what it leads to. */
   folder(path: string): Promise<Folder>;
   /** Runs a program in a folder, without a shell. `cwd` has no link in it: see `folder`. */
-  run(argv: readonly string[], where: { cwd: string; timeout_ms: number }): Promise<Ran>;
+  run(
+    argv: readonly string[],
+    options: { cwd: string; timeout_ms: number },
+  ): Promise<ProgramResult>;
 }

@@ -1,14 +1,14 @@
 /** The runner: gives what is due to an executor, and bounds what has not reached one. */
 
-import type { Ground } from "kit/data/context.ts";
-import { type ProblemCode, refusalOf } from "kit/core/problem.ts";
+import type { Context } from "kit/data/context.ts";
+import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
 import { DAEMON } from "../../messages/contract.ts";
 import { ANY_PROGRAM } from "../../agents/contract.ts";
 import type { Notices } from "../notices.ts";
-import { DAEMON_RESTART, type JobSteps, lasting } from "../transitions.ts";
+import { DAEMON_RESTART, type JobSteps, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import type { FireNeeds, Start, Worker } from "./deps.ts";
+import type { ExecutorPeer, FireDeps, StartRequest } from "./deps.ts";
 import { Releases } from "./releases.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
@@ -17,141 +17,157 @@ import { Turns } from "./turns.ts";
 /** How long a dispatch may take (contract 2). */
 export const LEASE_MS = 300_000;
 /** When a refusal that may pass is tried again. */
-const AGAIN_MS = 10_000;
+const RETRY_MS = 10_000;
 /** When a job is looked at again whose executor is being ended. */
-const SOON_MS = 1_000;
+const RELEASE_WAIT_MS = 1_000;
 /** Agents started for jobs that run at once; others wait. */
 export const EXECUTORS_MAX = 16;
 /** Agents that were started for a job and never registered, until it is given up. */
 const LEASES_MAX = 3;
-const BEAT_ROWS_MAX = 100;
+const TICK_ROWS_MAX = 100;
 
 /** Refusals that pass with time. */
-const PASSING: readonly ProblemCode[] = ["queue_full", "rate_limited"];
+const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];
 
-type Executor = StoredAttempt["executor"];
+type ExecutorKind = StoredAttempt["executor"];
 
 export class Fires {
-  readonly #ground: Ground;
-  readonly #needs: FireNeeds;
+  readonly #ctx: Context;
+  readonly #deps: FireDeps;
   readonly #steps: JobSteps;
   readonly #notices: Notices;
   readonly #releases: Releases;
-  readonly #launching = new Set<Promise<void>>();
+  readonly #launches = new Set<Promise<void>>();
   readonly turns: Turns;
 
   constructor(
-    ground: Ground,
-    needs: FireNeeds,
+    ctx: Context,
+    deps: FireDeps,
     parts: { steps: JobSteps; notices: Notices },
   ) {
-    this.#ground = ground;
-    this.#needs = needs;
+    this.#ctx = ctx;
+    this.#deps = deps;
     this.#steps = parts.steps;
     this.#notices = parts.notices;
-    this.turns = new Turns(ground, needs, parts.steps);
-    this.#releases = new Releases(ground, needs, parts.steps);
-    ground.events.subscribe({
+    this.turns = new Turns(ctx, deps, parts.steps);
+    this.#releases = new Releases(ctx, deps, parts.steps);
+    ctx.events.subscribe({
       event: ({ type, data }) => {
-        if (type === "spawn" && data.peer_id !== null) this.#arrived(data.spawn_id, data.peer_id);
-        else if (type === "peer_registered" || type === "peer_online" || type === "peer_updated") {
-          this.#awaited(data.peer_id);
+        if (type === "spawn" && data.peer_id !== null) {
+          this.#executorRegistered(data.spawn_id, data.peer_id);
+        } else if (
+          type === "peer_registered" || type === "peer_online" || type === "peer_updated"
+        ) {
+          this.#assigneeSeen(data.peer_id);
         }
       },
     });
   }
 
   /** Begins what is due, each in a transaction of its own. */
-  look(): void {
-    const { db, clock } = this.#ground;
-    for (const job of rows.due(db, clock.now(), BEAT_ROWS_MAX)) this.#start(job);
+  startDue(): void {
+    const { db, clock } = this.#ctx;
+    for (const job of rows.due(db, clock.now(), TICK_ROWS_MAX)) this.#start(job);
   }
 
-  beat(now: number): void {
-    const { db } = this.#ground;
-    for (const job of rows.expired(db, now, BEAT_ROWS_MAX)) this.#expire(job);
-    for (const job of rows.lapsed(db, now, BEAT_ROWS_MAX)) this.#lapse(job);
-    for (const job of rows.late(db, now, BEAT_ROWS_MAX)) this.#late(job);
-    for (const attempt of attempts.open(db)) this.#lookAtSpawn(attempt);
-    this.turns.beat();
-    this.#releases.beat();
-    this.look();
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    for (const job of rows.expired(db, now, TICK_ROWS_MAX)) this.#expire(job);
+    for (const job of rows.leaseExpired(db, now, TICK_ROWS_MAX)) this.#expireLease(job);
+    for (const job of rows.pastDeadline(db, now, TICK_ROWS_MAX)) this.#passDeadline(job);
+    for (const attempt of attempts.open(db)) this.#checkSpawn(attempt);
+    this.turns.tick();
+    this.#releases.tick();
+    this.startDue();
   }
 
   /** After a start: a dispatch that was cut off begins anew, what went out is followed. */
-  wakeUp(): void {
-    const { db, clock } = this.#ground;
+  start(): void {
+    const { db, clock } = this.#ctx;
     db.transact((tx) => rows.wakeAll(tx, clock.now()));
-    this.turns.wakeUp();
+    this.turns.start();
     for (const attempt of attempts.open(db)) {
       if (attempt.delivery_id !== null || attempt.spawn_id !== null) continue;
       const job = rows.get(db, attempt.job_id);
-      if (job?.state === "dispatching") this.#again(job, attempt, DAEMON_RESTART);
+      if (job?.state === "dispatching") this.#requeue(job, attempt, DAEMON_RESTART);
     }
   }
 
   /** Takes a job back: what is still queued for its executor is dropped. */
-  recall(job: StoredJob, reason: string): void {
-    const attempt = this.#steps.underWay(job);
+  withdraw(job: StoredJob, reason: string): void {
+    const attempt = this.#steps.currentAttempt(job);
     if (attempt) this.turns.withdraw(attempt, reason);
   }
 
   /** Waits for what is under way. */
   async close(): Promise<void> {
-    await Promise.all(this.#launching);
+    await Promise.all(this.#launches);
     await this.turns.close();
     await this.#releases.close();
   }
 
   #start(job: StoredJob): void {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const now = clock.now();
     // What is due between two beats may be past its end already.
     if (job.expires_at !== null && job.expires_at <= now) return this.#expire(job);
     const last = attempts.ofJob(db, job.job_id, 1)[0];
-    if (last?.release === "due") return this.#wait(job, "executor_ending", now + SOON_MS);
+    if (last?.release === "due") {
+      return this.#postpone(job, "executor_ending", now + RELEASE_WAIT_MS);
+    }
     const { assigned_peer_id } = job.execution.target;
     if (assigned_peer_id !== null) return this.#assign(job, assigned_peer_id);
     const resumes = job.execution.continuity === "resume";
-    const worked = resumes ? attempts.lastWorked(db, job) : undefined;
-    if (worked?.release === "due") return this.#wait(job, "executor_ending", now + SOON_MS);
-    const previous = worked?.executor_peer_id ?? undefined;
-    const kept = previous === undefined ? undefined : this.#needs.peers.get(previous);
-    if (kept && isHere(kept) && kept.addressable) return this.#give(job, kept.peer_id, "reused");
+    const lastWorked = resumes ? attempts.lastWorked(db, job) : undefined;
+    if (lastWorked?.release === "due") {
+      return this.#postpone(job, "executor_ending", now + RELEASE_WAIT_MS);
+    }
+    const previous = lastWorked?.executor_peer_id ?? undefined;
+    const previousPeer = previous === undefined ? undefined : this.#deps.peers.get(previous);
+    if (previousPeer && isOnline(previousPeer) && previousPeer.addressable) {
+      return this.#deliverTo(job, previousPeer.peer_id, "reused");
+    }
     if (attempts.ownExecutors(db) >= EXECUTORS_MAX) {
-      return this.#wait(job, "executors_busy", now + AGAIN_MS);
+      return this.#postpone(job, "executors_busy", now + RETRY_MS);
     }
     db.transact(() => {
-      const { job: begun, attempt } = this.#acquire(job, "spawned");
-      db.afterCommit(() => this.#launch(begun, attempt, previous));
+      const { job: acquiredJob, attempt } = this.#acquire(job, "spawned");
+      db.afterCommit(() => this.#launch(acquiredJob, attempt, previous));
     });
   }
 
   #assign(job: StoredJob, peer_id: string): void {
-    const worker = this.#needs.peers.get(peer_id);
-    if (!worker || worker.status === "retired") return this.#giveUp(job, "peer_retired");
-    if (!worker.addressable) return this.#giveUp(job, "peer_not_addressable");
-    if (!isHere(worker)) return this.#wait(job, "executor_offline", null);
-    this.#give(job, peer_id, "assigned");
+    const executorPeer = this.#deps.peers.get(peer_id);
+    if (!executorPeer || executorPeer.status === "retired") {
+      return this.#markUnavailable(job, "peer_retired");
+    }
+    if (!executorPeer.addressable) return this.#markUnavailable(job, "peer_not_addressable");
+    if (!isOnline(executorPeer)) return this.#postpone(job, "executor_offline", null);
+    this.#deliverTo(job, peer_id, "assigned");
   }
 
   /** Hands the job to a peer that is here, in one transaction. */
-  #give(job: StoredJob, peer_id: string, executor: Executor): void {
-    const { db } = this.#ground;
-    this.#orRefused(job, () => {
+  #deliverTo(job: StoredJob, peer_id: string, executor: ExecutorKind): void {
+    const { db } = this.#ctx;
+    this.#handleRefusal(job, () => {
       db.transact(() => {
-        const { job: begun, attempt } = this.#acquire(job, executor);
-        this.#send(begun, attempt, peer_id);
+        const { job: acquiredJob, attempt } = this.#acquire(job, executor);
+        this.#sendPrompt(acquiredJob, attempt, peer_id);
       });
     });
   }
 
-  #acquire(job: StoredJob, executor: Executor): { job: StoredJob; attempt: StoredAttempt } {
-    const { db, ids, clock } = this.#ground;
+  #acquire(job: StoredJob, executor: ExecutorKind): { job: StoredJob; attempt: StoredAttempt } {
+    const { db, ids, clock } = this.#ctx;
     const now = clock.now();
     const number = job.attempt_count + 1;
-    const none = { executor_peer_id: null, spawn_id: null, delivery_id: null, reason: null };
-    const never = { delivered_at: null, armed_at: null, ended_at: null, release: null };
+    const noReferences = {
+      executor_peer_id: null,
+      spawn_id: null,
+      delivery_id: null,
+      reason: null,
+    };
+    const noTimes = { delivered_at: null, armed_at: null, ended_at: null, release: null };
     const attempt: StoredAttempt = {
       attempt_id: ids.next("attempt"),
       job_id: job.job_id,
@@ -159,171 +175,172 @@ export class Fires {
       executor,
       state: "acquired",
       started_at: now,
-      ...none,
-      ...never,
+      ...noReferences,
+      ...noTimes,
     };
     db.transact((tx) => attempts.insert(tx, attempt));
-    const begun = this.#steps.step(job, "acquired", {
+    const acquiredJob = this.#steps.step(job, "acquired", {
       phase: "acquired",
-      state_reason: lasting(job),
+      state_reason: lastingReason(job),
       look_at: null,
       attempt_count: number,
       current_attempt_id: attempt.attempt_id,
       lease_until: now + LEASE_MS,
     });
-    return { job: begun, attempt };
+    return { job: acquiredJob, attempt };
   }
 
   /** The message is accepted for delivery in the transaction that knows its id. */
-  #send(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
-    const { db } = this.#ground;
+  #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
+    const { db } = this.#ctx;
     const creator = job.created_by_peer_id;
-    const speaks = creator !== null && creator !== peer_id && this.#needs.peers.get(creator);
-    const { delivery_id, state } = this.#needs.post.send({
-      from_peer: speaks ? creator : DAEMON, // One that was closed meanwhile has no name any more.
+    const canSendAsCreator = creator !== null && creator !== peer_id &&
+      this.#deps.peers.get(creator);
+    const { delivery_id, state } = this.#deps.delivery.send({
+      from_peer: canSendAsCreator ? creator : DAEMON, // One that was closed meanwhile has no name any more.
       to_peer: peer_id,
-      text: textOf(job, attempt),
+      text: promptOf(job, attempt),
       proven_human: job.proven_human,
     });
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
     db.transact((tx) => attempts.update(tx, sent));
-    this.turns.watch(delivery_id);
-    this.turns.follow(sent, state);
+    this.turns.watchDelivery(delivery_id);
+    this.turns.applyDeliveryState(sent, state);
   }
 
   #launch(job: StoredJob, attempt: StoredAttempt, resumes: string | undefined): void {
     const work = this.#spawn(job, attempt, resumes)
-      .catch((fault) => this.#ground.log.error("An executor could not be started", { fault }))
-      .finally(() => this.#launching.delete(work));
-    this.#launching.add(work);
+      .catch((error) => this.#ctx.log.error("An executor could not be started", { error }))
+      .finally(() => this.#launches.delete(work));
+    this.#launches.add(work);
   }
 
   async #spawn(job: StoredJob, attempt: StoredAttempt, resumes: string | undefined) {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     let started;
     try {
       const { attempt_id: mark } = attempt;
-      started = await this.#needs.spawns.start({ ...startOf(job), resumes, mark });
+      started = await this.#deps.spawns.startExecutor({ ...startRequestOf(job), resumes, mark });
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = recoverableProblem(error);
       if (!refusal) throw error;
-      const still = this.#still(attempt);
-      if (still) this.#giveUp(still.job, refusal.code, refusal.toBody().detail);
+      const current = this.#findCurrent(attempt);
+      if (current) this.#markUnavailable(current.job, refusal.code, refusal.toBody().detail);
       return;
     }
-    const entered = db.transact((tx) => {
-      const still = this.#still(attempt);
-      if (!still) return false; // It was called off meanwhile, or its lease is over.
-      const spawn_id = started.enter();
+    const recorded = db.transact((tx) => {
+      const current = this.#findCurrent(attempt);
+      if (!current) return false; // It was called off meanwhile, or its lease is over.
+      const spawn_id = started.record();
       const executor = started.resumed ? "resumed" as const : "spawned" as const;
-      const now = { ...still.attempt, spawn_id, executor };
+      const now = { ...current.attempt, spawn_id, executor };
       attempts.update(tx, now);
-      this.#lookAtSpawn(now);
+      this.#checkSpawn(now);
       return true;
     });
-    if (!entered) await started.undo();
+    if (!recorded) await started.undo();
   }
 
   /** A job that still waits for this very attempt. */
-  #still({ attempt_id, job_id }: StoredAttempt) {
-    const { db } = this.#ground;
+  #findCurrent({ attempt_id, job_id }: StoredAttempt) {
+    const { db } = this.#ctx;
     const attempt = attempts.get(db, attempt_id), job = rows.get(db, job_id);
     const waits = attempt?.state === "acquired" && job?.current_attempt_id === attempt_id;
     return waits ? { attempt, job } : undefined;
   }
 
-  #arrived(spawn_id: string, peer_id: string): void {
-    const attempt = attempts.bySpawn(this.#ground.db, spawn_id);
-    if (attempt) this.#handTo(attempt, peer_id);
+  #executorRegistered(spawn_id: string, peer_id: string): void {
+    const attempt = attempts.bySpawn(this.#ctx.db, spawn_id);
+    if (attempt) this.#deliverToSpawned(attempt, peer_id);
   }
 
   /** Whom we have started: here by now, or never to come. */
-  #lookAtSpawn(attempt: StoredAttempt): void {
+  #checkSpawn(attempt: StoredAttempt): void {
     if (attempt.spawn_id === null || attempt.delivery_id !== null) return;
-    const { peer_id, over } = this.#needs.spawns.look(attempt.spawn_id);
-    if (peer_id !== null) return this.#handTo(attempt, peer_id);
-    const still = over && this.#still(attempt);
-    if (still) this.#giveUp(still.job, "executor_never_registered");
+    const { peer_id, over } = this.#deps.spawns.status(attempt.spawn_id);
+    if (peer_id !== null) return this.#deliverToSpawned(attempt, peer_id);
+    const current = over && this.#findCurrent(attempt);
+    if (current) this.#markUnavailable(current.job, "executor_never_registered");
   }
 
-  #handTo(attempt: StoredAttempt, peer_id: string): void {
-    const still = this.#still(attempt);
-    if (!still || still.attempt.delivery_id !== null) return;
-    this.#orRefused(still.job, () => {
-      this.#ground.db.transact(() => this.#send(still.job, still.attempt, peer_id));
+  #deliverToSpawned(attempt: StoredAttempt, peer_id: string): void {
+    const current = this.#findCurrent(attempt);
+    if (!current || current.attempt.delivery_id !== null) return;
+    this.#handleRefusal(current.job, () => {
+      this.#ctx.db.transact(() => this.#sendPrompt(current.job, current.attempt, peer_id));
     });
   }
 
   /** A peer is here, or has changed: what waited for it is looked at. */
-  #awaited(peer_id: string): void {
-    const { db, clock } = this.#ground;
-    if (!rows.isAwaited(db, peer_id)) return;
+  #assigneeSeen(peer_id: string): void {
+    const { db, clock } = this.#ctx;
+    if (!rows.hasWaitingJob(db, peer_id)) return;
     db.transact((tx) => {
       rows.wake(tx, peer_id, clock.now());
-      db.afterCommit(() => this.look());
+      db.afterCommit(() => this.startDue());
     });
   }
 
-  #orRefused(job: StoredJob, work: () => void): void {
+  #handleRefusal(job: StoredJob, work: () => void): void {
     try {
       work();
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = recoverableProblem(error);
       if (!refusal) throw error;
-      const passing = PASSING.includes(refusal.code);
-      if (passing && job.state === "dispatching") return; // The next beat tries again.
-      if (passing) return this.#wait(job, refusal.code, this.#ground.clock.now() + AGAIN_MS);
-      this.#giveUp(job, refusal.code, refusal.toBody().detail);
+      const isTemporary = TEMPORARY_REFUSALS.includes(refusal.code);
+      if (isTemporary && job.state === "dispatching") return; // The next beat tries again.
+      if (isTemporary) return this.#postpone(job, refusal.code, this.#ctx.clock.now() + RETRY_MS);
+      this.#markUnavailable(job, refusal.code, refusal.toBody().detail);
     }
   }
 
-  #giveUp(job: StoredJob, state_reason: string, error: string | null = null): void {
+  #markUnavailable(job: StoredJob, state_reason: string, error: string | null = null): void {
     this.#steps.settle(job, "unavailable", { state_reason, error });
   }
 
   /** Not now; nothing is written where nothing has changed. */
-  #wait(job: StoredJob, state_reason: string, look_at: number | null): void {
-    this.#ground.db.transact(() => {
-      this.#steps.change(job, { state_reason: lasting(job) ?? state_reason, look_at });
+  #postpone(job: StoredJob, state_reason: string, look_at: number | null): void {
+    this.#ctx.db.transact(() => {
+      this.#steps.change(job, { state_reason: lastingReason(job) ?? state_reason, look_at });
     });
   }
 
   #expire(job: StoredJob): void {
-    this.#ground.db.transact(() => {
-      if (this.#wentOut(job)) return;
-      this.recall(job, "job_expired");
+    this.#ctx.db.transact(() => {
+      if (this.#wasDelivered(job)) return;
+      this.withdraw(job, "job_expired");
       this.#steps.settle(job, "expired", { state_reason: "expires_at_passed" });
     });
   }
 
   /** The lease is over: what went out all the same is delivered, what did not is taken back. */
-  #lapse(job: StoredJob): void {
-    const attempt = this.#steps.underWay(job);
-    this.#ground.db.transact(() => {
-      if (!attempt || this.#wentOut(job)) return;
-      this.recall(job, "lease_expired");
-      const never = attempt.spawn_id !== null && attempt.number >= LEASES_MAX;
-      if (never) this.#giveUp(job, "executor_never_registered");
-      else this.#again(job, attempt, "lease_expired");
+  #expireLease(job: StoredJob): void {
+    const attempt = this.#steps.currentAttempt(job);
+    this.#ctx.db.transact(() => {
+      if (!attempt || this.#wasDelivered(job)) return;
+      this.withdraw(job, "lease_expired");
+      const neverRegistered = attempt.spawn_id !== null && attempt.number >= LEASES_MAX;
+      if (neverRegistered) this.#markUnavailable(job, "executor_never_registered");
+      else this.#requeue(job, attempt, "lease_expired");
     });
   }
 
   /** Bytes that are on their way may arrive: such a fire counts as delivered. */
-  #wentOut(job: StoredJob): boolean {
-    const attempt = this.#steps.underWay(job);
-    const state = attempt?.delivery_id && this.#needs.post.stateOf(attempt.delivery_id);
+  #wasDelivered(job: StoredJob): boolean {
+    const attempt = this.#steps.currentAttempt(job);
+    const state = attempt?.delivery_id && this.#deps.delivery.stateOf(attempt.delivery_id);
     if (!attempt || !state || state === "queued") return false;
-    this.turns.follow(attempt, state === "attempting" ? "sent" : state);
+    this.turns.applyDeliveryState(attempt, state === "attempting" ? "sent" : state);
     return true;
   }
 
-  #again(job: StoredJob, attempt: StoredAttempt, reason: string): void {
-    const { db, clock } = this.#ground;
+  #requeue(job: StoredJob, attempt: StoredAttempt, reason: string): void {
+    const { db, clock } = this.#ctx;
     db.transact(() => {
-      this.#steps.over(attempt, job, { on: "lease_expired", reason });
+      this.#steps.endAttempt(attempt, job, { event: "lease_expired", reason });
       this.#steps.step(job, "lease_expired", {
         phase: null,
-        state_reason: lasting(job) ?? reason,
+        state_reason: lastingReason(job) ?? reason,
         look_at: clock.now(),
         current_attempt_id: null,
         lease_until: null,
@@ -331,19 +348,19 @@ export class Fires {
     });
   }
 
-  #late(job: StoredJob): void {
-    this.#ground.db.transact(() => {
-      const told = { deadline_told: true, state_reason: "deadline_passed" };
-      this.#notices.late(this.#steps.change(job, told));
+  #passDeadline(job: StoredJob): void {
+    this.#ctx.db.transact(() => {
+      const change = { deadline_told: true, state_reason: "deadline_passed" };
+      this.#notices.deadlinePassed(this.#steps.change(job, change));
     });
   }
 }
 
-function isHere({ status }: Worker): boolean {
+function isOnline({ status }: ExecutorPeer): boolean {
   return status === "online" || status === "busy";
 }
 
-function startOf(job: StoredJob): Omit<Start, "resumes" | "mark"> {
+function startRequestOf(job: StoredJob): Omit<StartRequest, "resumes" | "mark"> {
   const { path, backend, profile } = job.execution.target;
   return {
     path: path ?? "",
@@ -355,7 +372,7 @@ function startOf(job: StoredJob): Omit<Start, "resumes" | "mark"> {
 }
 
 /** What the executor reads: the prompt, and how to speak of the job. */
-function textOf({ job_id, execution }: StoredJob, { attempt_id }: StoredAttempt): string {
+function promptOf({ job_id, execution }: StoredJob, { attempt_id }: StoredAttempt): string {
   return `${execution.prompt.body}\n\n[job ${job_id}, ${attempt_id}] The final message of your ` +
     "turn is taken as the result. If the work goes on after this turn, say so before it ends, " +
     `with the mesh tool job_update(job_id, attempt_id, phase="waiting"); in a shell: ` +

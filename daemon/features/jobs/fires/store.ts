@@ -16,9 +16,11 @@ const Row = rowOf(StoredAttempt);
 const columns = Object.keys(StoredAttempt.shape);
 const INSERT = `insert into job_attempts (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
-const FIXED = ["attempt_id", "number", "job_id", "started_at"];
+const IMMUTABLE_COLUMNS = ["attempt_id", "number", "job_id", "started_at"];
 const UPDATE = `update job_attempts set ${
-  columns.filter((column) => !FIXED.includes(column)).map((column) => `${column} = :${column}`)
+  columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column)).map((column) =>
+    `${column} = :${column}`
+  )
     .join(", ")
 } where attempt_id = :attempt_id`;
 

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Template } from "../contract.ts";
-import { type Filter, newestIn } from "../store.ts";
+import { type Filter, newestSql } from "../store.ts";
 
 /** What is stored of a template: the record, and what only we need. */
 export const StoredTemplate = Template.extend({
@@ -14,7 +14,7 @@ export type StoredTemplate = z.output<typeof StoredTemplate>;
 
 const Row = rowOf(StoredTemplate);
 const columns = Object.keys(StoredTemplate.shape);
-const LIST = newestIn("job_templates", "state = 'cancelled'");
+const LIST = newestSql("job_templates", "state = 'cancelled'");
 
 export function insert(tx: Tx, template: StoredTemplate): void {
   tx.run(

@@ -1,6 +1,6 @@
 /** The desk of recurring templates: each fires once when it is due, however long we were away. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
 import type { JobAsked, Template } from "../contract.ts";
@@ -9,40 +9,40 @@ import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
 import type { StoredTemplate } from "./store.ts";
 
-const BEAT_ROWS_MAX = 100;
+const TICK_ROWS_MAX = 100;
 
 /** What a template and its occurrences are made from. */
-export type Made = Pick<
+export type JobFields = Pick<
   StoredTemplate,
   | ("title" | "kind" | "owner_peer_id" | "created_by_peer_id" | "mesh_session_id" | "circle")
   | ("scope" | "visibility" | "request" | "provenance" | "execution" | "proven_human")
 >;
 
-export interface TemplatesNeeds {
+export interface TemplatesDeps {
   /** Enters a job that is due, as an occurrence. */
-  enter(
-    made: Made,
+  createJob(
+    fields: JobFields,
     source: { readonly calendar_id: string; readonly due_at: number },
   ): StoredJob;
 }
 
 export class Templates {
-  readonly #ground: Ground;
-  readonly #needs: TemplatesNeeds;
+  readonly #ctx: Context;
+  readonly #deps: TemplatesDeps;
 
-  constructor(ground: Ground, needs: TemplatesNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: TemplatesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
-  create(made: Made, { cron = "", timezone = "UTC" }: Pick<JobAsked, "cron" | "timezone">) {
-    const { db, ids, clock } = this.#ground;
+  create(fields: JobFields, { cron = "", timezone = "UTC" }: Pick<JobAsked, "cron" | "timezone">) {
+    const { db, ids, clock } = this.#ctx;
     const calendar_id = ids.next("cal");
     const now = clock.now();
-    const { execution } = made;
+    const { execution } = fields;
     const schedule = { ...execution.schedule, cron, timezone, calendar_id };
     const template: StoredTemplate = {
-      ...made,
+      ...fields,
       calendar_id,
       state: "active",
       cron,
@@ -62,7 +62,7 @@ export class Templates {
   }
 
   get(calendar_id: string): StoredTemplate | undefined {
-    return rows.get(this.#ground.db, calendar_id);
+    return rows.get(this.#ctx.db, calendar_id);
   }
 
   mustGet(calendar_id: string): StoredTemplate {
@@ -72,7 +72,7 @@ export class Templates {
   }
 
   list(filter: Filter): StoredTemplate[] {
-    return rows.list(this.#ground.db, filter);
+    return rows.list(this.#ctx.db, filter);
   }
 
   pause(calendar_id: string): Template {
@@ -81,7 +81,7 @@ export class Templates {
 
   /** What was due while it was paused is not made up for. */
   resume(calendar_id: string): Template {
-    const now = this.#ground.clock.now();
+    const now = this.#ctx.clock.now();
     return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
       next_due_at: nextFire(cron, timezone, now) ?? null,
     }));
@@ -93,10 +93,10 @@ export class Templates {
 
   /** An occurrence by hand, beside those of the calendar. */
   run(calendar_id: string): StoredJob {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     return db.transact(() => {
       const template = this.mustGet(calendar_id);
-      if (!templateMachine.takes(template.state, "fired")) throw refused(template, "run");
+      if (!templateMachine.accepts(template.state, "fired")) throw illegalState(template, "run");
       return this.#fire(template, clock.now(), template.next_due_at);
     });
   }
@@ -105,9 +105,9 @@ export class Templates {
    * Fires what is due: an occurrence and the next instant, in one transaction, so that it happens
    * once across restarts. All that was missed is one occurrence.
    */
-  beat(now: number): void {
-    const { db } = this.#ground;
-    for (const template of rows.due(db, now, BEAT_ROWS_MAX)) {
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    for (const template of rows.due(db, now, TICK_ROWS_MAX)) {
       const { cron, timezone, next_due_at } = template;
       db.transact(() => {
         this.#fire(template, next_due_at ?? now, nextFire(cron, timezone, now) ?? null);
@@ -116,9 +116,9 @@ export class Templates {
   }
 
   #fire(template: StoredTemplate, due_at: number, next_due_at: number | null): StoredJob {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const { calendar_id } = template;
-    const job = this.#needs.enter(template, { calendar_id, due_at });
+    const job = this.#deps.createJob(template, { calendar_id, due_at });
     db.transact((tx) =>
       rows.update(tx, {
         ...template,
@@ -135,14 +135,14 @@ export class Templates {
 
   #step(
     calendar_id: string,
-    on: Exclude<TemplateEvent, "fired">,
+    event: Exclude<TemplateEvent, "fired">,
     change: (template: StoredTemplate) => Partial<StoredTemplate>,
   ): StoredTemplate {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const before = this.mustGet(calendar_id);
-      if (!templateMachine.takes(before.state, on)) throw refused(before, ACTIONS[on]);
-      const state = templateMachine.step(before.state, on);
+      if (!templateMachine.accepts(before.state, event)) throw illegalState(before, ACTIONS[event]);
+      const state = templateMachine.step(before.state, event);
       const template = { ...before, ...change(before), state, updated_at: clock.now() };
       rows.update(tx, template);
       return template;
@@ -152,6 +152,6 @@ export class Templates {
 
 const ACTIONS = { paused: "pause", resumed: "resume", cancelled: "cancel" } as const;
 
-function refused({ calendar_id, state }: StoredTemplate, action: string): Problem {
+function illegalState({ calendar_id, state }: StoredTemplate, action: string): Problem {
   return new Problem("illegal_state", { job_id: calendar_id, state, action });
 }

@@ -2,12 +2,12 @@
 
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Ground } from "kit/data/context.ts";
-import { cleanName, cleanType, extensionOf } from "kit/http/filenames.ts";
+import type { Context } from "kit/data/context.ts";
+import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import type { Files } from "../../../host/files.ts";
 import type { Attachment } from "./contract.ts";
-import { intake } from "./intake.ts";
+import { readUpload } from "./intake.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 
@@ -18,7 +18,7 @@ const BLOCKS_MIN = 262_144;
 const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
 /** The files in our directory that are ours to remove. */
-const OURS = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
+const OWN_FILE = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
 
 export interface Limits {
   readonly file_bytes_max: number;
@@ -26,58 +26,61 @@ export interface Limits {
   readonly ttl_ms: number;
 }
 
-export interface AttachmentsNeeds {
+export interface AttachmentsDeps {
   readonly files: Files;
   readonly limits: Limits;
   /** Aborts as the daemon goes down. */
-  readonly ending: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
 /** A file that is on the disk, and of which nothing else is known yet. */
-type Written = Pick<rows.Stored, "id" | "filename" | "size" | "content_type" | "sha256" | "file">;
+type WrittenFile = Pick<
+  rows.StoredAttachment,
+  "id" | "filename" | "size" | "content_type" | "sha256" | "file"
+>;
 
 export class Attachments {
-  readonly #ground: Ground;
-  readonly #needs: AttachmentsNeeds;
+  readonly #ctx: Context;
+  readonly #deps: AttachmentsDeps;
   /** Uploads that are under way, and the bytes that they have brought so far. */
-  readonly #arriving = new Set<{ bytes: number }>();
+  readonly #uploads = new Set<{ bytes: number }>();
 
-  constructor(ground: Ground, needs: AttachmentsNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: AttachmentsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   get limits(): Limits {
-    return this.#needs.limits;
+    return this.#deps.limits;
   }
 
   /**
    * Takes the one file of a form. It is whole on the disk before its row is, so that no row is
    * without a file; a file without a row, after a crash, goes at the next start.
    */
-  async take(body: ReadableStream<Uint8Array> | null, boundary: string): Promise<Attachment> {
-    if (this.#arriving.size >= UPLOADS_MAX) {
-      throw new Problem("too_many_uploads", { uploads: this.#arriving.size });
+  async store(body: ReadableStream<Uint8Array> | null, boundary: string): Promise<Attachment> {
+    if (this.#uploads.size >= UPLOADS_MAX) {
+      throw new Problem("too_many_uploads", { uploads: this.#uploads.size });
     }
-    const arrival = { bytes: 0 };
-    this.#arriving.add(arrival);
-    let written: Written | undefined;
+    const upload = { bytes: 0 };
+    this.#uploads.add(upload);
+    let written: WrittenFile | undefined;
     try {
-      const { limits: { file_bytes_max: bytes_max }, ending } = this.#needs;
-      const patience = { clock: this.#ground.clock, bytes_max, ending };
-      const chunks = intake(body ?? ReadableStream.from([]), patience);
+      const { limits: { file_bytes_max: bytes_max }, shutdownSignal } = this.#deps;
+      const uploadLimits = { clock: this.#ctx.clock, bytes_max, shutdownSignal };
+      const chunks = readUpload(body ?? ReadableStream.from([]), uploadLimits);
       for await (const part of partsOf(chunks, boundary)) {
         if (part.name !== "file") continue;
-        if (written) throw unfit("One file at a time");
-        written = await this.#write(part, arrival);
+        if (written) throw invalidFile("One file at a time");
+        written = await this.#write(part, upload);
       }
-      if (!written) throw unfit("There is no such field");
-      return await this.#record(written, arrival);
-    } catch (fault) {
-      if (written) this.#needs.files.remove(written.file);
-      throw fault;
+      if (!written) throw invalidFile("There is no such field");
+      return await this.#record(written, upload);
+    } catch (error) {
+      if (written) this.#deps.files.remove(written.file);
+      throw error;
     } finally {
-      this.#arriving.delete(arrival);
+      this.#uploads.delete(upload);
     }
   }
 
@@ -93,8 +96,8 @@ export class Attachments {
   /** What is known of a file, and its bytes. */
   async open(attachment: string) {
     const stored = this.#mustFind(attachment);
-    await this.#ground.db.durable();
-    const opened = await this.#needs.files.open(stored.file);
+    await this.#ctx.db.whenDurable();
+    const opened = await this.#deps.files.open(stored.file);
     if (opened?.size === stored.size) return { ...stored, body: opened.body };
     await opened?.body.cancel();
     throw new Problem("attachment_lost", { attachment });
@@ -102,104 +105,108 @@ export class Attachments {
 
   /** Deletes row and file, whoever refers to it: messages keep the record of what they carried. */
   delete(attachment: string): void {
-    this.#ground.db.transact(() => this.#drop(this.#mustFind(attachment)));
+    this.#ctx.db.transact(() => this.#remove(this.#mustFind(attachment)));
   }
 
   /** After a start: what no row knows was being written, or deleted, when the daemon ended. */
-  wakeUp(): void {
-    const { files } = this.#needs;
+  start(): void {
+    const { files } = this.#deps;
     const names = files.names();
-    const known = new Set(names.length > 0 ? rows.files(this.#ground.db) : []);
+    const known = new Set(names.length > 0 ? rows.files(this.#ctx.db) : []);
     for (const name of names) {
-      if (OURS.test(name) && !known.has(name)) files.remove(name);
+      if (OWN_FILE.test(name) && !known.has(name)) files.remove(name);
     }
   }
 
   /** What is past its time goes, a few at a time. */
-  beat(now: number): void {
-    const { db } = this.#ground;
+  tick(now: number): void {
+    const { db } = this.#ctx;
     const overdue = rows.overdue(db, now, EXPIRE_ROWS_MAX);
     if (overdue.length === 0) return;
-    db.transact(() => overdue.forEach((stored) => this.#drop(stored)));
+    db.transact(() => overdue.forEach((stored) => this.#remove(stored)));
   }
 
-  async #write(part: Part, arrival: { bytes: number }): Promise<Written> {
-    if (part.filename === undefined) throw unfit("No file: it has no filename");
-    const id = `att-${this.#ground.ids.hex(16)}`;
-    const filename = cleanName(part.filename);
+  async #write(part: Part, upload: { bytes: number }): Promise<WrittenFile> {
+    if (part.filename === undefined) throw invalidFile("No file: it has no filename");
+    const id = `att-${this.#ctx.ids.hex(16)}`;
+    const filename = cleanFilename(part.filename);
     const file = `${id}${extensionOf(filename)}`;
     const hash = createHash("sha256");
-    await this.#needs.files.write(file, this.#measured(part.bytes, { arrival, hash }));
-    const content_type = cleanType(part.content_type);
-    return { id, filename, size: arrival.bytes, content_type, sha256: hash.digest("hex"), file };
+    await this.#deps.files.write(file, this.#withinLimits(part.bytes, { upload, hash }));
+    const content_type = cleanMediaType(part.content_type);
+    return { id, filename, size: upload.bytes, content_type, sha256: hash.digest("hex"), file };
   }
 
   /** The bytes as they come, counted and hashed; too many of them are refused as they come. */
-  async *#measured(
+  async *#withinLimits(
     bytes: AsyncIterable<Uint8Array>,
-    { arrival, hash }: { arrival: { bytes: number }; hash: { update(chunk: Uint8Array): unknown } },
+    { upload, hash }: { upload: { bytes: number }; hash: { update(chunk: Uint8Array): unknown } },
   ): AsyncGenerator<Uint8Array> {
-    const { file_bytes_max, total_bytes_max } = this.#needs.limits;
-    const taken = rows.taken(this.#ground.db, blockOf(total_bytes_max));
+    const { file_bytes_max, total_bytes_max } = this.#deps.limits;
+    const stored_bytes = rows.storedBytes(this.#ctx.db, blockBytesOf(total_bytes_max));
     for await (const chunk of bytes) {
-      arrival.bytes += chunk.length;
-      if (arrival.bytes > file_bytes_max) {
+      upload.bytes += chunk.length;
+      if (upload.bytes > file_bytes_max) {
         throw new Problem("attachment_too_large", { bytes_max: file_bytes_max });
       }
-      const arriving = [...this.#arriving].reduce((sum, { bytes }) => sum + bytes, 0);
-      if (taken + arriving > total_bytes_max) throw full(total_bytes_max);
+      const uploading_bytes = [...this.#uploads].reduce((sum, { bytes }) => sum + bytes, 0);
+      if (stored_bytes + uploading_bytes > total_bytes_max) throw storageFull(total_bytes_max);
       hash.update(chunk);
       yield chunk;
     }
   }
 
-  async #record(written: Written, arrival: { bytes: number }): Promise<Attachment> {
-    const { db, clock } = this.#ground;
-    const { ttl_ms, total_bytes_max } = this.#needs.limits;
+  async #record(written: WrittenFile, upload: { bytes: number }): Promise<Attachment> {
+    const { db, clock } = this.#ctx;
+    const { ttl_ms, total_bytes_max } = this.#deps.limits;
     const created_at = clock.now();
-    const stored: rows.Stored = { ...written, created_at, expires_at: created_at + ttl_ms };
+    const stored: rows.StoredAttachment = {
+      ...written,
+      created_at,
+      expires_at: created_at + ttl_ms,
+    };
     db.transact((tx) => {
-      const block = blockOf(total_bytes_max);
+      const block = blockBytesOf(total_bytes_max);
       const size = Math.max(written.size, block);
-      if (rows.taken(db, block) + size > total_bytes_max) throw full(total_bytes_max);
+      if (rows.storedBytes(db, block) + size > total_bytes_max) throw storageFull(total_bytes_max);
       rows.insert(tx, stored);
     });
-    arrival.bytes = 0; // From here on it is counted by its row.
-    await db.durable();
+    upload.bytes = 0; // From here on it is counted by its row.
+    await db.whenDurable();
     return this.#toRecord(stored);
   }
 
   /** One that is past its time is gone, even while its row waits for a beat. */
-  #find(id: string): rows.Stored | undefined {
-    const stored = rows.get(this.#ground.db, id);
-    return stored && stored.expires_at > this.#ground.clock.now() ? stored : undefined;
+  #find(id: string): rows.StoredAttachment | undefined {
+    const stored = rows.get(this.#ctx.db, id);
+    return stored && stored.expires_at > this.#ctx.clock.now() ? stored : undefined;
   }
 
-  #mustFind(attachment: string): rows.Stored {
+  #mustFind(attachment: string): rows.StoredAttachment {
     const stored = this.#find(attachment);
     if (!stored) throw new Problem("attachment_not_found", { attachment });
     return stored;
   }
 
-  #toRecord({ file, ...stored }: rows.Stored): Attachment {
-    return { ...stored, path: this.#needs.files.pathOf(file) };
+  #toRecord({ file, ...stored }: rows.StoredAttachment): Attachment {
+    return { ...stored, path: this.#deps.files.pathOf(file) };
   }
 
-  #drop({ id, file }: rows.Stored): void {
-    const { db } = this.#ground;
+  #remove({ id, file }: rows.StoredAttachment): void {
+    const { db } = this.#ctx;
     db.transact((tx) => rows.remove(tx, id));
-    db.afterCommit(() => this.#needs.files.remove(file));
+    db.afterCommit(() => this.#deps.files.remove(file));
   }
 }
 
-function blockOf(total_bytes_max: number): number {
+function blockBytesOf(total_bytes_max: number): number {
   return Math.min(BLOCK_BYTES, Math.ceil(total_bytes_max / BLOCKS_MIN));
 }
 
-function full(bytes_max: number): Problem {
+function storageFull(bytes_max: number): Problem {
   return new Problem("attachments_full", { bytes_max });
 }
 
-function unfit(message: string): Problem {
+function invalidFile(message: string): Problem {
   return invalidRequest(new z.ZodError([{ code: "custom", path: ["file"], message, input: "" }]));
 }

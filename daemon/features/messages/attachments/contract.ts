@@ -58,7 +58,7 @@ export const uploadAttachment = contract({
   summary: "Upload one file, in the field `file`; messages name it by its id",
   access: "caller",
   tunnel: "open",
-  takes: "multipart/form-data",
+  bodyType: "multipart/form-data",
   returns: Attachment,
   fails: [
     "attachment_too_large",
@@ -82,7 +82,7 @@ export const getAttachment = contract({
   tunnel: "open",
   params: byId,
   returns: z.void(),
-  media: "application/octet-stream",
+  responseType: "application/octet-stream",
   fails: ["attachment_not_found", "attachment_lost"],
 });
 

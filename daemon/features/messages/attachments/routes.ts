@@ -2,18 +2,18 @@
 
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
-import { disposition } from "kit/http/filenames.ts";
+import { toContentDisposition } from "kit/http/filenames.ts";
 import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Attachments } from "./attachments.ts";
 import { Attachment, deleteAttachment, getAttachment, uploadAttachment } from "./contract.ts";
-import { refuseAnnounced } from "./intake.ts";
+import { refuseTooLarge } from "./intake.ts";
 import { boundaryOf } from "./multipart.ts";
 
-const PLAIN = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const BASE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 /** Whatever the file is, a browser stores it and runs nothing of it. */
-const AS_DOWNLOAD = {
-  ...PLAIN,
+const DOWNLOAD_HEADERS = {
+  ...BASE_HEADERS,
   "content-security-policy": "default-src 'none'; sandbox",
   "cross-origin-resource-policy": "same-origin",
 };
@@ -21,17 +21,17 @@ const AS_DOWNLOAD = {
 export function attachmentRoutes(attachments: Attachments): Route[] {
   return [
     rawRoute(uploadAttachment, async (request) => {
-      refuseAnnounced(request.headers, attachments.limits.file_bytes_max);
-      const attachment = await attachments.take(request.body, mustBound(request));
-      return Response.json(z.encode(Attachment, attachment), { headers: PLAIN });
+      refuseTooLarge(request.headers, attachments.limits.file_bytes_max);
+      const attachment = await attachments.store(request.body, mustHaveBoundary(request));
+      return Response.json(z.encode(Attachment, attachment), { headers: BASE_HEADERS });
     }),
     rawRoute(getAttachment, async (request, _, { id = "" }) => {
       const { content_type, filename, size, sha256, body } = await attachments.open(id);
       const headers = {
-        ...AS_DOWNLOAD,
+        ...DOWNLOAD_HEADERS,
         "content-type": content_type,
         "content-length": String(size),
-        "content-disposition": disposition(filename),
+        "content-disposition": toContentDisposition(filename),
         "repr-digest": `sha-256=:${Uint8Array.fromHex(sha256).toBase64()}:`,
       };
       if (request.method !== "HEAD") return new Response(body, { headers });
@@ -46,10 +46,10 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
 }
 
 /** What stands between the parts of a request's form. */
-function mustBound(request: Request): string {
+function mustHaveBoundary(request: Request): string {
   const found = request.headers.get("content-type") ?? "";
   const boundary = boundaryOf(found);
   if (boundary !== undefined) return boundary;
-  const media = uploadAttachment.takes;
+  const media = uploadAttachment.bodyType;
   throw new Problem("unsupported_media", { found: found.slice(0, 255), media });
 }

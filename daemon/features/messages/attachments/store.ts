@@ -5,13 +5,13 @@ import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Attachment } from "./contract.ts";
 
 /** What is stored of an attachment: its file by name, as the directory may move. */
-const Stored = Attachment.omit({ path: true }).extend({ file: z.string() });
-export type Stored = z.output<typeof Stored>;
-const Row = rowOf(Stored);
+const StoredAttachment = Attachment.omit({ path: true }).extend({ file: z.string() });
+export type StoredAttachment = z.output<typeof StoredAttachment>;
+const Row = rowOf(StoredAttachment);
 
 const COLUMNS = "id, filename, size, content_type, sha256, file, created_at, expires_at";
 
-export function insert(tx: Tx, stored: Stored): void {
+export function insert(tx: Tx, stored: StoredAttachment): void {
   tx.insert(
     `insert into attachments (${COLUMNS})
      values (:id, :filename, :size, :content_type, :sha256, :file, :created_at, :expires_at)`,
@@ -19,7 +19,7 @@ export function insert(tx: Tx, stored: Stored): void {
   );
 }
 
-export function get(db: Reader, id: string): Stored | undefined {
+export function get(db: Reader, id: string): StoredAttachment | undefined {
   return db.get(Row, `select ${COLUMNS} from attachments where id = :id`, { id });
 }
 
@@ -28,7 +28,7 @@ export function remove(tx: Tx, id: string): void {
 }
 
 /** What is past its time. */
-export function overdue(db: Reader, now: number, limit: number): Stored[] {
+export function overdue(db: Reader, now: number, limit: number): StoredAttachment[] {
   return db.all(
     Row,
     `select ${COLUMNS} from attachments where expires_at <= :now order by expires_at limit :limit`,
@@ -36,12 +36,12 @@ export function overdue(db: Reader, now: number, limit: number): Stored[] {
   );
 }
 
-const Taken = z.object({ bytes: z.number() });
+const SizeSum = z.object({ bytes: z.number() });
 
 /** Bytes that all files take, of which none takes less than `least`. */
-export function taken(db: Reader, least: number): number {
+export function storedBytes(db: Reader, least: number): number {
   return db.get(
-    Taken,
+    SizeSum,
     "select coalesce(sum(max(size, :least)), 0) as bytes from attachments",
     { least },
   )?.bytes ?? 0;

@@ -1,44 +1,51 @@
 /** Messages as rungs take them: framed once, however long they wait. */
 
-import type { Parcel } from "../../agents/adapter.ts";
-import type { Held } from "../contract.ts";
+import type { OutgoingMessage } from "../../agents/adapter.ts";
+import type { StoredMessage } from "../contract.ts";
 import { frame, proofId } from "./framing.ts";
 
 /** What is kept framed, in characters; one text framed has five for each of 262,144 at most. */
-const KEPT_CHARS_MAX = 4 * 1024 * 1024;
-const KEPT_MAX = 256;
+const CACHED_CHARS_MAX = 4 * 1024 * 1024;
+const CACHED_MAX = 256;
 
 /** The parcel of what waits first for each peer, which is looked at every second. */
-export class Parcels {
-  readonly #kept = new Map<string, { readonly seq: number; readonly parcel: Parcel }>();
+export class OutgoingCache {
+  readonly #cached = new Map<
+    string,
+    { readonly seq: number; readonly outgoing: OutgoingMessage }
+  >();
   #chars = 0;
 
   /** `load` is called only when the parcel is not there yet. */
-  of(peer_id: string, seq: number, load: () => Held | undefined): Parcel | undefined {
-    const known = this.#kept.get(peer_id);
-    if (known?.seq === seq) return known.parcel;
+  getOrLoad(
+    peer_id: string,
+    seq: number,
+    load: () => StoredMessage | undefined,
+  ): OutgoingMessage | undefined {
+    const cached = this.#cached.get(peer_id);
+    if (cached?.seq === seq) return cached.outgoing;
     this.forget(peer_id);
     const message = load();
     if (!message) return undefined;
-    const parcel = toParcel(message);
-    this.#kept.set(peer_id, { seq, parcel });
-    this.#chars += parcel.framed.length;
-    for (const [oldest] of this.#kept) {
-      const fits = this.#chars <= KEPT_CHARS_MAX && this.#kept.size <= KEPT_MAX;
+    const outgoing = toOutgoing(message);
+    this.#cached.set(peer_id, { seq, outgoing });
+    this.#chars += outgoing.framed.length;
+    for (const [oldest] of this.#cached) {
+      const fits = this.#chars <= CACHED_CHARS_MAX && this.#cached.size <= CACHED_MAX;
       if (fits || oldest === peer_id) break;
       this.forget(oldest);
     }
-    return parcel;
+    return outgoing;
   }
 
   /** Nothing waits for this peer any more, or something else does. */
   forget(peer_id: string): void {
-    this.#chars -= this.#kept.get(peer_id)?.parcel.framed.length ?? 0;
-    this.#kept.delete(peer_id);
+    this.#chars -= this.#cached.get(peer_id)?.outgoing.framed.length ?? 0;
+    this.#cached.delete(peer_id);
   }
 }
 
-export function toParcel(message: Held): Parcel {
+export function toOutgoing(message: StoredMessage): OutgoingMessage {
   return {
     delivery_id: message.delivery_id,
     proof_id: proofId(message),

@@ -2,12 +2,12 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
-import type { Held, Unaccounted } from "../contract.ts";
+import type { StoredMessage, Unaccounted } from "../contract.ts";
 import * as ledger from "./ledger.ts";
-import { DELIVERY_ID, HELD, HeldRow } from "./rows.ts";
+import { DELIVERY_ID, SELECT_MESSAGE, StoredMessageRow } from "./rows.ts";
 
 /** How many of the unaccounted are named. */
-const NAMED_MAX = 100;
+const REPORTED_MAX = 100;
 /** A rung is done with a message long before. */
 const STUCK_MS = 120_000;
 
@@ -15,13 +15,13 @@ const STUCK_MS = 120_000;
 export function deliveries(
   db: Reader,
   filter: { peer_id: string | null; state: string | null; limit: number },
-): Held[] {
+): StoredMessage[] {
   const [state, order] = filter.state === "queued"
     ? ["state = 'queued'", "+seq"]
     : ["(:state is null or state = :state)", "seq"];
   return db.all(
-    HeldRow,
-    `${HELD} where (:peer_id is null or to_peer_id = :peer_id) and ${state}
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where (:peer_id is null or to_peer_id = :peer_id) and ${state}
      order by ${order} desc limit :limit`,
     filter,
   );
@@ -48,12 +48,12 @@ export function unprovedCount(db: Reader, before: number): number {
 }
 
 /** What the rest of the house knows of a message's recipient. */
-export interface Neighbours {
+export interface AuditLookups {
   /** Whether messages may wait for a peer. */
-  mayWait(peer_id: string): boolean;
+  canQueueFor(peer_id: string): boolean;
   human_id(): string | undefined;
   /** Whether the human's inbox holds an ask. */
-  inInbox(correlation_id: string): boolean;
+  isInInbox(correlation_id: string): boolean;
 }
 
 /** A state that contradicts the rest of its row; null where all is well. */
@@ -69,45 +69,45 @@ const PROBLEM = `case
     or state = 'seen' and seen_at is null then 'step_without_instant'
   end`;
 
-const Audited = StateCount.extend({ odd: z.number() });
-const Odd = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
+const StateAudit = StateCount.extend({ odd: z.number() });
+const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
 /** Each message is in exactly one state, and that state is true: or it is named here, with why. */
-export function audit(db: Reader, now: number, neighbours: Neighbours) {
+export function audit(db: Reader, now: number, lookups: AuditLookups) {
   const stuck_before = now - STUCK_MS;
   const states = db.all(
-    Audited,
+    StateAudit,
     `select state, count(*) as count, count(${PROBLEM}) as odd from messages group by state`,
     { stuck_before },
   );
   const odd = states.some(({ odd }) => odd > 0)
     ? db.all(
-      Odd,
+      Inconsistency,
       `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages)
        where problem is not null limit :limit`,
-      { stuck_before, limit: NAMED_MAX },
+      { stuck_before, limit: REPORTED_MAX },
     )
     : [];
-  const unaccounted = [...odd, ...forNobody(db, neighbours), ...notInInbox(db, neighbours)];
+  const unaccounted = [...odd, ...queuedForGone(db, lookups), ...missingFromInbox(db, lookups)];
   return {
     counts: Object.fromEntries(states.map(({ state, count }) => [state, count])),
     total: states.reduce((sum, { count }) => sum + count, 0),
-    unaccounted: unaccounted.slice(0, NAMED_MAX),
+    unaccounted: unaccounted.slice(0, REPORTED_MAX),
   };
 }
 
 /** What waits for one to whom nothing will ever be carried. */
-function forNobody(db: Reader, { mayWait }: Neighbours): Unaccounted[] {
-  const gone = ledger.peersWaiting(db).filter((peer_id) => !mayWait(peer_id));
-  return gone.flatMap((peer_id) => ledger.queue(db, peer_id, NAMED_MAX))
+function queuedForGone(db: Reader, { canQueueFor }: AuditLookups): Unaccounted[] {
+  const gone = ledger.peersWaiting(db).filter((peer_id) => !canQueueFor(peer_id));
+  return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
     .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
 }
 
 /** What was asked of the human and is nowhere shown. */
-function notInInbox(db: Reader, { human_id, inInbox }: Neighbours): Unaccounted[] {
+function missingFromInbox(db: Reader, { human_id, isInInbox }: AuditLookups): Unaccounted[] {
   const human = human_id();
   return (human ? ledger.openAskIds(db, human) : [])
-    .filter((correlation_id) => !inInbox(correlation_id))
-    .flatMap((correlation_id) => ledger.held(db, correlation_id) ?? [])
+    .filter((correlation_id) => !isInInbox(correlation_id))
+    .flatMap((correlation_id) => ledger.findMessage(db, correlation_id) ?? [])
     .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "not_in_the_inbox" }));
 }

@@ -2,22 +2,25 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
-import { Voice } from "../../peers/contract.ts";
-import { BY_ID, byId } from "./rows.ts";
+import { AuthorKind } from "../../peers/contract.ts";
+import { idParams, WHERE_ID } from "./rows.ts";
 
-const Link = z.object({
+const ChainLink = z.object({
   before: z.string().nullable(),
-  voice: Voice,
+  voice: AuthorKind,
   to_peer_id: z.string(),
   traceparent: z.string(),
 });
 
 /** One ask as a link of its chain: found by its key, so that a walk is cheap. */
-export function link(db: Reader, correlation_id: string): z.output<typeof Link> | undefined {
+export function findLink(
+  db: Reader,
+  correlation_id: string,
+): z.output<typeof ChainLink> | undefined {
   return db.get(
-    Link,
+    ChainLink,
     `select coalesce(reply_to, parent_id) as before, voice, to_peer_id, traceparent
-     from messages where ${BY_ID} and kind = 'ask'`,
-    byId(correlation_id),
+     from messages where ${WHERE_ID} and kind = 'ask'`,
+    idParams(correlation_id),
   );
 }

@@ -4,8 +4,8 @@ import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import { type Attachments, toWire } from "../attachments/contract.ts";
-import type { Held, Opening } from "../contract.ts";
-import { BY_ID, byId, HELD, HeldRow, identOf } from "./rows.ts";
+import type { AskFields, StoredMessage } from "../contract.ts";
+import { identOf, idParams, SELECT_MESSAGE, StoredMessageRow, WHERE_ID } from "./rows.ts";
 
 const INSERT = `insert into messages
   (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
@@ -18,7 +18,7 @@ const INSERT = `insert into messages
    :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
    :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
 
-export function insert(tx: Tx, message: Held, opening?: Opening): void {
+export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): void {
   const { origin = null, parent_id = null, routing = null } = opening ?? {};
   tx.insert(INSERT, {
     seq: message.seq,
@@ -64,19 +64,19 @@ export function lastSeq(db: Reader): number {
   return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
 }
 
-export function held(db: Reader, delivery_id: string): Held | undefined {
-  return db.get(HeldRow, `${HELD} where ${BY_ID}`, byId(delivery_id));
+export function findMessage(db: Reader, delivery_id: string): StoredMessage | undefined {
+  return db.get(StoredMessageRow, `${SELECT_MESSAGE} where ${WHERE_ID}`, idParams(delivery_id));
 }
 
-export function heldBySeq(db: Reader, seq: number): Held | undefined {
-  return db.get(HeldRow, `${HELD} where seq = :seq`, { seq });
+export function findMessageBySeq(db: Reader, seq: number): StoredMessage | undefined {
+  return db.get(StoredMessageRow, `${SELECT_MESSAGE} where seq = :seq`, { seq });
 }
 
 /** What waits for a peer, oldest first. */
-export function queue(db: Reader, to_peer_id: string, limit: number): Held[] {
+export function queue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
     { to_peer_id, limit },
   );
 }
@@ -116,7 +116,7 @@ export function peersWaiting(db: Reader): string[] {
 
 // Steps of a delivery. Which of them may follow which is the machine's to say, not SQL's.
 
-export function attempt(
+export function markAttempting(
   tx: Tx,
   { seq, rung, repeatable, at }: {
     seq: number;
@@ -132,7 +132,7 @@ export function attempt(
   );
 }
 
-export function written(tx: Tx, seq: number, at: number, reason: string | null): void {
+export function markWritten(tx: Tx, seq: number, at: number, reason: string | null): void {
   tx.run(
     "update messages set state = 'sent', sent_at = :at, reason = :reason where seq = :seq",
     { seq, at, reason },
@@ -140,7 +140,7 @@ export function written(tx: Tx, seq: number, at: number, reason: string | null):
 }
 
 /** A frame went out, the first time or again; a receipt that was faster stands. */
-export function writtenOnce(tx: Tx, seq: number, at: number): number {
+export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
   return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
      where seq = :seq and (sent_at is null or state = 'attempting')`,
@@ -148,11 +148,11 @@ export function writtenOnce(tx: Tx, seq: number, at: number): number {
   );
 }
 
-export function accepted(tx: Tx, seq: number, at: number): void {
+export function markAccepted(tx: Tx, seq: number, at: number): void {
   tx.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
 }
 
-export function seen(tx: Tx, seq: number, at: number): void {
+export function markSeen(tx: Tx, seq: number, at: number): void {
   tx.run(
     "update messages set state = 'seen', seen_at = :at, named_at = :at where seq = :seq",
     { seq, at },
@@ -167,7 +167,7 @@ export function requeue(tx: Tx, seq: number, reason: string | null): void {
 }
 
 /** Why all that is queued for a peer still waits. */
-export function blocked(tx: Tx, to_peer_id: string, reason: string): void {
+export function setBlockedReason(tx: Tx, to_peer_id: string, reason: string): void {
   tx.run(
     `update messages set reason = :reason
      where to_peer_id = :to_peer_id and state = 'queued' and reason is not :reason`,
@@ -209,26 +209,26 @@ export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: nu
  */
 export function unproved(
   db: Reader,
-  of: { to_peer_id: string; before: number; limit: number },
-): Held[] {
+  params: { to_peer_id: string; before: number; limit: number },
+): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
        and named_at is null and rung <> 'websocket' and sent_at < :before
      order by seq limit :limit`,
-    of,
+    params,
   );
 }
 
-export function named(tx: Tx, seq: number, at: number): void {
+export function markNamed(tx: Tx, seq: number, at: number): void {
   tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
 }
 
 /** What is past its time and still waits. */
-export function overdue(db: Reader, now: number, limit: number): Held[] {
+export function overdue(db: Reader, now: number, limit: number): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where seq in (
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where seq in (
        select seq from messages where expires_at > 0 and expires_at <= :now and state = 'queued'
        union all
        select seq from messages where under_way = 1 and expires_at <= :now limit :limit)`,
@@ -242,34 +242,34 @@ export function stopRepeating(tx: Tx, seq: number): void {
 }
 
 /** What was being attempted, or sent and may be repeated, when the daemon ended. */
-export function unfinished(db: Reader): Held[] {
+export function unfinished(db: Reader): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where under_way = 1 order by seq`,
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where under_way = 1 order by seq`,
   );
 }
 
 /** What of a peer was being attempted, or sent and may be repeated. */
-export function unfinishedOf(db: Reader, to_peer_id: string): Held[] {
+export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
     { to_peer_id },
   );
 }
 
 /** What was drained before `before` and never settled. */
-export function unsettled(db: Reader, before: number, limit: number): Held[] {
+export function unsettledLeases(db: Reader, before: number, limit: number): StoredMessage[] {
   return db.all(
-    HeldRow,
-    `${HELD} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
+    StoredMessageRow,
+    `${SELECT_MESSAGE} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
      limit :limit`,
     { before, limit },
   );
 }
 
 /** Forgets messages, by their numbers: no number is given again. */
-export function forget(tx: Tx, seqs: readonly number[]): void {
+export function remove(tx: Tx, seqs: readonly number[]): void {
   tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
     seqs: JSON.stringify(seqs),
   });
@@ -294,9 +294,9 @@ export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
     `update messages set ask_state = 'closed', close_reason = :close_reason, outcome = :outcome,
        reply = :reply, reply_voice = :reply_voice, reply_attachments = :reply_attachments,
        answer = :answer, responder = :responder, closed_at = :at
-     where ${BY_ID}`,
+     where ${WHERE_ID}`,
     {
-      ...byId(closed.correlation_id),
+      ...idParams(closed.correlation_id),
       close_reason: closed.close_reason,
       outcome: closed.outcome,
       reply: closed.reply,
@@ -309,8 +309,8 @@ export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
   );
 }
 
-export function pull(tx: Tx, correlation_id: string): void {
-  tx.run(`update messages set reply_delivery = 'pull' where ${BY_ID}`, byId(correlation_id));
+export function setPull(tx: Tx, correlation_id: string): void {
+  tx.run(`update messages set reply_delivery = 'pull' where ${WHERE_ID}`, idParams(correlation_id));
 }
 
 const CorrelationId = z.object({ correlation_id: z.string() });
@@ -331,8 +331,8 @@ const Routing = z.object({ routing: z.string().nullable() });
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
   const found = db.get(
     Routing,
-    `select routing from messages where ${BY_ID} and kind = 'ask' and correlation_id = :id`,
-    byId(correlation_id),
+    `select routing from messages where ${WHERE_ID} and kind = 'ask' and correlation_id = :id`,
+    idParams(correlation_id),
   );
   return found?.routing ? JSON.parse(found.routing) : null;
 }
@@ -340,7 +340,7 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
 // All ids are made of the row's number, but for those that askers chose.
 
 /** From now on the row is found under this id as well; it goes when the row goes. */
-export function choose(tx: Tx, correlation_id: string, seq: number): void {
+export function insertChosenId(tx: Tx, correlation_id: string, seq: number): void {
   tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
     correlation_id,
     seq,

@@ -1,15 +1,15 @@
 /** Forgets messages that are old and done, a few a beat; what is open or waits stays. */
 
 import * as z from "zod";
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
-import { forgetNotes } from "./stages.ts";
+import { removeStages } from "./stages.ts";
 
 /** Messages that one beat looks at. */
-const BEAT_ROWS_MAX = 100;
+const TICK_ROWS_MAX = 100;
 /** Between two walks through what is kept, when one has come to its end. */
-const REST_MS = 60_000;
+const PAUSE_MS = 60_000;
 
 export interface RetentionLimits {
   /** How long a message is kept after its last step. */
@@ -19,63 +19,63 @@ export interface RetentionLimits {
 }
 
 export class Retention {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   readonly #limits: RetentionLimits;
-  readonly #forgotten: (seq: number) => void;
+  readonly #onRemoved: (seq: number) => void;
   /** How far the walk has come, by number. What it has passed stays until the next walk. */
-  #at = 0;
-  #rest_until = 0;
+  #cursor = 0;
+  #paused_until = 0;
 
   /** `forgotten` is told of each message that goes, in the same transaction. */
-  constructor(ground: Ground, limits: RetentionLimits, forgotten: (seq: number) => void) {
-    this.#ground = ground;
+  constructor(ctx: Context, limits: RetentionLimits, onRemoved: (seq: number) => void) {
+    this.#ctx = ctx;
     this.#limits = limits;
-    this.#forgotten = forgotten;
+    this.#onRemoved = onRemoved;
   }
 
-  beat(now: number): void {
-    if (now < this.#rest_until) return;
-    const { db } = this.#ground;
+  tick(now: number): void {
+    if (now < this.#paused_until) return;
+    const { db } = this.#ctx;
     const { history_ms, messages_max } = this.#limits;
-    const old = { before: now - history_ms, below: ledger.lastSeq(db) - messages_max };
-    const looked = look(db, { ...old, after: this.#at, limit: BEAT_ROWS_MAX });
-    const done = looked.filter((row) => row.done);
-    if (done.length > 0) db.transact(() => this.#forget(done));
-    const last = looked.at(-1);
-    const young = !last || last.created_at >= old.before && last.seq > old.below;
-    this.#at = young ? 0 : last.seq;
-    if (young) this.#rest_until = now + REST_MS;
+    const limits = { before: now - history_ms, below: ledger.lastSeq(db) - messages_max };
+    const scanned = scan(db, { ...limits, after: this.#cursor, limit: TICK_ROWS_MAX });
+    const done = scanned.filter((row) => row.done);
+    if (done.length > 0) db.transact(() => this.#remove(done));
+    const last = scanned.at(-1);
+    const reachedRecent = !last || last.created_at >= limits.before && last.seq > limits.below;
+    this.#cursor = reachedRecent ? 0 : last.seq;
+    if (reachedRecent) this.#paused_until = now + PAUSE_MS;
   }
 
-  #forget(done: readonly Looked[]): void {
-    const { db } = this.#ground;
-    db.transact((tx) => ledger.forget(tx, done.map(({ seq }) => seq)));
-    db.transact((tx) => forgetNotes(tx, done.map(({ ident }) => ident)));
-    for (const { seq } of done) this.#forgotten(seq);
+  #remove(done: readonly ScannedRow[]): void {
+    const { db } = this.#ctx;
+    db.transact((tx) => ledger.remove(tx, done.map(({ seq }) => seq)));
+    db.transact((tx) => removeStages(tx, done.map(({ ident }) => ident)));
+    for (const { seq } of done) this.#onRemoved(seq);
   }
 }
 
-const Looked = z.object({
+const ScannedRow = z.object({
   seq: z.number(),
   ident: z.string(),
   created_at: z.number(),
   done: z.number().transform(Boolean),
 });
-type Looked = z.output<typeof Looked>;
+type ScannedRow = z.output<typeof ScannedRow>;
 
 /** The next messages by number, and whether each is done and old. */
-function look(
+function scan(
   db: Reader,
-  from: { after: number; before: number; below: number; limit: number },
-): Looked[] {
+  params: { after: number; before: number; below: number; limit: number },
+): ScannedRow[] {
   return db.all(
-    Looked,
+    ScannedRow,
     `select seq, ident, created_at,
        state <> 'queued' and under_way = 0 and ask_state is not 'open'
        and (seq <= :below or :before >
             max(created_at, coalesce(closed_at, 0), coalesce(settled_at, 0), coalesce(sent_at, 0),
                 coalesce(accepted_at, 0), coalesce(seen_at, 0))) as done
      from messages where seq > :after order by seq limit :limit`,
-    from,
+    params,
   );
 }

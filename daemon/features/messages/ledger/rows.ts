@@ -1,13 +1,14 @@
 /** What the ledger's rows are, and how one is found: shared by all its statements. */
 
 import { rowOf } from "kit/data/sqlite.ts";
-import { Held } from "../contract.ts";
+import { StoredMessage } from "../contract.ts";
 
-export const HeldRow = rowOf(Held);
+export const StoredMessageRow = rowOf(StoredMessage);
 
 export const DELIVERY_ID =
   `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
-export const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
+export const SELECT_MESSAGE =
+  `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
   from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
   state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
   expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
@@ -16,13 +17,13 @@ export const HELD = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, 
  * A row by one of its ids. Ours are its number in disguise: found by its key, without an index. One
  * that its asker chose stands in a table of its own.
  */
-export const BY_ID = `seq = coalesce(
+export const WHERE_ID = `seq = coalesce(
     (select chosen_ids.seq from chosen_ids where chosen_ids.correlation_id = :id),
     seq_of(:ident))
   and :id in (correlation_id, case kind when 'notify' then 'notif-' else 'qd-' end || ident)`;
 
 /** The parameters of `BY_ID`. */
-export function byId(id: string): { id: string; ident: string } {
+export function idParams(id: string): { id: string; ident: string } {
   return { id, ident: identOf(id) };
 }
 

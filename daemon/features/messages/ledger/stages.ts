@@ -5,7 +5,7 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { identOf } from "./rows.ts";
 
 /** Unusual stages have rows of their own; the usual ones are columns. */
-export function note(
+export function insertStage(
   tx: Tx,
   { delivery_id, stage, ts, detail }: {
     delivery_id: string;
@@ -21,21 +21,21 @@ export function note(
   );
 }
 
-const Note = z.object({
+const StageRow = z.object({
   stage: z.string(),
   status: z.enum(["ok", "fail"]),
   ts: z.number(),
   detail: z.string().nullable(),
 });
 
-export function notes(db: Reader, ident: string) {
-  return db.all(Note, "select stage, status, ts, detail from stages where ident = :ident", {
+export function stagesOf(db: Reader, ident: string) {
+  return db.all(StageRow, "select stage, status, ts, detail from stages where ident = :ident", {
     ident,
   });
 }
 
 /** Forgets the stages of messages, by the digits that their ids share. */
-export function forgetNotes(tx: Tx, idents: readonly string[]): void {
+export function removeStages(tx: Tx, idents: readonly string[]): void {
   tx.run("delete from stages where ident in (select value from json_each(:idents))", {
     idents: JSON.stringify(idents),
   });

@@ -1,28 +1,31 @@
 /** A trace, read off the columns of a message: nothing is stored twice to be told. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Held, PROOF_MS_MAX, type Stage, type Trace } from "../contract.ts";
+import { PROOF_MS_MAX, type Stage, type StoredMessage, type Trace } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { identOf } from "./rows.ts";
-import { notes } from "./stages.ts";
+import { stagesOf } from "./stages.ts";
 
-type Told = Omit<Stage, "seq">;
+type TraceStage = Omit<Stage, "seq">;
 
 /** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in their order. */
-export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
-  const message = ledger.held(db, trace_id);
+export function traceOf({ db, clock }: Context, trace_id: string): Trace {
+  const message = ledger.findMessage(db, trace_id);
   if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
     throw new Problem("unknown_trace", { trace_id });
   }
-  const unusual = notes(db, identOf(message.delivery_id)).map((note) => ({
+  const noted = stagesOf(db, identOf(message.delivery_id)).map((note) => ({
     ...note,
     peer_id: message.to_peer_id,
     from_peer_id: message.from_peer_id,
   }));
   const routing = message.kind === "ask" ? ledger.routingOf(db, trace_id) : null;
-  const told = steps(message, { now: clock.now(), route: routing ? routeOf(routing) : null });
-  const stages = inOrder(told, unusual);
+  const stagesOfMessage = messageStages(message, {
+    now: clock.now(),
+    route: routing ? describeRoute(routing) : null,
+  });
+  const stages = mergeByTime(stagesOfMessage, noted);
   return {
     trace_id,
     kind: message.kind,
@@ -34,32 +37,37 @@ export function traceOf({ db, clock }: Ground, trace_id: string): Trace {
  * The usual stages keep their own order: a proof may be written down before the bytes it proves.
  * The unusual ones stand where their time is.
  */
-function inOrder(usual: readonly Told[], unusual: readonly Told[]): Told[] {
+function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[]): TraceStage[] {
   let reached = 0;
   const timed = usual.map((stage) => ({ stage, at: reached = Math.max(reached, stage.ts) }));
-  const all = [...timed, ...unusual.map((stage) => ({ stage, at: stage.ts }))];
+  const all = [...timed, ...noted.map((stage) => ({ stage, at: stage.ts }))];
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
 /** How a recipient was found that the ask did not name: who said so, how sure, what went wrong. */
-function routeOf({ arm, routed_to, confidence, fallback_reason }: Record<string, unknown>): string {
-  const instead = fallback_reason ? `${fallback_reason}, so that the fallback ` : "";
-  return `${arm} (${confidence}): ${instead}${routed_to}`;
+function describeRoute(
+  { arm, routed_to, confidence, fallback_reason }: Record<string, unknown>,
+): string {
+  const fallbackText = fallback_reason ? `${fallback_reason}, so that the fallback ` : "";
+  return `${arm} (${confidence}): ${fallbackText}${routed_to}`;
 }
 
-function steps(message: Held, { now, route }: { now: number; route: string | null }): Told[] {
+function messageStages(
+  message: StoredMessage,
+  { now, route }: { now: number; route: string | null },
+): TraceStage[] {
   const { state, rung, reason } = message;
-  const at = (
+  const stageAt = (
     stage: string,
     ts: number | null,
     detail: string | null = null,
-    good = !FAILURES.has(stage),
-  ): Told[] =>
+    isGood = !FAILURES.has(stage),
+  ): TraceStage[] =>
     ts === null ? [] : [{
       stage,
-      status: good ? "ok" : "fail",
+      status: isGood ? "ok" : "fail",
       peer_id: message.to_peer_id,
       from_peer_id: message.from_peer_id,
       ts,
@@ -70,26 +78,26 @@ function steps(message: Held, { now, route }: { now: number; route: string | nul
     message.close_reason ?? "",
   );
   // Answered before it was sent, or taken back: there was nothing left to carry.
-  const released = state === "dropped" && reason === message.close_reason &&
+  const wasReleased = state === "dropped" && reason === message.close_reason &&
     message.outcome !== "failed";
   return [
-    ...at("created", message.created_at),
-    ...at("resolved", message.created_at, message.to_peer_name),
-    ...at("routed", route === null ? null : message.created_at, route),
-    ...at("queued", message.created_at, state === "queued" ? reason : null),
-    ...at("attempting", message.attempted_at, rung),
-    ...at("sent", message.sent_at, state === "sent" ? reason : null),
-    ...at("accepted", message.accepted_at),
-    ...at("seen", message.seen_at),
-    ...at("unproved", unprovedSince(message, now)),
-    ...at(state, message.settled_at, reason, released),
-    ...at("acked", acked ? closed : null, message.close_reason),
-    ...at("closed", closed, message.close_reason, message.outcome !== "failed"),
+    ...stageAt("created", message.created_at),
+    ...stageAt("resolved", message.created_at, message.to_peer_name),
+    ...stageAt("routed", route === null ? null : message.created_at, route),
+    ...stageAt("queued", message.created_at, state === "queued" ? reason : null),
+    ...stageAt("attempting", message.attempted_at, rung),
+    ...stageAt("sent", message.sent_at, state === "sent" ? reason : null),
+    ...stageAt("accepted", message.accepted_at),
+    ...stageAt("seen", message.seen_at),
+    ...stageAt("unproved", unprovedSince(message, now)),
+    ...stageAt(state, message.settled_at, reason, wasReleased),
+    ...stageAt("acked", acked ? closed : null, message.close_reason),
+    ...stageAt("closed", closed, message.close_reason, message.outcome !== "failed"),
   ];
 }
 
 /** When the time for a proof was over; null where there is one, or where it will be sent again. */
-function unprovedSince({ state, sent_at, repeatable }: Held, now: number): number | null {
+function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;
   return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;
 }

@@ -9,7 +9,7 @@ interface Slot {
   count: number;
 }
 
-export class Pairs {
+export class PairCounters {
   /** The slots of each pair, oldest first; the pairs in the order of their latest slots. */
   readonly #slots = new Map<string, Slot[]>();
 
@@ -18,17 +18,17 @@ export class Pairs {
   }
 
   /** Seconds until this pair may say one more; 0 when it may now. */
-  wait(pair: string, limit: number, now: number): number {
-    const slots = this.#recent(pair, now);
-    const said = slots.reduce((sum, { count }) => sum + count, 0);
-    if (said < limit) return 0;
+  secondsUntilAllowed(pair: string, limit: number, now: number): number {
+    const slots = this.#recentSlots(pair, now);
+    const sent = slots.reduce((sum, { count }) => sum + count, 0);
+    if (sent < limit) return 0;
     const oldest = slots.find(({ count }) => count > 0)?.second ?? secondOf(now);
     return oldest + WINDOW_SECONDS - secondOf(now);
   }
 
   /** Counts one more; call what it gives to take that back. */
-  take(pair: string, now: number): () => void {
-    const slots = this.#recent(pair, now);
+  record(pair: string, now: number): () => void {
+    const slots = this.#recentSlots(pair, now);
     const last = slots.at(-1);
     const slot = last?.second === secondOf(now) ? last : { second: secondOf(now), count: 0 };
     slot.count++;
@@ -42,7 +42,7 @@ export class Pairs {
   }
 
   /** Forgets the pairs that were silent for the whole window. */
-  forget(now: number): void {
+  expire(now: number): void {
     for (const [pair, slots] of this.#slots) {
       if (slots.some((slot) => isRecent(slot, now))) return;
       this.#slots.delete(pair);
@@ -50,7 +50,7 @@ export class Pairs {
   }
 
   /** What has left the window is dropped, and what a clock that was set back put in the future. */
-  #recent(pair: string, now: number): Slot[] {
+  #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();
     return slots;

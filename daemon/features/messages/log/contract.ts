@@ -8,8 +8,8 @@ import { Delivery, Kind } from "../contract.ts";
 export const SEARCH_CHARS_MAX = 1000;
 const PAGE_ROWS = 50;
 
-const maybe = z.string().nullable();
-const said = Delivery.shape;
+const nullableString = z.string().nullable();
+const deliveryFields = Delivery.shape;
 
 /**
  * One message, as people and agents look at it. `message_id` is the `correlation_id` of an ask, and
@@ -18,26 +18,26 @@ const said = Delivery.shape;
  */
 export const Message = z.object({
   message_id: z.string(),
-  delivery_id: said.delivery_id,
+  delivery_id: deliveryFields.delivery_id,
   kind: Kind,
-  correlation_id: maybe,
-  from_peer_id: maybe,
+  correlation_id: nullableString,
+  from_peer_id: nullableString,
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
-  circle: maybe,
+  circle: nullableString,
   text: z.string(),
-  attachments: said.attachments,
-  reply_to: maybe,
-  parent_id: maybe,
-  state: said.state,
-  reason: maybe,
+  attachments: deliveryFields.attachments,
+  reply_to: nullableString,
+  parent_id: nullableString,
+  state: deliveryFields.state,
+  reason: nullableString,
   created_at: Instant,
   closed_at: Instant.nullable(),
-  close_reason: maybe,
-  outcome: maybe,
-  reply: maybe,
-  responder: maybe,
+  close_reason: nullableString,
+  outcome: nullableString,
+  reply: nullableString,
+  responder: nullableString,
   snippet: z.string().optional(),
 }).meta({ id: "Message" });
 export type Message = z.output<typeof Message>;
@@ -75,7 +75,7 @@ export const listMessages = contract({
   access: "caller",
   tunnel: "open",
   query: MessageQuery,
-  returns: z.object({ messages: z.array(Message), next: maybe }),
+  returns: z.object({ messages: z.array(Message), next: nullableString }),
   fails: ["ambiguous_peer"],
 });
 

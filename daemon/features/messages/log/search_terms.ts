@@ -5,7 +5,7 @@ export interface Search {
   /** In FTS5's language, with every term quoted, so that nothing of it is syntax. */
   readonly match: string;
   /** Finds the first of its words in a folded text. */
-  readonly first: RegExp;
+  readonly pattern: RegExp;
 }
 
 /** `"a phrase"`, closed or not, or a run of anything else; `*` after either stands for any end. */
@@ -19,7 +19,7 @@ const TERMS_MAX = 32;
  * A shorter beginning fits a tenth of all words, and would be looked for long (100 ms among 100,000
  * messages): it is taken for a whole word.
  */
-const OPEN_CHARS_MIN = 3;
+const PREFIX_CHARS_MIN = 3;
 
 /** Undefined when it holds no word at all: nothing can match it. */
 export function toSearch(q: string): Search | undefined {
@@ -27,8 +27,8 @@ export function toSearch(q: string): Search | undefined {
     .filter(({ text }) => wordsOf(text).length > 0).slice(0, TERMS_MAX);
   if (terms.length === 0) return undefined;
   return {
-    match: terms.map(({ text, open }) => `"${text}"${open ? "*" : ""}`).join(" "),
-    first: new RegExp(
+    match: terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? "*" : ""}`).join(" "),
+    pattern: new RegExp(
       `(?<![\\p{L}\\p{N}])(?:${terms.map(toPattern).join("|")})`,
       "u",
     ),
@@ -38,20 +38,20 @@ export function toSearch(q: string): Search | undefined {
 interface Term {
   readonly text: string;
   /** Whether its last word may go on. */
-  readonly open: boolean;
+  readonly isPrefix: boolean;
 }
 
 function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
   const text = phrase ?? run.replace(/(?<!\*)\*+$/, "");
-  const starred = phrase === undefined ? text !== run : star !== undefined;
+  const hasStar = phrase === undefined ? text !== run : star !== undefined;
   const last = wordsOf(text).at(-1) ?? "";
-  return { text, open: starred && Array.from(last).length >= OPEN_CHARS_MIN };
+  return { text, isPrefix: hasStar && Array.from(last).length >= PREFIX_CHARS_MIN };
 }
 
 /** Its words, with anything between them that parts words. */
-function toPattern({ text, open }: Term): string {
-  const words = wordsOf(fold(text)).join("[^\\p{L}\\p{N}]+");
-  return open ? words : `${words}(?![\\p{L}\\p{N}])`;
+function toPattern({ text, isPrefix }: Term): string {
+  const words = wordsOf(foldAccents(text)).join("[^\\p{L}\\p{N}]+");
+  return isPrefix ? words : `${words}(?![\\p{L}\\p{N}])`;
 }
 
 function wordsOf(text: string): string[] {
@@ -59,7 +59,7 @@ function wordsOf(text: string): string[] {
 }
 
 /** Without case and accents; of text that is composed, as nearly all is, each letter stays one. */
-function fold(text: string): string {
+function foldAccents(text: string): string {
   return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
 }
 
@@ -68,18 +68,18 @@ const SNIPPET_CHARS = 160;
 const LEAD_CHARS = 40;
 
 /** The place of the first text that holds a word of the search, on one line. */
-export function snippetOf({ first }: Search, texts: readonly string[]): string {
+export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
-    const at = fold(text).search(first);
-    if (at >= 0) return cut(text, at);
+    const at = foldAccents(text).search(pattern);
+    if (at >= 0) return excerpt(text, at);
   }
-  return cut(texts[0] ?? "", 0);
+  return excerpt(texts[0] ?? "", 0);
 }
 
-function cut(text: string, at: number): string {
+function excerpt(text: string, at: number): string {
   const from = at <= LEAD_CHARS ? 0 : at - LEAD_CHARS;
-  const whole = text.slice(from, from + SNIPPET_CHARS)
+  const slice = text.slice(from, from + SNIPPET_CHARS)
     .replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "");
-  const line = whole.replaceAll(/\s+/g, " ").trim();
+  const line = slice.replaceAll(/\s+/g, " ").trim();
   return `${from > 0 ? "…" : ""}${line}${from + SNIPPET_CHARS < text.length ? "…" : ""}`;
 }

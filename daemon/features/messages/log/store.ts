@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { BY_ID, byId, DELIVERY_ID } from "../ledger/rows.ts";
+import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
 import { Message } from "./contract.ts";
 
 const Row = rowOf(
@@ -15,8 +15,8 @@ const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id,
   created_at, closed_at, close_reason, outcome, reply, responder
   from messages`;
 
-export function message(db: Reader, id: string): Row | undefined {
-  return db.get(Row, `${MESSAGE} where ${BY_ID}`, byId(id));
+export function find(db: Reader, id: string): Row | undefined {
+  return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
 }
 
 export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
@@ -28,38 +28,38 @@ export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
 }
 
 /** One side of a conversation: a peer by its id, else a name or id that is not registered. */
-export interface Side {
+export interface PeerRef {
   readonly peer_id: string | null;
   readonly name: string;
 }
 
 /** Which messages; all that is null does not matter. */
 export interface Filter {
-  readonly peer: Side | null;
-  readonly other: Side | null;
+  readonly peer: PeerRef | null;
+  readonly other: PeerRef | null;
   readonly kind: string | null;
   readonly since: number;
   readonly until: number;
 }
 
 /** Which part of them: below a number, newest first. */
-export interface Part {
+export interface PageRequest {
   readonly filter: Filter;
   readonly before: number;
   readonly limit: number;
 }
 
-const is = (end: "from" | "to", side: "peer" | "other") =>
-  `iif(:${side}_id is null, :${side} in (${end}_peer_id, ${end}_peer_name),
-       ${end}_peer_id = :${side}_id)`;
+const matchesEnd = (end: "from" | "to", which: "peer" | "other") =>
+  `iif(:${which}_id is null, :${which} in (${end}_peer_id, ${end}_peer_name),
+       ${end}_peer_id = :${which}_id)`;
 
-const FITS = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
+const MATCHES_FILTER = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
   and created_at >= :since and created_at < :until
   and iif(:peer is null and :other is null, 1,
-      iif(:other is null, ${is("from", "peer")} or ${is("to", "peer")},
-      iif(:peer is null, ${is("from", "other")} or ${is("to", "other")},
-          ${is("from", "peer")} and ${is("to", "other")}
-          or ${is("to", "peer")} and ${is("from", "other")})))`;
+      iif(:other is null, ${matchesEnd("from", "peer")} or ${matchesEnd("to", "peer")},
+      iif(:peer is null, ${matchesEnd("from", "other")} or ${matchesEnd("to", "other")},
+          ${matchesEnd("from", "peer")} and ${matchesEnd("to", "other")}
+          or ${matchesEnd("to", "peer")} and ${matchesEnd("from", "other")})))`;
 
 /** How much of a page a message is, without reading its text. */
 const BYTES = "octet_length(text) + coalesce(octet_length(reply), 0) as bytes";
@@ -80,19 +80,19 @@ const Hit = z.object({ seq: z.number(), bytes: z.number() });
 export type Hit = z.output<typeof Hit>;
 
 /** What fits, of the numbers from `floor` up. */
-export function hits(db: Reader, { filter, before, limit }: Part, floor: number): Hit[] {
+export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: number): Hit[] {
   return db.all(
     Hit,
     `select seq, ${BYTES} from messages
-     where seq < :before and seq >= :floor and ${FITS} order by seq desc limit :limit`,
+     where seq < :before and seq >= :floor and ${MATCHES_FILTER} order by seq desc limit :limit`,
     { ...paramsOf(filter), before, floor, limit },
   );
 }
 
 /** The same, of the newest `looked_max` that a search finds. */
-export function found(
+export function search(
   db: Reader,
-  { filter, before, limit }: Part,
+  { filter, before, limit }: PageRequest,
   { match, looked_max }: { match: string; looked_max: number },
 ): Hit[] {
   return db.all(
@@ -101,20 +101,20 @@ export function found(
        select rowid from message_words where message_words match :match and rowid < :before
        order by rowid desc limit :looked_max)
      select seq, ${BYTES} from found join messages using (seq)
-     where ${FITS} order by seq desc limit :limit`,
+     where ${MATCHES_FILTER} order by seq desc limit :limit`,
     { ...paramsOf(filter), before, limit, match, looked_max },
   );
 }
 
-const Looked = z.object({ seq: z.number() });
+const SeqRow = z.object({ seq: z.number() });
 
 /** The number of the last that such a search looks at; undefined when it comes to the end. */
-export function lastLooked(
+export function lastScanned(
   db: Reader,
   { before, match, looked_max }: { before: number; match: string; looked_max: number },
 ): number | undefined {
   return db.get(
-    Looked,
+    SeqRow,
     `select rowid as seq from message_words
      where message_words match :match and rowid < :before
      order by rowid desc limit 1 offset :looked_max - 1`,
@@ -122,26 +122,26 @@ export function lastLooked(
   )?.seq;
 }
 
-const Standing = z.object({ seq: z.number(), created_at: z.number() });
+const Position = z.object({ seq: z.number(), created_at: z.number() });
 
 /** The newest message below a number. */
-export function below(db: Reader, before: number) {
+export function newestBelow(db: Reader, before: number) {
   return db.get(
-    Standing,
+    Position,
     "select seq, created_at from messages where seq < :before order by seq desc limit 1",
     { before },
   );
 }
 
-const Marks = z.object({ seq: z.number(), event: z.number() });
-export type Marks = z.output<typeof Marks>;
+const IndexCursor = z.object({ seq: z.number(), event: z.number() });
+export type IndexCursor = z.output<typeof IndexCursor>;
 
 /** How far the full text has come: the last message, and the last event. */
-export function marks(db: Reader): Marks | undefined {
-  return db.get(Marks, "select seq, event from word_marks");
+export function cursor(db: Reader): IndexCursor | undefined {
+  return db.get(IndexCursor, "select seq, event from word_marks");
 }
 
-export function mark(tx: Tx, { seq, event }: Marks): void {
+export function saveCursor(tx: Tx, { seq, event }: IndexCursor): void {
   tx.run(
     `insert into word_marks (one, seq, event) values (1, :seq, :event)
      on conflict (one) do update set seq = excluded.seq, event = excluded.event`,
@@ -149,33 +149,33 @@ export function mark(tx: Tx, { seq, event }: Marks): void {
   );
 }
 
-const Words = z.object({ seq: z.number(), text: z.string(), reply: z.string().nullable() });
-export type Words = z.output<typeof Words>;
+const MessageTexts = z.object({ seq: z.number(), text: z.string(), reply: z.string().nullable() });
+export type MessageTexts = z.output<typeof MessageTexts>;
 
-export function after(db: Reader, seq: number, limit: number): Words[] {
+export function textsAfter(db: Reader, seq: number, limit: number): MessageTexts[] {
   return db.all(
-    Words,
+    MessageTexts,
     "select seq, text, reply from messages where seq > :seq order by seq limit :limit",
     { seq, limit },
   );
 }
 
-export function wordsOf(db: Reader, correlation_id: string): Words | undefined {
+export function textsOf(db: Reader, correlation_id: string): MessageTexts | undefined {
   return db.get(
-    Words,
-    `select seq, text, reply from messages where ${BY_ID}`,
-    byId(correlation_id),
+    MessageTexts,
+    `select seq, text, reply from messages where ${WHERE_ID}`,
+    idParams(correlation_id),
   );
 }
 
 /** The words of a message, in place of those that were known of it. */
-export function feed(tx: Tx, { seq, text, reply }: Words): void {
+export function index(tx: Tx, { seq, text, reply }: MessageTexts): void {
   tx.run(
     "insert or replace into message_words (rowid, text, reply) values (:seq, :text, :reply)",
     { seq, text, reply },
   );
 }
 
-export function unfeed(tx: Tx, seq: number): void {
+export function unindex(tx: Tx, seq: number): void {
   tx.run("delete from message_words where rowid = :seq", { seq });
 }

@@ -1,7 +1,7 @@
 /** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
 
 import * as z from "zod";
-import { IdempotencyKey, line, Name } from "kit/core/schema.ts";
+import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
 import type { ProblemBody } from "kit/core/problem.ts";
 import type { toWire } from "../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
@@ -23,13 +23,13 @@ export const Connect = z.preprocess(
     display_name: z.string(),
     circle: Name.optional(),
     backend: z.string(),
-    path: line(4096).optional(),
+    path: shortText(4096).optional(),
     role: Role.optional(),
     peer_id: z.string().optional(),
     birth_certificate: z.string().optional(),
     agent_pid: z.number().int().positive().optional(),
     /** The agent's own session: with it a plugin says which conversation it serves. */
-    runtime_session_id: line(255, 1).optional(),
+    runtime_session_id: shortText(255, 1).optional(),
     pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
     tmux_socket: TmuxSocket.optional(),
     auth_token: z.string().optional(),
@@ -39,14 +39,14 @@ export const Connect = z.preprocess(
      * carry their text as the agent is to read it. Others are ignored.
      */
     capabilities: z.array(z.string()).default([]),
-    model: line(255).optional(),
+    model: shortText(255).optional(),
     metadata: GivenMetadata.optional(),
   }),
 );
 export type Connect = z.output<typeof Connect>;
 
 /** What a surface calls a message that it rendered; none is as good as null. */
-const Ref = z.union([
+const SurfaceRef = z.union([
   z.string().max(4096).refine((ref) => !ref.includes("\0") && ref.isWellFormed(), "Not a ref"),
   z.number(),
 ]).transform(String);
@@ -56,8 +56,8 @@ const DeliveryAck = z.object({
   delivery_id: z.string(),
   status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
   detail: z.string().max(4096).optional(),
-  surface_ref: Ref.nullish(),
-  surface_refs: z.array(Ref).max(1000).nullish(),
+  surface_ref: SurfaceRef.nullish(),
+  surface_refs: z.array(SurfaceRef).max(1000).nullish(),
   error_class: z.string().max(255).nullish(),
 });
 export type DeliveryAck = z.output<typeof DeliveryAck>;
@@ -109,7 +109,7 @@ interface FromPeer {
   from_peer_id: string | null;
 }
 
-interface Said extends FromPeer {
+interface MessageFields extends FromPeer {
   to_peer: string;
   to_peer_id: string;
   text: string;
@@ -125,14 +125,14 @@ export type Outbound =
     mesh_session_id: string | null;
     server_version: string;
   }
-  | (Said & {
+  | (MessageFields & {
     type: "ask";
     correlation_id: string;
     reply_to?: string;
     question?: Record<string, unknown>;
   })
-  | (Said & { type: "notify" })
-  | (Said & { type: "broadcast" })
+  | (MessageFields & { type: "notify" })
+  | (MessageFields & { type: "broadcast" })
   | (FromPeer & {
     type: "ack";
     correlation_id: string | null;

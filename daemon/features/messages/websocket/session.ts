@@ -2,10 +2,10 @@
 
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
-import type { Held } from "../contract.ts";
+import type { StoredMessage } from "../contract.ts";
 
 /** The other end of a socket, as little of it as a session needs. */
-export interface Line {
+export interface Connection {
   readonly open: boolean;
   /** Bytes handed over and not yet taken by the network. */
   readonly buffered: number;
@@ -33,20 +33,20 @@ export interface Identity {
 }
 
 export class Session {
-  readonly #line: Line;
+  readonly #connection: Connection;
   readonly identity: Identity;
   /** True once the queue was replayed: new messages go straight out. */
-  flowing = false;
+  isCaughtUp = false;
   /** True while its peer counts as offline: nothing is sent to it until it is heard of. */
-  held = false;
+  isSuspended = false;
   #pinged_at: number;
-  #unanswered = 0;
-  #pings = 0;
+  #unansweredPings = 0;
+  #pingCount = 0;
   /** Since when it has left too much untaken. */
   #full_since: number | undefined;
 
-  constructor(line: Line, identity: Identity, now: number) {
-    this.#line = line;
+  constructor(connection: Connection, identity: Identity, now: number) {
+    this.#connection = connection;
     this.identity = identity;
     this.#pinged_at = now;
   }
@@ -56,59 +56,59 @@ export class Session {
   }
 
   get open(): boolean {
-    return this.#line.open;
+    return this.#connection.open;
   }
 
   get buffered(): number {
-    return this.#line.buffered;
+    return this.#connection.buffered;
   }
 
   /** Whether it says what it received of this kind: until then that may be sent again. */
-  receipts(kind: Held["kind"]): boolean {
+  receipts(kind: StoredMessage["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
   }
 
   /** Hands a frame to the network; false when there is no line that would take it. */
   send(frame: Outbound): boolean {
-    if (!this.#line.open || this.#isFull()) return false;
-    this.#line.send(JSON.stringify(frame));
+    if (!this.#connection.open || this.#isFull()) return false;
+    this.#connection.send(JSON.stringify(frame));
     return true;
   }
 
-  heard(): void {
-    this.#unanswered = 0;
+  pongReceived(): void {
+    this.#unansweredPings = 0;
   }
 
   /** Asks for a sign of life when it is time; ends when two got none, or nothing is taken. */
-  beat(now: number): void {
+  tick(now: number): void {
     if (!this.#isFull()) this.#full_since = undefined;
-    else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.end("too_slow");
+    else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.close("too_slow");
     if (now - this.#pinged_at < PING_EVERY_MS) return;
-    if (this.#unanswered >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
+    if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.close("no_pong");
     this.#pinged_at = now;
-    this.#unanswered++;
-    this.send({ type: "ping", ping_id: String(++this.#pings) });
+    this.#unansweredPings++;
+    this.send({ type: "ping", ping_id: String(++this.#pingCount) });
   }
 
   #isFull(): boolean {
-    return this.#line.buffered > OUTGOING_BYTES_MAX;
+    return this.#connection.buffered > OUTGOING_BYTES_MAX;
   }
 
-  end(why: CloseReasonCode): void {
-    if (this.#line.open) this.#line.close(CLOSE[why], why);
+  close(why: CloseReasonCode): void {
+    if (this.#connection.open) this.#connection.close(CLOSE[why], why);
   }
 }
 
 /** Counts bad frames: 20 a minute are too many. */
-export class Patience {
-  #since = 0;
+export class BadFrameLimit {
+  #windowStart = 0;
   #count = 0;
 
   /** Whether one more bad frame at `now` is one too many. */
-  spent(now: number): boolean {
-    if (now - this.#since > BAD_FRAMES_WINDOW_MS) {
-      this.#since = now;
+  isExceeded(now: number): boolean {
+    if (now - this.#windowStart > BAD_FRAMES_WINDOW_MS) {
+      this.#windowStart = now;
       this.#count = 0;
     }
     return ++this.#count >= BAD_FRAMES_MAX;
@@ -116,31 +116,36 @@ export class Patience {
 }
 
 /** A message as its frame (contract 4); `framed` is its text as an agent reads it. */
-export function toFrame(message: Held, framed?: string): Outbound {
+export function toFrame(message: StoredMessage, framed?: string): Outbound {
   const { kind, delivery_id, correlation_id, attachments } = message;
   const from = {
     from_peer: message.from_peer_name,
     from_peer_id: message.from_peer_id,
     ...(framed !== undefined && { framed }),
   };
-  const also = attachments.length > 0 ? { attachments: toWire(attachments) } : {};
+  const attachmentFields = attachments.length > 0 ? { attachments: toWire(attachments) } : {};
   if (kind === "ack") {
     const { close_reason, outcome, text, traceparent } = message;
-    const ended = { correlation_id, close_reason, outcome, text: text === "" ? null : text };
-    const said = { ...ended, traceparent };
-    return { type: "ack", delivery_id, ...from, ...said, ...also };
+    const outcomeFields = {
+      correlation_id,
+      close_reason,
+      outcome,
+      text: text === "" ? null : text,
+    };
+    const contentFields = { ...outcomeFields, traceparent };
+    return { type: "ack", delivery_id, ...from, ...contentFields, ...attachmentFields };
   }
   const { text, traceparent } = message;
   const to = { to_peer: message.to_peer_name, to_peer_id: message.to_peer_id };
-  const said = { delivery_id, ...from, ...to, text, traceparent, ...also };
+  const contentFields = { delivery_id, ...from, ...to, text, traceparent, ...attachmentFields };
   if (kind === "ask" && correlation_id) {
     return {
       type: "ask",
       correlation_id,
-      ...said,
+      ...contentFields,
       ...(message.reply_to && { reply_to: message.reply_to }),
       ...(message.question && { question: message.question }),
     };
   }
-  return { type: kind === "broadcast" ? "broadcast" : "notify", ...said };
+  return { type: kind === "broadcast" ? "broadcast" : "notify", ...contentFields };
 }

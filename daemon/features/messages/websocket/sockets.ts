@@ -1,10 +1,10 @@
 /** Who is connected over `/ws`, and the flow of the queue to them. Owns every open session. */
 
-import type { Ground } from "kit/data/context.ts";
+import type { Context } from "kit/data/context.ts";
 import { frame } from "../dispatch/framing.ts";
 import * as ledger from "../ledger/ledger.ts";
-import type { Held } from "../contract.ts";
-import { isOver, type Steps } from "../ledger/steps.ts";
+import type { StoredMessage } from "../contract.ts";
+import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
@@ -13,69 +13,69 @@ const REPLAY_BATCH = 100;
 /** Characters that a replay may have under way: a backlog must not pass for a slow reader. */
 const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
 /** How long a replay rests when that much is under way. */
-const REPLAY_REST_MS = 20;
+const REPLAY_DELAY_MS = 20;
 
 /** A message on its way, as the one who sent it may look at it. */
 export interface Ticket {
-  readonly message: Held;
+  readonly message: StoredMessage;
   /** What is known of it now; rises as its frame goes out. */
-  state: Held["state"];
+  state: StoredMessage["state"];
 }
 
-export interface SocketsNeeds {
+export interface SocketsDeps {
   /** An inbox item as a surface is sent it (contract 4). */
-  item(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
+  inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
 }
 
 export class Sockets {
-  readonly #ground: Ground;
+  readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #needs: SocketsNeeds;
+  readonly #deps: SocketsDeps;
   readonly #sessions = new Map<string, Session>();
   /** Those of the sessions that show the human its items. */
   readonly #surfaces = new Set<Session>();
   /** Those whose replay waits for the network to take what is under way. */
-  readonly #resting = new Set<Session>();
+  readonly #replayDelayed = new Set<Session>();
   /** Frames that went out in this turn and are not yet marked as sent. */
-  #written: Held[] = [];
+  #written: StoredMessage[] = [];
 
-  constructor(ground: Ground, steps: Steps, needs: SocketsNeeds) {
-    this.#ground = ground;
+  constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
+    this.#ctx = ctx;
     this.#steps = steps;
-    this.#needs = needs;
+    this.#deps = deps;
   }
 
   get size(): number {
     return this.#sessions.size;
   }
 
-  of(peer_id: string): Session | undefined {
+  getSession(peer_id: string): Session | undefined {
     return this.#sessions.get(peer_id);
   }
 
   /** A session that may be handed a new message at once, or nothing. */
-  flowing(peer_id: string): Session | undefined {
+  caughtUpSession(peer_id: string): Session | undefined {
     const session = this.#sessions.get(peer_id);
-    return session?.flowing && session.open ? session : undefined;
+    return session?.isCaughtUp && session.open ? session : undefined;
   }
 
   /** Whether messages go by its socket now. */
-  carries(peer_id: string): boolean {
-    return this.#sessions.get(peer_id)?.held === false;
+  isCarrying(peer_id: string): boolean {
+    return this.#sessions.get(peer_id)?.isSuspended === false;
   }
 
   /** Its peer is offline: what comes for it waits, though its socket stands. */
-  hold(peer_id: string): void {
+  suspend(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (session) Object.assign(session, { held: true, flowing: false });
   }
 
   /** Its peer is back: what waited flows. */
-  release(peer_id: string): void {
+  resume(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
-    if (!session?.held) return;
-    session.held = false;
-    this.#begin(session);
+    if (!session?.isSuspended) return;
+    session.isSuspended = false;
+    this.#startReplay(session);
   }
 
   /** Surfaces and bridges that are connected now. */
@@ -88,14 +88,14 @@ export class Sockets {
    * `prepare` adds to it.
    */
   attach(session: Session, prepare: () => void): void {
-    const older = this.#sessions.get(session.peer_id);
+    const previous = this.#sessions.get(session.peer_id);
     this.#sessions.set(session.peer_id, session);
-    if (older) this.#surfaces.delete(older);
+    if (previous) this.#surfaces.delete(previous);
     if (session.identity.surface) this.#surfaces.add(session);
-    this.#recall(session.peer_id);
-    if (older && older !== session) older.end("superseded");
+    this.#requeueUnconfirmed(session.peer_id);
+    if (previous && previous !== session) previous.close("superseded");
     prepare();
-    this.#begin(session);
+    this.#startReplay(session);
   }
 
   /** Lets a session go; false when a newer one stands in its place. */
@@ -103,7 +103,7 @@ export class Sockets {
     if (this.#sessions.get(session.peer_id) !== session) return false;
     this.#sessions.delete(session.peer_id);
     this.#surfaces.delete(session);
-    this.#recall(session.peer_id);
+    this.#requeueUnconfirmed(session.peer_id);
     return true;
   }
 
@@ -112,27 +112,27 @@ export class Sockets {
    * messages flow straight through.
    */
   replay(session: Session): void {
-    const { db } = this.#ground;
-    if (!session.open || session.held) return;
+    const { db } = this.#ctx;
+    if (!session.open || session.isSuspended) return;
     if (this.#sessions.get(session.peer_id) !== session) return;
     db.transact(() => {
       const waiting = ledger.queue(db, session.peer_id, REPLAY_BATCH);
-      session.flowing = waiting.length === 0;
-      const batch = fitting(waiting, session.buffered);
+      session.isCaughtUp = waiting.length === 0;
+      const batch = fittingBatch(waiting, session.buffered);
       for (const message of batch) {
         const receipts = session.receipts(message.kind);
         const attempted = this.#steps.attempted(message, "websocket", receipts);
         db.afterCommit(() => this.push(session, { message: attempted, state: attempted.state }));
       }
       if (batch.length > 0) db.afterCommit(() => this.replay(session));
-      else if (waiting.length > 0) db.afterCommit(() => void this.#rest(session));
+      else if (waiting.length > 0) db.afterCommit(() => void this.#replayLater(session));
     });
   }
 
   /** Writes the frame of a message that is on the disk as attempting. */
   push(session: Session, ticket: Ticket): void {
-    if (!session.send(this.#frameOf(session, ticket.message))) {
-      return this.#refuse(session, ticket);
+    if (!session.send(this.#toFrame(session, ticket.message))) {
+      return this.#requeue(session, ticket);
     }
     ticket.state = "sent";
     if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
@@ -140,14 +140,14 @@ export class Sockets {
   }
 
   /** Writes a message as a plain frame, on no queue; whether there was a line to write it to. */
-  write(peer_id: string, message: Held): boolean {
+  write(peer_id: string, message: StoredMessage): boolean {
     return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
   }
 
   /** A client's word on a delivery. One on another's message, or an unknown one, is nothing. */
-  receipt(session: Session, ack: DeliveryAck): Held | undefined {
-    const { db } = this.#ground;
-    const found = ledger.held(db, ack.delivery_id);
+  receipt(session: Session, ack: DeliveryAck): StoredMessage | undefined {
+    const { db } = this.#ctx;
+    const found = ledger.findMessage(db, ack.delivery_id);
     if (!found || found.to_peer_id !== session.peer_id) return undefined;
     if (found.kind === "inbox_item") return found; // What it stands for is the inbox's to know.
     if (ack.status === "seen") this.#steps.seen(found);
@@ -156,77 +156,77 @@ export class Sockets {
   }
 
   /** Pings who is due, replays to those for whom something waits; once a second. */
-  beat(now: number, waiting: readonly string[]): void {
-    for (const session of this.#sessions.values()) session.beat(now);
+  tick(now: number, waiting: readonly string[]): void {
+    for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
       const session = this.#sessions.get(peer_id);
-      if (session?.flowing) this.replay(session);
-      else if (session) this.#begin(session);
+      if (session?.isCaughtUp) this.replay(session);
+      else if (session) this.#startReplay(session);
     }
   }
 
-  endAll(): void {
-    for (const session of this.#sessions.values()) session.end("going_away");
+  closeAll(): void {
+    for (const session of this.#sessions.values()) session.close("going_away");
   }
 
-  async #rest(session: Session): Promise<void> {
-    if (this.#resting.has(session)) return;
-    this.#resting.add(session);
-    await this.#ground.clock.sleep(REPLAY_REST_MS);
-    this.#resting.delete(session);
+  async #replayLater(session: Session): Promise<void> {
+    if (this.#replayDelayed.has(session)) return;
+    this.#replayDelayed.add(session);
+    await this.#ctx.clock.sleep(REPLAY_DELAY_MS);
+    this.#replayDelayed.delete(session);
     this.replay(session);
   }
 
-  #frameOf({ identity: { surface, framed } }: Session, message: Held): Outbound {
+  #toFrame({ identity: { surface, framed } }: Session, message: StoredMessage): Outbound {
     const { item_id, delivery_id } = message;
     if (item_id === null || surface === null || surface.bridge) {
       return toFrame(message, framed ? frame(message) : undefined);
     }
-    return { type: "inbox_item", delivery_id, ...this.#needs.item(item_id, surface.name) };
+    return { type: "inbox_item", delivery_id, ...this.#deps.inboxItemFrame(item_id, surface.name) };
   }
 
   /** Replays the queue, unless another rung is trying what was said before it: then a beat does. */
-  #begin(session: Session): void {
-    const under_way = ledger.unfinishedOf(this.#ground.db, session.peer_id);
-    const tried = under_way.some(({ state, rung }) =>
+  #startReplay(session: Session): void {
+    const under_way = ledger.unfinishedOf(this.#ctx.db, session.peer_id);
+    const isElsewhereInFlight = under_way.some(({ state, rung }) =>
       state === "attempting" && rung !== "websocket"
     );
-    if (!tried) this.replay(session);
+    if (!isElsewhereInFlight) this.replay(session);
   }
 
   /** One savepoint for all frames of a turn; receipts that were faster stand. */
   #markWritten(): void {
-    const { db, clock } = this.#ground;
+    const { db, clock } = this.#ctx;
     const written = this.#written;
     this.#written = [];
     const at = clock.now();
-    db.transactAtLeisure((tx) => {
+    db.transactLazily((tx) => {
       for (const message of written) {
-        if (ledger.writtenOnce(tx, message.seq, at) > 0) {
-          this.#steps.say({ ...message, state: "sent" });
+        if (ledger.markWrittenOnce(tx, message.seq, at) > 0) {
+          this.#steps.publish({ ...message, state: "sent" });
         }
       }
     });
   }
 
   /** The line was gone, or full, before a byte went out: a definite no. */
-  #refuse(session: Session, ticket: Ticket): void {
-    const { db } = this.#ground;
-    session.flowing = false;
+  #requeue(session: Session, ticket: Ticket): void {
+    const { db } = this.#ctx;
+    session.isCaughtUp = false;
     const reason = session.open ? "socket_full" : "socket_closed";
     db.transact(() => {
-      const now = ledger.held(db, ticket.message.delivery_id);
+      const now = ledger.findMessage(db, ticket.message.delivery_id);
       if (now?.state !== "attempting") return;
       const queued = this.#steps.refused(now, reason);
       ticket.state = queued.state;
-      if (isOver(now)) this.#steps.dropped(queued, now.close_reason ?? reason);
+      if (isClosedAsk(now)) this.#steps.dropped(queued, now.close_reason ?? reason);
     });
-    if (session.open) void this.#rest(session);
+    if (session.open) void this.#replayLater(session);
   }
 
   /** What went out without a receipt waits again, where the client drops repeats. */
-  #recall(peer_id: string): void {
-    const { db } = this.#ground;
+  #requeueUnconfirmed(peer_id: string): void {
+    const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinishedOf(db, peer_id)) {
         if (!message.repeatable || message.rung !== "websocket") continue;
@@ -237,10 +237,10 @@ export class Sockets {
 }
 
 /** The first of those that wait, as many as may be under way at once; one at least. */
-function fitting(waiting: readonly Held[], buffered: number): Held[] {
+function fittingBatch(waiting: readonly StoredMessage[], buffered: number): StoredMessage[] {
   let length = buffered;
-  return waiting.filter(({ text }, at) => {
+  return waiting.filter(({ text }, index) => {
     length += text.length;
-    return length <= REPLAY_LENGTH_MAX || (at === 0 && buffered === 0);
+    return length <= REPLAY_LENGTH_MAX || (index === 0 && buffered === 0);
   });
 }

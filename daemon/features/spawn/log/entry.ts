@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 
-export const Entry = z.object({
+export const LogEntry = z.object({
   seq: z.number(),
   peer_id: z.string().nullable(),
   /** When nothing was left to wait for. */
@@ -10,12 +10,12 @@ export const Entry = z.object({
   /** Whether its peer has none that is newer. */
   latest: z.number().transform(Boolean),
 });
-export type Entry = z.output<typeof Entry>;
+export type LogEntry = z.output<typeof LogEntry>;
 
 /** The newest number of a table; null where it is empty. */
-export const Last = z.object({ seq: z.number().nullable() });
+export const LastSeq = z.object({ seq: z.number().nullable() });
 
-export interface Page {
+export interface LogPage {
   readonly [name: string]: number;
   readonly after: number;
   readonly limit: number;

@@ -1,10 +1,10 @@
 /** What restarts need of the features below them. */
 
 import type { Replacement } from "../../peers/superseded.ts";
-import type { PreflightNeeds, Subject } from "./preflight.ts";
+import type { PreflightDeps, Subject } from "./preflight.ts";
 
-export interface RestartNeeds extends PreflightNeeds {
-  readonly ending: AbortSignal;
+export interface RestartDeps extends PreflightDeps {
+  readonly shutdownSignal: AbortSignal;
   mustBeEnabled(): Promise<void>;
   /** The one peer that an argument names. */
   find(argument: string, circle: string | undefined): { peer_id: string };
@@ -15,14 +15,14 @@ export interface RestartNeeds extends PreflightNeeds {
   registersItself(backend: string): boolean;
   readonly peers: {
     offline(peer_id: string, reason: string): void;
-    sighted(peer_id: string): void;
+    markSeen(peer_id: string): void;
     /** Registers a peer for itself, in its pane, as this process. */
     register(peer_id: string, agent_pid: number): void;
   };
   /** Keeps in mind, until the daemon ends, whose offline posts are stale. */
-  replaced(replacement: Replacement): void;
+  recordReplacement(replacement: Replacement): void;
   notify(
     note: { from_peer: string; to_peer: string; text: string },
-    manner: { proven_human: boolean },
+    requestContext: { proven_human: boolean },
   ): void;
 }

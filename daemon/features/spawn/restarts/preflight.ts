@@ -1,7 +1,7 @@
 /** Preflight: whether an agent can be restarted, and with which command. It touches nothing. */
 
 import { Problem } from "kit/core/problem.ts";
-import type { Adapter, Addressee } from "../../agents/adapter.ts";
+import type { Adapter, AgentPeer } from "../../agents/adapter.ts";
 import { ANY_PROGRAM } from "../../agents/contract.ts";
 import type { Terminals } from "../../../host/tmux/terminals.ts";
 import type { ProcessControl } from "../../../host/processes.ts";
@@ -11,7 +11,7 @@ import { allowedFolder } from "../paths.ts";
 import type { Restart } from "../../peers/restart.ts";
 
 /** A peer, as far as a restart needs to know it. */
-export interface Subject extends Addressee {
+export interface Subject extends AgentPeer {
   readonly name: string;
   readonly role: string;
   readonly status: string;
@@ -20,17 +20,17 @@ export interface Subject extends Addressee {
   readonly machine: string | null;
 }
 
-export interface PreflightNeeds {
+export interface PreflightDeps {
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
   readonly machine: string;
   adapter(backend: string): Adapter | undefined;
   profileOf(peer_id: string): string | undefined;
-  readonly processes: ProcessControl & { startOf(pid: number): string | undefined };
+  readonly processes: ProcessControl & { startTimeOf(pid: number): string | undefined };
 }
 
 /** What is to be done, checked to the last step before anything is touched. */
-export interface Plan {
+export interface RestartPlan {
   readonly ok: true;
   readonly subject: Subject;
   readonly socket: string;
@@ -43,7 +43,7 @@ export interface Plan {
   readonly process: { pid: number; started: string } | undefined;
 }
 
-export interface Refusal {
+export interface PreflightRefusal {
   readonly ok: false;
   readonly reason: string;
   readonly detail: string;
@@ -51,7 +51,7 @@ export interface Refusal {
   readonly resume_mode: Restart["resume_mode"];
 }
 
-class No extends Error {
+class PreflightError extends Error {
   readonly reason: string;
 
   constructor(reason: string, detail: string) {
@@ -64,54 +64,64 @@ class No extends Error {
 export async function preflight(
   subject: Subject,
   { fresh }: { fresh: boolean },
-  needs: PreflightNeeds,
-): Promise<Plan | Refusal> {
+  deps: PreflightDeps,
+): Promise<RestartPlan | PreflightRefusal> {
   const resume_mode = fresh ? "fresh" as const : "resumed" as const;
   let would_run: readonly string[] | null = null;
   try {
-    refuseOthers(subject, needs.machine);
-    const { command, supplied } = await commandFor(subject, fresh, needs);
-    would_run = redact(command.argv, supplied, modelsOf(needs.settings));
-    const cwd = await folderFor(subject, needs);
-    const { socket, pane, process } = await placeOf(subject, needs);
-    const whole = { ...command, argv: [...command.argv, ...supplied] };
-    if (!await needs.terminals.finds(socket, { ...whole, cwd })) {
-      throw new No("no_program", "The program of its command is not there to be run");
+    mustBeLocalAgent(subject, deps.machine);
+    const { command, resumeArgs } = await commandFor(subject, fresh, deps);
+    would_run = redact(command.argv, resumeArgs, modelsOf(deps.settings));
+    const cwd = await folderFor(subject, deps);
+    const { socket, pane, process } = await locate(subject, deps);
+    const fullCommand = { ...command, argv: [...command.argv, ...resumeArgs] };
+    if (!await deps.terminals.hasProgram(socket, { ...fullCommand, cwd })) {
+      throw new PreflightError("no_program", "The program of its command is not there to be run");
     }
     const place = { socket, pane, process, cwd };
-    return { ok: true, subject, ...place, command: whole, would_run, resume_mode };
-  } catch (fault) {
-    if (!(fault instanceof No)) throw fault;
-    return { ok: false, reason: fault.reason, detail: fault.message, would_run, resume_mode };
+    return { ok: true, subject, ...place, command: fullCommand, would_run, resume_mode };
+  } catch (error) {
+    if (!(error instanceof PreflightError)) throw error;
+    return { ok: false, reason: error.reason, detail: error.message, would_run, resume_mode };
   }
 }
 
-function refuseOthers({ role, machine, backend }: Subject, here: string): void {
+function mustBeLocalAgent({ role, machine, backend }: Subject, here: string): void {
   if (role !== "agent" && role !== "orchestrator") {
-    throw new No("not_an_agent", `A peer of role ${role} is no program of ours to start`);
+    throw new PreflightError(
+      "not_an_agent",
+      `A peer of role ${role} is no program of ours to start`,
+    );
   }
-  if (backend === null) throw new No("not_an_agent", "It has no backend");
-  if (machine !== null && machine !== here) throw new No("other_host", `It runs on ${machine}`);
+  if (backend === null) throw new PreflightError("not_an_agent", "It has no backend");
+  if (machine !== null && machine !== here) {
+    throw new PreflightError("other_host", `It runs on ${machine}`);
+  }
 }
 
 /** The configuration's command for its backend, and what takes its session up again. */
 async function commandFor(
   subject: Subject,
   fresh: boolean,
-  { settings, adapter, profileOf }: PreflightNeeds,
-): Promise<{ command: Command; supplied: readonly string[] }> {
+  { settings, adapter, profileOf }: PreflightDeps,
+): Promise<{ command: Command; resumeArgs: readonly string[] }> {
   const backend = subject.backend ?? ANY_PROGRAM;
   const command = tryCommand(settings, backend, profileOf(subject.peer_id));
-  if (fresh) return { command, supplied: [] };
+  if (fresh) return { command, resumeArgs: [] };
   const resume = adapter(backend)?.resume?.bind(adapter(backend));
-  if (!resume) throw new No("no_resume", `Sessions of ${backend} cannot be resumed: say fresh`);
+  if (!resume) {
+    throw new PreflightError("no_resume", `Sessions of ${backend} cannot be resumed: say fresh`);
+  }
   const { runtime_session_id, path } = subject;
   if (runtime_session_id === null) {
-    throw new No("no_session", "Its session is not known: say fresh");
+    throw new PreflightError("no_session", "Its session is not known: say fresh");
   }
   const found = await resume({ runtime_session_id, path: path ?? "/" });
-  if (found.ok) return { command, supplied: found.args };
-  throw new No(found.reason, "Its session cannot be resumed from what is on the disk: say fresh");
+  if (found.ok) return { command, resumeArgs: found.args };
+  throw new PreflightError(
+    found.reason,
+    "Its session cannot be resumed from what is on the disk: say fresh",
+  );
 }
 
 function tryCommand(
@@ -121,43 +131,50 @@ function tryCommand(
 ): Command {
   try {
     return commandOf(settings, backend, profile);
-  } catch (fault) {
-    if (!(fault instanceof Problem)) throw fault;
-    throw new No(fault.code, fault.toBody().detail);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new PreflightError(error.code, error.toBody().detail);
   }
 }
 
 async function folderFor(
   { path }: Subject,
-  { settings, terminals }: PreflightNeeds,
+  { settings, terminals }: PreflightDeps,
 ): Promise<string> {
   const allowed = settings.allowed_paths;
   const found = await allowedFolder(path ?? "", { allowed, home: terminals.home });
   if (found.ok) return found.folder;
-  throw new No("path_not_allowed", `${path ?? "Its path"} cannot be started in: ${found.why}`);
+  throw new PreflightError(
+    "path_not_allowed",
+    `${path ?? "Its path"} cannot be started in: ${found.why}`,
+  );
 }
 
 /** The pane, and the agent's own process in it: nothing that cannot be proved is stopped. */
-async function placeOf(
+async function locate(
   { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
-  { terminals, processes }: PreflightNeeds,
-): Promise<{ socket: string; pane: Pane; process: Plan["process"] }> {
-  if (status === "retired") throw new No("retired", "It is retired");
-  if (tmux_socket === null || pane_id === null) throw new No("no_pane", "It is in no tmux pane");
+  { terminals, processes }: PreflightDeps,
+): Promise<{ socket: string; pane: Pane; process: RestartPlan["process"] }> {
+  if (status === "retired") throw new PreflightError("retired", "It is retired");
+  if (tmux_socket === null || pane_id === null) {
+    throw new PreflightError("no_pane", "It is in no tmux pane");
+  }
   const pane = await terminals.look(tmux_socket, pane_id);
-  if (!pane) throw new No("pane_missing", `tmux knows of no pane ${pane_id}`);
+  if (!pane) throw new PreflightError("pane_missing", `tmux knows of no pane ${pane_id}`);
   const place = { socket: tmux_socket, pane };
-  const runs = agent_pid !== null && agent_started !== null &&
+  const isRunning = agent_pid !== null && agent_started !== null &&
     processes.isAlive(agent_pid, agent_started);
-  if (!runs && pane.dead) return { ...place, process: undefined };
-  if (status === "offline") throw new No("not_live", "It is offline, and its pane is another's");
-  if (!runs) throw new No("no_process", "Its own process is not known to run");
+  if (!isRunning && pane.dead) return { ...place, process: undefined };
+  if (status === "offline") {
+    throw new PreflightError("not_live", "It is offline, and its pane is another's");
+  }
+  if (!isRunning) throw new PreflightError("no_process", "Its own process is not known to run");
   if (!terminals.isWithin(agent_pid, pane.pane_pid)) {
-    throw new No("pane_unverified", `Its process does not run in pane ${pane_id}`);
+    throw new PreflightError("pane_unverified", `Its process does not run in pane ${pane_id}`);
   }
   // The pane's program is replaced with all that runs in it, such as a shell with other jobs.
   if (await terminals.isShared(agent_pid, pane.pane_pid)) {
-    throw new No("pane_shared", `Other programs run in pane ${pane_id} as well`);
+    throw new PreflightError("pane_shared", `Other programs run in pane ${pane_id} as well`);
   }
   return { ...place, process: { pid: agent_pid, started: agent_started } };
 }

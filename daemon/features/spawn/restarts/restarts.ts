@@ -1,19 +1,19 @@
 /** The restarts desk: one journaled walk from preflight to seed; nothing is stopped unchecked. */
 
-import type { Ground } from "kit/data/context.ts";
-import { Problem, refusalOf } from "kit/core/problem.ts";
+import type { Context } from "kit/data/context.ts";
+import { Problem, recoverableProblem } from "kit/core/problem.ts";
 import type { Registration } from "../../peers/contract.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
 import { type RestartAsked } from "./contract.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/restart.ts";
-import { type Plan, preflight, type Refusal } from "./preflight.ts";
+import { preflight, type PreflightRefusal, type RestartPlan } from "./preflight.ts";
 import * as rows from "./store.ts";
-import type { Journal } from "./store.ts";
-import { Failure, Walk } from "./steps.ts";
-import type { RestartNeeds } from "./deps.ts";
+import type { StoredRestart } from "./store.ts";
+import { RestartFailure, RestartRun } from "./steps.ts";
+import type { RestartDeps } from "./deps.ts";
 
 /** How a registration came in. */
-interface Entrance {
+interface RegistrationEvidence {
   readonly by_hook?: boolean;
   /** Whether the kernel shows that this process, or one below it, sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
@@ -23,54 +23,56 @@ interface Entrance {
 const NOBODY = "cli";
 
 export class Restarts {
-  readonly #ground: Ground;
-  readonly #needs: RestartNeeds;
-  readonly #walks = new Map<string, Promise<void>>();
+  readonly #ctx: Context;
+  readonly #deps: RestartDeps;
+  readonly #runs = new Map<string, Promise<void>>();
 
-  constructor(ground: Ground, needs: RestartNeeds) {
-    this.#ground = ground;
-    this.#needs = needs;
+  constructor(ctx: Context, deps: RestartDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
   }
 
   /** Answered at its end, or at once when nobody waits (specification 4). */
   async restart(
     argument: string,
     asked: RestartAsked,
-    manner: { proven_human: boolean },
+    requestContext: { proven_human: boolean },
   ): Promise<Restart> {
-    const { peer_id } = this.#needs.find(argument, asked.circle);
-    const from = this.#needs.sender(asked.from_peer ?? NOBODY);
-    await this.#needs.mustBeEnabled();
-    const started_at = this.#ground.clock.now();
-    const checked = await this.#check(peer_id, asked.fresh);
+    const { peer_id } = this.#deps.find(argument, asked.circle);
+    const from = this.#deps.sender(asked.from_peer ?? NOBODY);
+    await this.#deps.mustBeEnabled();
+    const started_at = this.#ctx.clock.now();
+    const checked = await this.#preflight(peer_id, asked.fresh);
     if (asked.dry_run) return this.#preview(checked, started_at);
-    const journal = this.#begin(peer_id, checked, { asked, from, manner, started_at });
-    if (typeof journal === "string") return this.#refuse(checked, journal, started_at);
-    const { restart_id } = journal;
+    const stored = this.#create(peer_id, checked, { asked, from, requestContext, started_at });
+    if (typeof stored === "string") return this.#toRefusal(checked, stored, started_at);
+    const { restart_id } = stored;
     if (checked.ok) {
-      const walk = new Walk(this.#ground, this.#needs, this, checked, restart_id).run();
-      this.#walks.set(restart_id, walk.finally(() => this.#walks.delete(restart_id)));
+      const run = new RestartRun(this.#ctx, this.#deps, this, checked, restart_id).run();
+      this.#runs.set(restart_id, run.finally(() => this.#runs.delete(restart_id)));
     }
-    if (asked.wait) await this.#walks.get(restart_id);
-    return toRestart(rows.get(this.#ground.db, restart_id) ?? journal);
+    if (asked.wait) await this.#runs.get(restart_id);
+    return toRestart(rows.get(this.#ctx.db, restart_id) ?? stored);
   }
 
   latest(argument: string, circle: string | undefined): Restart {
-    const { peer_id } = this.#needs.find(argument, circle);
-    const found = rows.latest(this.#ground.db, peer_id);
+    const { peer_id } = this.#deps.find(argument, circle);
+    const found = rows.latest(this.#ctx.db, peer_id);
     if (!found) throw new Problem("no_restart", { peer_id });
     return toRestart(found);
   }
 
   /** Up to and including `quiesce` nothing was touched, and it can be called off. */
   cancel(argument: string, circle: string | undefined) {
-    const { db } = this.#ground;
-    const { peer_id } = this.#needs.find(argument, circle);
+    const { db } = this.#ctx;
+    const { peer_id } = this.#deps.find(argument, circle);
     return db.transact(() => {
       const found = rows.latest(db, peer_id);
-      const no = (reason: string) => ({ cancelled: false as const, reason });
-      if (!found || found.finished_at !== null) return no("no_restart_in_flight");
-      if (!restartMachine.takes(found.state, "cancelled")) return no(`already_at_${found.state}`);
+      const notCancelled = (reason: string) => ({ cancelled: false as const, reason });
+      if (!found || found.finished_at !== null) return notCancelled("no_restart_in_flight");
+      if (!restartMachine.accepts(found.state, "cancelled")) {
+        return notCancelled(`already_at_${found.state}`);
+      }
       this.step(found.restart_id, "cancelled");
       return { cancelled: true as const };
     });
@@ -78,8 +80,8 @@ export class Restarts {
 
   /** What every reader of a peer is told of restarts. */
   async block(peer_id: string): Promise<RestartBlock> {
-    const last = rows.latest(this.#ground.db, peer_id);
-    const checked = await this.#check(peer_id, false);
+    const last = rows.latest(this.#ctx.db, peer_id);
+    const checked = await this.#preflight(peer_id, false);
     const { would_run, resume_mode } = checked;
     return {
       restartable: checked.ok,
@@ -91,17 +93,17 @@ export class Restarts {
   }
 
   /** Whoever registers in the pane of a restart that launched is the very peer. */
-  awaited(
+  expectedRegistration(
     { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
-    { by_hook, isProcess }: Entrance,
+    { by_hook, isProcess }: RegistrationEvidence,
   ): Partial<Registration> | undefined {
     if (pane_id === undefined) return undefined;
-    const found = rows.open(this.#ground.db).find((open) =>
+    const found = rows.open(this.#ctx.db).find((open) =>
       open.pane_id === pane_id && (open.state === "launch" || open.state === "register") &&
       (tmux_socket === undefined || tmux_socket === open.tmux_socket) &&
       agent_pid !== open.old_pid && (peer_id === undefined || peer_id === open.peer_id)
     );
-    const subject = found && this.#needs.subject(found.peer_id);
+    const subject = found && this.#deps.subject(found.peer_id);
     if (!found || !subject || subject.backend !== backend) return undefined;
     // Anybody may name the pane: only what was started in it takes the peer's place.
     const is_from_pane = found.new_pid !== null && isProcess?.(found.new_pid);
@@ -114,38 +116,38 @@ export class Restarts {
 
   /** Whether another execution is about to take a peer's place. */
   isUnderWay(peer_id: string): boolean {
-    return rows.open(this.#ground.db).some((open) => open.peer_id === peer_id);
+    return rows.open(this.#ctx.db).some((open) => open.peer_id === peer_id);
   }
 
   /**
    * Whether what is said for a peer is the word of the execution that is being replaced: all of it
    * until that has ended, and then what still comes from its process.
    */
-  isReplaced(peer_id: string, agent_pid: number | null): boolean {
-    const open = rows.open(this.#ground.db).find((open) => open.peer_id === peer_id);
+  isSuperseded(peer_id: string, agent_pid: number | null): boolean {
+    const open = rows.open(this.#ctx.db).find((open) => open.peer_id === peer_id);
     if (!open || open.old_pid === null) return false;
     const launched = open.state === "launch" || open.state === "register";
     return open.state === "stop" || (launched && agent_pid === open.old_pid);
   }
 
   /** After a crash: what was under way has failed, or is proved to have come about. */
-  wakeUp(): void {
-    for (const open of rows.open(this.#ground.db)) {
+  start(): void {
+    for (const open of rows.open(this.#ctx.db)) {
       const { restart_id, peer_id, state, old_pid, old_started, new_pid, new_started } = open;
       const runs = new_pid !== null && new_started !== null &&
-        this.#needs.processes.isAlive(new_pid, new_started);
+        this.#deps.processes.isAlive(new_pid, new_started);
       const stage = RestartStage.parse(state);
-      const wanted = (this.#needs.subject(peer_id)?.status ?? "retired") !== "retired";
-      if (wanted && runs && (stage === "register" || stage === "seed")) {
-        this.#needs.peers.register(peer_id, new_pid);
+      const isWanted = (this.#deps.subject(peer_id)?.status ?? "retired") !== "retired";
+      if (isWanted && runs && (stage === "register" || stage === "seed")) {
+        this.#deps.peers.register(peer_id, new_pid);
         this.finish(restart_id);
       } else {
         const detail = `The daemon ended while this restart was at ${stage}`;
-        this.fail(restart_id, new Failure("daemon_restart", detail));
-        if (wanted && old_pid !== null && old_started !== null) {
+        this.fail(restart_id, new RestartFailure("daemon_restart", detail));
+        if (isWanted && old_pid !== null && old_started !== null) {
           // What was to be stopped runs on.
-          if (this.#needs.processes.isAlive(old_pid, old_started)) {
-            this.#needs.peers.sighted(peer_id);
+          if (this.#deps.processes.isAlive(old_pid, old_started)) {
+            this.#deps.peers.markSeen(peer_id);
           }
         }
       }
@@ -154,39 +156,39 @@ export class Restarts {
 
   /** Waits for the walks under way; what they have not done, the next start tells. */
   async close(): Promise<void> {
-    await Promise.all(this.#walks.values());
+    await Promise.all(this.#runs.values());
   }
 
-  mustGet(restart_id: string): Journal {
-    const found = rows.get(this.#ground.db, restart_id);
+  mustGet(restart_id: string): StoredRestart {
+    const found = rows.get(this.#ctx.db, restart_id);
     if (!found) throw new Error(`No restart ${restart_id} in the journal`);
     return found;
   }
 
   /** One step of the table, written with its time, and said. */
-  step(restart_id: string, on: RestartEvent, change: Partial<Journal> = {}): Journal {
-    const { db, clock } = this.#ground;
+  step(restart_id: string, on: RestartEvent, change: Partial<StoredRestart> = {}): StoredRestart {
+    const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const before = this.mustGet(restart_id);
       const state = restartMachine.step(before.state, on);
-      const over = restartMachine.isFinal(state);
+      const isFinished = restartMachine.isFinal(state);
       const stage = RestartStage.safeParse(state).data;
       const at = clock.now();
-      const now: Journal = {
+      const now: StoredRestart = {
         ...before,
         ...change,
         state,
         stages: stage ? [...before.stages, { stage, at }] : before.stages,
-        finished_at: over ? at : null,
+        finished_at: isFinished ? at : null,
       };
       rows.update(tx, now);
-      this.#say(before, now, on);
+      this.#publish(before, now, on);
       return now;
     });
   }
 
-  fail(restart_id: string, { reason, message }: Failure): void {
-    const { db } = this.#ground;
+  fail(restart_id: string, { reason, message }: RestartFailure): void {
+    const { db } = this.#ctx;
     db.transact(() => {
       const { state, finished_at } = this.mustGet(restart_id);
       if (finished_at !== null) return;
@@ -197,76 +199,76 @@ export class Restarts {
 
   /** The peer is back: its message goes into its queue, in the same transaction. */
   finish(restart_id: string): void {
-    const { db } = this.#ground;
+    const { db } = this.#ctx;
     db.transact(() => {
-      const journal = this.mustGet(restart_id);
-      const { seed, seed_from, seed_human, peer_id, state } = journal;
+      const stored = this.mustGet(restart_id);
+      const { seed, seed_from, seed_human, peer_id, state } = stored;
       if (seed === null) return void this.step(restart_id, "restarted");
       if (state === "register") this.step(restart_id, "seeding");
       const note = { from_peer: seed_from ?? NOBODY, to_peer: peer_id, text: seed };
       try {
-        this.#needs.notify(note, { proven_human: seed_human });
+        this.#deps.notify(note, { proven_human: seed_human });
       } catch (error) {
-        const refusal = refusalOf(error);
+        const refusal = recoverableProblem(error);
         if (!refusal) throw error;
         const detail = `The agent is back, but its message was refused: ${refusal.toBody().detail}`;
-        return this.fail(restart_id, new Failure(refusal.code, detail));
+        return this.fail(restart_id, new RestartFailure(refusal.code, detail));
       }
       this.step(restart_id, "restarted", { seed: null });
     });
   }
 
-  #check(peer_id: string, fresh: boolean): Promise<Plan | Refusal> {
-    const subject = this.#needs.subject(peer_id);
+  #preflight(peer_id: string, fresh: boolean): Promise<RestartPlan | PreflightRefusal> {
+    const subject = this.#deps.subject(peer_id);
     if (!subject) throw new Problem("unknown_peer", { peer: peer_id });
-    return preflight(subject, { fresh }, this.#needs);
+    return preflight(subject, { fresh }, this.#deps);
   }
 
   /** A dry run is not written down: it is no restart. */
-  #preview(checked: Plan | Refusal, started_at: number): Restart {
-    if (!checked.ok) return this.#refuse(checked, checked, started_at);
-    return { ...this.#sketch(checked, started_at), outcome: "would_restart" };
+  #preview(checked: RestartPlan | PreflightRefusal, started_at: number): Restart {
+    if (!checked.ok) return this.#toRefusal(checked, checked, started_at);
+    return { ...this.#draft(checked, started_at), outcome: "would_restart" };
   }
 
-  #refuse(
-    checked: Plan | Refusal,
+  #toRefusal(
+    checked: RestartPlan | PreflightRefusal,
     why: { reason: string; detail: string } | string,
     started_at: number,
   ): Restart {
     const detail = "Another restart of this peer is under way";
     const { reason, detail: said } = typeof why === "string" ? { reason: why, detail } : why;
     const failed = { stage: "preflight" as const, reason, detail: said };
-    return { ...this.#sketch(checked, started_at), outcome: "failed", failed };
+    return { ...this.#draft(checked, started_at), outcome: "failed", failed };
   }
 
-  #sketch({ would_run, resume_mode }: Plan | Refusal, started_at: number) {
+  #draft({ would_run, resume_mode }: RestartPlan | PreflightRefusal, started_at: number) {
     return {
-      restart_id: this.#ground.ids.next("restart"),
+      restart_id: this.#ctx.ids.next("restart"),
       resume_mode,
       would_run: would_run && [...would_run],
       stages: [{ stage: "preflight" as const, at: started_at }],
       started_at,
-      finished_at: this.#ground.clock.now(),
+      finished_at: this.#ctx.clock.now(),
     };
   }
 
   /** The first row of the journal; a reason when there is one under way. */
-  #begin(
+  #create(
     peer_id: string,
-    checked: Plan | Refusal,
-    { asked, from, manner, started_at }: {
+    checked: RestartPlan | PreflightRefusal,
+    { asked, from, requestContext, started_at }: {
       asked: RestartAsked;
       from: string;
-      manner: { proven_human: boolean };
+      requestContext: { proven_human: boolean };
       started_at: number;
     },
-  ): Journal | "restart_in_progress" {
-    const { db, events } = this.#ground;
-    const { restart_id, stages, would_run, resume_mode } = this.#sketch(checked, started_at);
+  ): StoredRestart | "restart_in_progress" {
+    const { db, events } = this.#ctx;
+    const { restart_id, stages, would_run, resume_mode } = this.#draft(checked, started_at);
     return db.transact((tx) => {
       if (rows.open(db).some((open) => open.peer_id === peer_id)) return "restart_in_progress";
       const plan = checked.ok ? checked : undefined;
-      const journal: Journal = {
+      const stored: StoredRestart = {
         restart_id,
         peer_id,
         state: "preflight",
@@ -283,39 +285,39 @@ export class Restarts {
         new_started: null,
         seed: asked.message ?? null,
         seed_from: from,
-        seed_human: manner.proven_human,
+        seed_human: requestContext.proven_human,
         finished_at: null,
       };
-      rows.insert(tx, journal);
+      rows.insert(tx, stored);
       events.append("peer_restart_started", { restart_id, peer_id, stage: "preflight" });
-      if (!checked.ok) this.fail(restart_id, new Failure(checked.reason, checked.detail));
+      if (!checked.ok) this.fail(restart_id, new RestartFailure(checked.reason, checked.detail));
       return this.mustGet(restart_id);
     });
   }
 
-  #say(
-    { state: stage }: Journal,
-    { restart_id, peer_id, state, failed }: Journal,
+  #publish(
+    { state: stage }: StoredRestart,
+    { restart_id, peer_id, state, failed }: StoredRestart,
     on: RestartEvent,
   ) {
-    const { events } = this.#ground;
-    const about = { restart_id, peer_id };
-    if (on === "launched") events.append("peer_restart_launched", { ...about, stage: "launch" });
-    if (state === "restarted") events.append("peer_restart_restarted", { ...about, stage });
+    const { events } = this.#ctx;
+    const ids = { restart_id, peer_id };
+    if (on === "launched") events.append("peer_restart_launched", { ...ids, stage: "launch" });
+    if (state === "restarted") events.append("peer_restart_restarted", { ...ids, stage });
     if (state === "failed" || state === "cancelled") {
       const reason = failed?.reason ?? "cancelled";
-      events.append("peer_restart_failed", { ...about, stage, reason });
+      events.append("peer_restart_failed", { ...ids, stage, reason });
     }
   }
 }
 
-function toRestart(journal: Journal): Restart {
-  const { restart_id, state, resume_mode, would_run, failed, stages } = journal;
-  const { started_at, finished_at } = journal;
-  const over = state === "restarted" || state === "failed" || state === "cancelled";
+function toRestart(stored: StoredRestart): Restart {
+  const { restart_id, state, resume_mode, would_run, failed, stages } = stored;
+  const { started_at, finished_at } = stored;
+  const isFinished = state === "restarted" || state === "failed" || state === "cancelled";
   return {
     restart_id,
-    outcome: over ? state : "in_progress",
+    outcome: isFinished ? state : "in_progress",
     resume_mode,
     would_run,
     ...(failed && { failed }),

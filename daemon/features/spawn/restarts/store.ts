@@ -3,15 +3,15 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Entry, Last, type Page } from "../log/entry.ts";
+import { LastSeq, LogEntry, type LogPage } from "../log/entry.ts";
 import { restartMachine } from "../machine.ts";
 import { Restart, RestartStage } from "../../peers/restart.ts";
 
-const maybe = z.string().nullable();
-const number = z.number().int().nullable();
+const nullableString = z.string().nullable();
+const nullableInteger = z.number().int().nullable();
 
 /** What is kept of a restart: its result, and what a later start has to know to judge it. */
-export const Journal = z.object({
+export const StoredRestart = z.object({
   restart_id: z.string(),
   peer_id: z.string(),
   state: z.enum(restartMachine.states),
@@ -19,49 +19,49 @@ export const Journal = z.object({
   would_run: Restart.shape.would_run,
   failed: z.object({ stage: RestartStage, reason: z.string(), detail: z.string() }).nullable(),
   stages: Restart.shape.stages,
-  tmux_socket: maybe,
-  pane_id: maybe,
+  tmux_socket: nullableString,
+  pane_id: nullableString,
   /** The process that was to be replaced, and the one in its place. */
-  old_pid: number,
-  old_started: maybe,
-  new_pid: number,
-  new_started: maybe,
+  old_pid: nullableInteger,
+  old_started: nullableString,
+  new_pid: nullableInteger,
+  new_started: nullableString,
   /** The message that follows; null once it was handed over. */
-  seed: maybe,
-  seed_from: maybe,
+  seed: nullableString,
+  seed_from: nullableString,
   seed_human: z.boolean(),
   started_at: Instant,
   finished_at: Instant.nullable(),
 });
-export type Journal = z.output<typeof Journal>;
+export type StoredRestart = z.output<typeof StoredRestart>;
 
-const Row = rowOf(Journal);
-const columns = Object.keys(Journal.shape);
-const FIXED = ["restart_id", "peer_id", "resume_mode", "would_run", "started_at"];
-const changing = columns.filter((column) => !FIXED.includes(column));
+const Row = rowOf(StoredRestart);
+const columns = Object.keys(StoredRestart.shape);
+const IMMUTABLE_COLUMNS = ["restart_id", "peer_id", "resume_mode", "would_run", "started_at"];
+const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
 
-export function insert(tx: Tx, journal: Journal): void {
+export function insert(tx: Tx, restart: StoredRestart): void {
   tx.run(
     `insert into restarts (${columns.join(", ")})
      values (${columns.map((column) => `:${column}`).join(", ")})`,
-    z.encode(Row, journal),
+    z.encode(Row, restart),
   );
 }
 
-export function update(tx: Tx, journal: Journal): void {
+export function update(tx: Tx, restart: StoredRestart): void {
   tx.run(
-    `update restarts set ${changing.map((column) => `${column} = :${column}`).join(", ")}
+    `update restarts set ${mutableColumns.map((column) => `${column} = :${column}`).join(", ")}
      where restart_id = :restart_id`,
-    z.encode(Row, journal),
+    z.encode(Row, restart),
   );
 }
 
-export function get(db: Reader, restart_id: string): Journal | undefined {
+export function get(db: Reader, restart_id: string): StoredRestart | undefined {
   return db.get(Row, "select * from restarts where restart_id = :restart_id", { restart_id });
 }
 
 /** The latest one of a peer. */
-export function latest(db: Reader, peer_id: string): Journal | undefined {
+export function latest(db: Reader, peer_id: string): StoredRestart | undefined {
   return db.get(
     Row,
     "select * from restarts where peer_id = :peer_id order by seq desc limit 1",
@@ -70,13 +70,13 @@ export function latest(db: Reader, peer_id: string): Journal | undefined {
 }
 
 /** Those that are under way. */
-export function open(db: Reader): Journal[] {
+export function open(db: Reader): StoredRestart[] {
   return db.all(Row, "select * from restarts where finished_at is null order by seq");
 }
 
-export function after(db: Reader, page: Page): Entry[] {
+export function after(db: Reader, page: LogPage): LogEntry[] {
   return db.all(
-    Entry,
+    LogEntry,
     `select seq, peer_id, finished_at as over_at, not exists
        (select 1 from restarts as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
        as latest
@@ -86,7 +86,7 @@ export function after(db: Reader, page: Page): Entry[] {
 }
 
 export function last(db: Reader): number {
-  return db.get(Last, "select max(seq) as seq from restarts")?.seq ?? 0;
+  return db.get(LastSeq, "select max(seq) as seq from restarts")?.seq ?? 0;
 }
 
 export function forget(tx: Tx, seq: number): void {

@@ -7,19 +7,19 @@ import { runCli } from "../../../../cli.ts";
 import { filesIn } from "../../../../daemon/host/files.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { world } from "../../../support/world.ts";
-import { ask, enter, get, notify } from "../../../support/daemon/peer_clients.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { addPeer, ask, get, notify } from "../../../support/daemon/peer_clients.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
-function place() {
+function setup() {
   const dir = Deno.makeTempDirSync();
-  const path = (...words: string[]) => pathOf(dir, ...words);
+  const path = (...args: string[]) => pathOf(dir, ...args);
   for (const name of ["state", "fresh"]) Deno.mkdirSync(path(name), { mode: 0o700 });
   const env = { MESH_CONFIG: path("none"), MESH_STATE: path("state") };
   return {
     path,
-    async backup(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(["backup", ...words], env, terminal);
+    async backup(...args: string[]) {
+      const { terminal, lines } = capturedTerminal();
+      const code = await runCli(["backup", ...args], env, terminal);
       return { code, ...lines };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
@@ -30,10 +30,10 @@ const modeOf = (path: string) => (Deno.statSync(path).mode ?? 0) & 0o777;
 const settings = { "human.name": "sam" };
 
 Deno.test("a daemon on a restored backup has the same peers, asks, inbox and keys, and goes on", async () => {
-  using p = place();
+  using p = setup();
   const ids = countingIds();
   await using w = world({ settings, ids, db_path: p.path("state/mesh.db") });
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   const first = await ask(w, "ada", "bob", "Which port?");
   await ask(w, "bob", "sam", "May I?");
   const { code, out } = await p.backup(p.path("copy.db"), "--json");
@@ -61,9 +61,9 @@ Deno.test("a daemon on a restored backup has the same peers, asks, inbox and key
 });
 
 Deno.test("after retention has emptied a table, a restored daemon repeats no number", async () => {
-  using p = place();
+  using p = setup();
   await using w = world({ db_path: p.path("state/mesh.db") });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let count = 0; count < 5; count++) await notify(w, "ada", "bob");
   const sequences = (path: string) => {
     using db = new DatabaseSync(path, { readOnly: true });
@@ -74,7 +74,7 @@ Deno.test("after retention has emptied a table, a restored daemon repeats no num
 });
 
 Deno.test("nothing is overwritten, and a copy that fails leaves nothing behind", async () => {
-  using p = place();
+  using p = setup();
   assert.match((await p.backup(p.path("copy.db"))).err, /^mesh: Nothing to copy: /);
   Deno.writeTextFileSync(p.path("state/mesh.db"), "this is no database at all");
   const failed = await p.backup(p.path("copy.db"));
@@ -93,10 +93,10 @@ Deno.test("nothing is overwritten, and a copy that fails leaves nothing behind",
 });
 
 Deno.test("--attachments copies uploaded files beside it, for the owner's eyes only", async () => {
-  using p = place();
+  using p = setup();
   const files = filesIn(p.path("state/attachments"));
   await using w = world({ db_path: p.path("state/mesh.db"), files });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await files.write("att-1.txt", ReadableStream.from([new TextEncoder().encode("1")]));
   Deno.writeTextFileSync(p.path("state/attachments/att-2.txt.part"), "half");
   const { code, out } = await p.backup(p.path("copy.db"), "--attachments");

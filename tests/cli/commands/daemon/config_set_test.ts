@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { runCli } from "../../../../cli.ts";
 import type { Terminal } from "../../../../cli/output/print.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
 /** A home with this configuration, or with none. */
 function home(file?: string) {
@@ -21,14 +21,14 @@ function home(file?: string) {
     env,
     text: () => Deno.readTextFileSync(path),
     async set(
-      words: string[],
+      args: string[],
       { more = {}, given = {} }: {
         more?: Record<string, string>;
         given?: Partial<Terminal>;
       } = {},
     ) {
-      const { terminal, lines } = paper(given);
-      const code = await runCli(["config", "set", ...words], { ...env, ...more }, terminal);
+      const { terminal, lines } = capturedTerminal(given);
+      const code = await runCli(["config", "set", ...args], { ...env, ...more }, terminal);
       return { code, ...lines };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
@@ -90,10 +90,10 @@ Deno.test("what may not be is refused with what may, and nothing is written", as
     [["routing.strategy", "webhook"],      /routing\.webhook: found nothing/],
     [["daemon.port"],                      /missing required argument/],
   ];
-  for (const [words, why] of wrong) {
+  for (const [args, why] of wrong) {
     using h = home(COMMENTED);
-    const { code, err } = await h.set(words);
-    assert.equal(code, 2, words.join(" "));
+    const { code, err } = await h.set(args);
+    assert.equal(code, 2, args.join(" "));
     assert.match(err, why);
     assert.equal(h.text(), COMMENTED);
   }

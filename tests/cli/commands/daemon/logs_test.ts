@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { runCli } from "../../../../cli.ts";
-import { linesFrom } from "../../../../cli/commands/daemon/logs.ts";
+import { followLines } from "../../../../cli/commands/daemon/logs.ts";
 import { boundedLog } from "../../../../daemon/host/log_file.ts";
 import { FakeClock } from "../../../support/clock.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
-function place() {
+function setup() {
   const dir = Deno.makeTempDirSync();
   const log = pathOf(dir, "daemon.log");
   return {
@@ -17,10 +17,10 @@ function place() {
     write: (path: string, lines: readonly string[]) =>
       Deno.writeTextFileSync(path, lines.map((line) => `${line}\n`).join("")),
     append: (text: string) => Deno.writeTextFileSync(log, text, { append: true }),
-    async logs(...words: string[]) {
-      const { terminal, lines } = paper();
+    async logs(...args: string[]) {
+      const { terminal, lines } = capturedTerminal();
       const env = { MESH_CONFIG: pathOf(dir, "none"), MESH_STATE: dir };
-      return { code: await runCli(["logs", ...words], env, terminal), ...lines };
+      return { code: await runCli(["logs", ...args], env, terminal), ...lines };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };
@@ -30,11 +30,11 @@ const line = (what: string, more: object = {}) =>
   JSON.stringify({ time: "2030-01-01T00:00:00.000Z", level: "warn", what, ...more });
 
 Deno.test("logs shows the last lines for people, and whatever else was written as it is", async () => {
-  using p = place();
-  const fault = { name: "TypeError", message: "no such thing", stack: "…" };
+  using p = setup();
+  const error = { name: "TypeError", message: "no such thing", stack: "…" };
   p.write(p.log, [
     line("One"),
-    line("Two", { fault, pid: 7, url: "http://x" }),
+    line("Two", { error, pid: 7, url: "http://x" }),
     "error: \u001b[31mbare",
   ]);
   const { code, out } = await p.logs("--lines", "2");
@@ -47,13 +47,13 @@ Deno.test("logs shows the last lines for people, and whatever else was written a
 });
 
 Deno.test("logs --json gives each line as it is, a bare one as `what`", async () => {
-  using p = place();
+  using p = setup();
   p.write(p.log, [line("One", { pid: 7 }), "bare"]);
   assert.equal((await p.logs("--json")).out, `${line("One", { pid: 7 })}\n{"what":"bare"}\n`);
 });
 
 Deno.test("logs takes from the file before where this one was just begun", async () => {
-  using p = place();
+  using p = setup();
   p.write(`${p.log}.1`, ["a", "b", "c"]);
   p.write(p.log, ["d"]);
   assert.equal((await p.logs("--lines", "3")).out, "b\nc\nd\n");
@@ -61,17 +61,17 @@ Deno.test("logs takes from the file before where this one was just begun", async
 });
 
 Deno.test("logs without a log is 1, and says who writes one", async () => {
-  using p = place();
+  using p = setup();
   const { code, err } = await p.logs();
   assert.deepEqual([code, /only `mesh up` writes one/.test(err)], [1, true]);
   assert.equal((await p.logs("--lines", "x")).code, 2);
 });
 
 Deno.test("whole lines are followed as they come, also when the file begins anew", async () => {
-  using p = place();
+  using p = setup();
   p.write(p.log, ["old"]);
   const clock = new FakeClock(), stop = new AbortController();
-  const lines = linesFrom(p.log, 4, { clock, signal: stop.signal });
+  const lines = followLines(p.log, 4, { clock, signal: stop.signal });
   p.append("one\ntw");
   assert.equal((await lines.next()).value, "one");
   const next = lines.next();
@@ -87,7 +87,7 @@ Deno.test("whole lines are followed as they come, also when the file begins anew
 });
 
 Deno.test("a full log is kept as one old file and begun anew, by whoever holds it open", () => {
-  using p = place();
+  using p = setup();
   p.write(p.log, ["0123456789"]);
   const descriptor = openSync(p.log, "a", 0o600);
   try {
@@ -103,7 +103,7 @@ Deno.test("a full log is kept as one old file and begun anew, by whoever holds i
 });
 
 Deno.test("a log that goes elsewhere than to the file is never cut", () => {
-  using p = place();
+  using p = setup();
   p.write(p.log, ["another daemon's"]);
   const written: string[] = [];
   const write = (bytes: Uint8Array) => void written.push(new TextDecoder().decode(bytes));

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../../cli.ts";
-import { Unreachable } from "../../../../cli/client/daemon_client.ts";
-import { live } from "../../../../cli/commands/daemon/top.ts";
+import { DaemonUnreachable } from "../../../../cli/client/daemon_client.ts";
+import { drawLive } from "../../../../cli/commands/daemon/top.ts";
 import { world } from "../../../support/world.ts";
-import { ask, enter, join, notify } from "../../../support/daemon/peer_clients.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { addPeer, ask, connectPeer, notify } from "../../../support/daemon/peer_clients.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
 Deno.test("top shows each peer with what waits for it, the busiest first", async () => {
   await using w = world({ settings: { "daemon.allowed_hosts": "[127.0.0.1]" } });
@@ -14,35 +14,38 @@ Deno.test("top shows each peer with what waits for it, the busiest first", async
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
   );
-  await join(w, "web");
-  await enter(w, "bob");
+  await connectPeer(w, "web");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   await ask(w, "ada", "bob");
   const port = String(server.addr.port);
   const env = { MESH_CONFIG: "/none", MESH_STATE: "/none", MESH_DAEMON__PORT: port };
-  const { terminal, lines } = paper();
+  const { terminal, lines } = capturedTerminal();
   assert.equal(await runCli(["top", "--json"], env, terminal), 0);
   const { peers, ...all } = JSON.parse(lines.out);
   assert.deepEqual(all, { messages: 2, queued: 2, unproved: 0, messages_per_second: null });
   assert.deepEqual([peers[0].name, peers[0].queued, peers[0].open_asks], ["bob", 2, 1]);
   assert.deepEqual([peers[1].name, peers[1].queued, peers[1].status], ["web", 0, "online"]);
-  const people = paper();
-  assert.equal(await runCli(["top"], env, people.terminal), 0);
-  assert.match(people.lines.out, /^2 peers, 2 messages, 2 wait, 0 unproved\n\nNAME [^]*\nbob /);
+  const person_terminal = capturedTerminal();
+  assert.equal(await runCli(["top"], env, person_terminal.terminal), 0);
+  assert.match(
+    person_terminal.lines.out,
+    /^2 peers, 2 messages, 2 wait, 0 unproved\n\nNAME [^]*\nbob /,
+  );
 });
 
 Deno.test("a live top counts by the second, and outlives a daemon that goes away", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const stop = new AbortController();
-  const { terminal, lines } = paper({ columns: 80 });
-  let away = false;
+  const { terminal, lines } = capturedTerminal({ columns: 80 });
+  let isAway = false;
   const call: typeof w.call = (contract, given) => {
-    if (away) return Promise.reject(new Unreachable("http://none", undefined));
+    if (isAway) return Promise.reject(new DaemonUnreachable("http://none", undefined));
     return w.call(contract, given);
   };
   const { clock } = w;
-  const showing = live({ daemon: { call }, terminal, clock, signal: stop.signal });
+  const showing = drawLive({ daemon: { call }, terminal, clock, signal: stop.signal });
   const frame = async () => {
     await clock.settle();
     const all = lines.out.split("\u001b[H\u001b[2J");
@@ -51,13 +54,13 @@ Deno.test("a live top counts by the second, and outlives a daemon that goes away
   };
   assert.match(await frame() ?? "", /^1 peers, 0 messages, 0 wait/);
   for (let count = 0; count < 6; count++) await notify(w, "ada", "bob");
-  await w.beat(2);
+  await w.tick(2);
   assert.match(await frame() ?? "", /^1 peers, 6 messages, 3\.0 a second, 6 wait/);
-  away = true;
-  await w.beat(2);
+  isAway = true;
+  await w.tick(2);
   assert.match(await frame() ?? "", /^The daemon is away; waiting\n/);
-  away = false;
-  await w.beat(2);
+  isAway = false;
+  await w.tick(2);
   assert.match(await frame() ?? "", /^1 peers, 6 messages, 6 wait/);
   stop.abort();
   await showing;

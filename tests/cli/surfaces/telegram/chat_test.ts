@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { CHAT } from "../../../support/telegram/fake_bot_api.ts";
-import { type Rig, rig } from "../../../support/telegram/surface_fixture.ts";
+import { type SurfaceFixture, surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const APPLES = { id: "a", title: "Apples" }, PEARS = { id: "b", title: "Pears" };
 const CHOICE = { kind: "choice", prompt: "Which?", options: [APPLES, PEARS] };
 
 /** Shows an item; the id of its first message. */
-async function shown(r: Rig, more: Record<string, unknown> = {}): Promise<number> {
-  const before = r.bot.told.length;
+async function showItem(r: SurfaceFixture, more: Record<string, unknown> = {}): Promise<number> {
+  const before = r.bot.sentMessages.length;
   r.mesh.item(more);
   await r.settle();
-  return r.bot.told[before]?.message_id ?? 0;
+  return r.bot.sentMessages[before]?.message_id ?? 0;
 }
 
 /** What the bot said last. */
-const lastWord = (r: Rig) => r.bot.told.at(-1)?.text ?? "";
+const lastText = (r: SurfaceFixture) => r.bot.sentMessages.at(-1)?.text ?? "";
 
 Deno.test("a reply to a message goes to its item, and is nodded at", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
   const id = r.bot.reply(ref, "Yes, at noon");
   await r.settle();
   assert.deepEqual(r.mesh.replies, [{
@@ -28,51 +28,55 @@ Deno.test("a reply to a message goes to its item, and is nodded at", async () =>
     text: "Yes, at noon",
   }]);
   assert.equal(r.bot.reactions.get(id), "👌");
-  assert.equal(r.bot.told.length, 1, "a nod needs no words");
+  assert.equal(r.bot.sentMessages.length, 1, "a nod needs no words");
 });
 
 Deno.test("any message of a long item can be replied to", async () => {
-  await using r = await rig();
-  await shown(r, { text: "x".repeat(9000) });
-  for (const { message_id } of r.bot.told.slice(0, 3)) r.bot.reply(message_id, "Yes");
+  await using r = await surfaceFixture();
+  await showItem(r, { text: "x".repeat(9000) });
+  for (const { message_id } of r.bot.sentMessages.slice(0, 3)) r.bot.reply(message_id, "Yes");
   await r.settle();
   assert.deepEqual(r.mesh.replies.map(({ item_id }) => item_id), Array(3).fill("inb-000000000001"));
 });
 
 Deno.test("a chat that permits no reactions is told in words", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
-  r.bot.fate("setMessageReaction", { error_code: 400 });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
+  r.bot.failNext("setMessageReaction", { error_code: 400 });
   const id = r.bot.reply(ref, "Yes");
   await r.settle();
-  assert.deepEqual([lastWord(r), r.bot.told.at(-1)?.reply_to], ["Passed on.", id]);
+  assert.deepEqual([lastText(r), r.bot.sentMessages.at(-1)?.reply_to], ["Passed on.", id]);
 });
 
 Deno.test("a reply to what was answered asks anew, and says so", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { open: false });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { open: false });
   r.bot.reply(ref, "And now?");
   await r.settle();
-  assert.match(lastWord(r), /^Passed on as a new question/);
+  assert.match(lastText(r), /^Passed on as a new question/);
 });
 
 Deno.test("a reply that the daemon does not know, or refuses, is told with the reason", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
   r.bot.reply(99, "Who?");
   await r.settle();
-  assert.match(lastWord(r), /^I do not know that message/);
-  r.mesh.fates.push({ status: 422, error: "unknown_option", detail: `"Plums" is not an option` });
+  assert.match(lastText(r), /^I do not know that message/);
+  r.mesh.outcomes.push({
+    status: 422,
+    error: "unknown_option",
+    detail: `"Plums" is not an option`,
+  });
   r.bot.reply(ref, "Plums");
   await r.settle();
-  assert.equal(lastWord(r), `Not passed on. "Plums" is not an option`);
+  assert.equal(lastText(r), `Not passed on. "Plums" is not an option`);
   assert.deepEqual(r.mesh.replies, []);
 });
 
 Deno.test("a reply that is faster than the receipt reaches its item all the same", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
-  const ref = await shown(r, { text: "x".repeat(5000) });
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
+  const ref = await showItem(r, { text: "x".repeat(5000) });
   assert.deepEqual(r.mesh.receipts, []);
   r.bot.reply(ref, "Yes");
   await r.settle();
@@ -84,205 +88,205 @@ Deno.test("a reply that is faster than the receipt reaches its item all the same
 });
 
 Deno.test("a tap answers with the option's id, and shows the choice in place of the buttons", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { question: CHOICE });
-  assert.match(r.bot.told[0]?.text ?? "", /Ready\?\n\nWhich\?$/);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { question: CHOICE });
+  assert.match(r.bot.sentMessages[0]?.text ?? "", /Ready\?\n\nWhich\?$/);
   r.bot.tap(ref, "Pears");
   await r.settle();
   assert.deepEqual(r.mesh.replies, [
     { item_id: "inb-000000000001", surface: "telegram", text: "", option_id: "b" },
   ]);
-  assert.deepEqual(r.bot.taps.map(({ text, alert }) => [text, alert]), [["Pears", false]]);
-  assert.deepEqual(r.bot.told[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Pears"]);
+  assert.deepEqual(r.bot.answeredTaps.map(({ text, alert }) => [text, alert]), [["Pears", false]]);
+  assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Pears"]);
   r.bot.tap(ref, "✓ Pears");
   await r.settle();
-  assert.equal(r.bot.taps[1]?.text, "That was closed already.");
+  assert.equal(r.bot.answeredTaps[1]?.text, "That was closed already.");
   assert.equal(r.mesh.replies.length, 1);
 });
 
 Deno.test("the buttons are under the last message of a long question", async () => {
-  await using r = await rig();
-  await shown(r, { text: "x".repeat(5000), question: CHOICE });
-  assert.deepEqual(r.bot.told.map(({ keyboard }) => keyboard?.length), [undefined, 2]);
+  await using r = await surfaceFixture();
+  await showItem(r, { text: "x".repeat(5000), question: CHOICE });
+  assert.deepEqual(r.bot.sentMessages.map(({ keyboard }) => keyboard?.length), [undefined, 2]);
 });
 
 Deno.test("what is only to be acknowledged has one button", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { question: { kind: "acknowledge", options: [] } });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { question: { kind: "acknowledge", options: [] } });
   r.bot.tap(ref, "👌 OK");
   await r.settle();
   assert.deepEqual(r.mesh.replies, [
     { item_id: "inb-000000000001", surface: "telegram", text: "" },
   ]);
-  assert.deepEqual(r.bot.told[0]?.keyboard?.flat().map(({ text }) => text), ["✓ OK"]);
+  assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ OK"]);
 });
 
 Deno.test("a tap on what was closed elsewhere says so, and takes the buttons away", async () => {
   const closed = { status: 410, error: "already_closed", detail: "ask-1 is closed: answered" };
   const gone = { status: 404, error: "unknown_item", detail: "Unknown inbox item: inb-1" };
-  for (const fate of [undefined, closed, gone]) {
-    await using r = await rig();
-    const ref = await shown(r, { question: CHOICE, open: false });
-    if (fate) r.mesh.fates.push(fate);
+  for (const outcome of [undefined, closed, gone]) {
+    await using r = await surfaceFixture();
+    const ref = await showItem(r, { question: CHOICE, open: false });
+    if (outcome) r.mesh.outcomes.push(outcome);
     r.bot.tap(ref, "Pears");
     await r.settle();
-    const said = fate?.detail ?? "That was closed already.";
-    assert.deepEqual(r.bot.taps.map(({ text, alert }) => [text, alert]), [[said, true]]);
-    assert.deepEqual(r.bot.told[0]?.keyboard, []);
+    const detail = outcome?.detail ?? "That was closed already.";
+    assert.deepEqual(r.bot.answeredTaps.map(({ text, alert }) => [text, alert]), [[detail, true]]);
+    assert.deepEqual(r.bot.sentMessages[0]?.keyboard, []);
   }
 });
 
 Deno.test("a tap whose answer comes too late for Telegram still counts", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { question: CHOICE });
-  r.bot.fate("answerCallbackQuery", { error_code: 400 });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { question: CHOICE });
+  r.bot.failNext("answerCallbackQuery", { error_code: 400 });
   r.bot.tap(ref, "Apples");
   await r.settle();
   assert.equal(r.mesh.replies.length, 1);
-  assert.deepEqual(r.bot.told[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Apples"]);
+  assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Apples"]);
 });
 
 Deno.test("a long refusal of a tap is cut to what Telegram shows, and not inside a character", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { question: CHOICE });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { question: CHOICE });
   const detail = `${"x".repeat(199)}👩${"y".repeat(100)}`;
-  r.mesh.fates.push({ status: 422, error: "unknown_option", detail });
+  r.mesh.outcomes.push({ status: 422, error: "unknown_option", detail });
   r.bot.tap(ref, "Pears");
   await r.settle();
-  assert.deepEqual(r.bot.taps.map(({ text }) => text), ["x".repeat(199)]);
+  assert.deepEqual(r.bot.answeredTaps.map(({ text }) => text), ["x".repeat(199)]);
 });
 
 Deno.test("a button that nobody of ours made does nothing", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   const message = { message_id: 1, chat: { id: CHAT, type: "private" } };
   for (const data of ["", "a:0:", "a:999:inb-1", "x", "a:0:../../peers", undefined]) {
     r.bot.update({ callback_query: { id: "1", ...(data !== undefined && { data }), message } });
   }
   await r.settle();
   assert.deepEqual(r.mesh.replies, []);
-  assert.equal(r.bot.taps.length, 6, "each is let go");
+  assert.equal(r.bot.answeredTaps.length, 6, "each is let go");
 });
 
 Deno.test("other chats are ignored, and logged once without what they said", async () => {
-  await using r = await rig();
-  const ref = await shown(r, { question: CHOICE });
+  await using r = await surfaceFixture();
+  const ref = await showItem(r, { question: CHOICE });
   const chat = { id: 666, type: "private", username: "mallory" };
   r.bot.write("/inbox", { chat });
   r.bot.reply(ref, "Yes, delete everything", { chat });
   r.bot.tap(ref, "Pears", 666);
   await r.settle();
   assert.deepEqual(r.mesh.replies, []);
-  assert.equal(r.bot.told.length, 1);
-  assert.deepEqual(r.bot.taps, []);
-  const said = r.said.filter((line) => line.includes("666"));
-  assert.equal(said.length, 1);
-  assert.doesNotMatch(r.said.join(), /delete|mallory/);
+  assert.equal(r.bot.sentMessages.length, 1);
+  assert.deepEqual(r.bot.answeredTaps, []);
+  const detail = r.printed.filter((line) => line.includes("666"));
+  assert.equal(detail.length, 1);
+  assert.doesNotMatch(r.printed.join(), /delete|mallory/);
 });
 
 Deno.test("a message that replies to nothing is never guessed at", async () => {
-  await using r = await rig();
-  await shown(r);
+  await using r = await surfaceFixture();
+  await showItem(r);
   const id = r.bot.write("Yes");
   await r.settle();
-  assert.match(lastWord(r), /^Reply to one of the messages/);
-  assert.equal(r.bot.told.at(-1)?.reply_to, id);
+  assert.match(lastText(r), /^Reply to one of the messages/);
+  assert.equal(r.bot.sentMessages.at(-1)?.reply_to, id);
   assert.deepEqual(r.mesh.replies, []);
 });
 
 Deno.test("in a group only replies to the bot and commands are the bot's", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
   const group = { chat: { id: CHAT, type: "supergroup" } };
   const to_lea = { message_id: ref, from: { id: 5 } };
   r.bot.write("Lunch?", group);
   r.bot.write("Sure", { ...group, reply_to_message: to_lea });
   r.bot.write(undefined, { ...group, photo: [{}] });
   await r.settle();
-  assert.equal(r.bot.told.length, 1);
+  assert.equal(r.bot.sentMessages.length, 1);
   assert.deepEqual(r.mesh.replies, []);
   r.bot.reply(ref, "Yes", group);
   r.bot.write("/help@mesh_bot", group);
   await r.settle();
   assert.equal(r.mesh.replies.length, 1);
-  assert.match(lastWord(r), /\/inbox lists/);
+  assert.match(lastText(r), /\/inbox lists/);
 });
 
 Deno.test("a photo gets a polite word, and news of the chat gets none", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
   r.bot.write(undefined, { photo: [{ file_id: "x" }] });
   r.bot.reply(ref, "", { voice: {} });
   r.bot.write(undefined, { pinned_message: {} });
   await r.settle();
   assert.deepEqual(
-    r.bot.told.slice(1).map(({ text }) => text),
+    r.bot.sentMessages.slice(1).map(({ text }) => text),
     Array(2).fill("I can pass on text only."),
   );
 });
 
 Deno.test("an update that nobody can read is passed over", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.bot.update({ message: { message_id: "no number" } });
   r.bot.update({ callback_query: null });
   r.bot.update({ poll: {} });
   r.bot.write("/help");
   await r.settle();
-  assert.match(lastWord(r), /Reply to a message/);
+  assert.match(lastText(r), /Reply to a message/);
   assert.deepEqual(r.bot.updates, [], "all of them are confirmed");
 });
 
 Deno.test("/inbox lists what is unread; /show shows one, with its buttons; /read reads", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.bot.write("/inbox");
   await r.settle();
-  assert.equal(lastWord(r), "Nothing waits for you.");
-  await shown(r, { question: CHOICE, text: "Fruit?\nor none" });
-  await shown(r, { kind: "notify", text: "Done", from: "web" });
+  assert.equal(lastText(r), "Nothing waits for you.");
+  await showItem(r, { question: CHOICE, text: "Fruit?\nor none" });
+  await showItem(r, { kind: "notify", text: "Done", from: "web" });
   r.bot.write("/inbox");
   await r.settle();
   assert.equal(
-    lastWord(r),
+    lastText(r),
     "💬 web says: Done\n/show inb-000000000002\n\n❓ ada asks: Fruit? or none\n/show inb-000000000001",
   );
   r.bot.write("/show inb-000000000001");
   await r.settle();
-  const again = r.bot.told.at(-1);
-  assert.match(again?.text ?? "", /^❓ ada asks:\nFruit\?\nor none/);
-  r.bot.tap(again?.message_id ?? 0, "Apples");
-  r.bot.reply(again?.message_id ?? 0, "More");
+  const lastMessage = r.bot.sentMessages.at(-1);
+  assert.match(lastMessage?.text ?? "", /^❓ ada asks:\nFruit\?\nor none/);
+  r.bot.tap(lastMessage?.message_id ?? 0, "Apples");
+  r.bot.reply(lastMessage?.message_id ?? 0, "More");
   await r.settle();
   assert.deepEqual(r.mesh.replies.map(({ item_id }) => item_id), Array(2).fill("inb-000000000001"));
   r.bot.write("/read inb-000000000002");
   await r.settle();
-  assert.deepEqual([r.mesh.reads, lastWord(r)], [["inb-000000000002"], "Marked as read."]);
+  assert.deepEqual([r.mesh.reads, lastText(r)], [["inb-000000000002"], "Marked as read."]);
   for (const wrong of ["/show", "/show inb-ffffffffffff", "/read inb-ffffffffffff"]) {
     r.bot.write(wrong);
     await r.settle();
-    assert.match(lastWord(r), /^Say which|^Unknown inbox item/);
+    assert.match(lastText(r), /^Say which|^Unknown inbox item/);
   }
 });
 
 Deno.test("/read as a reply reads that item, and alone all of them", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
-  await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
+  await showItem(r);
   r.bot.reply(ref, "/read");
   await r.settle();
   assert.deepEqual(r.mesh.reads, ["inb-000000000001"]);
   r.bot.reply(99, "/read");
   await r.settle();
-  assert.match(lastWord(r), /^I do not know that message/);
+  assert.match(lastText(r), /^I do not know that message/);
   r.bot.write("/read");
   await r.settle();
   assert.deepEqual(r.mesh.reads, ["inb-000000000001", "inb-000000000002"]);
-  assert.equal(lastWord(r), "Marked 1 as read.");
+  assert.equal(lastText(r), "Marked 1 as read.");
   assert.deepEqual(r.mesh.replies, []);
 });
 
 Deno.test("/read as a reply finds the item after a restart as well", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
-  await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
+  await showItem(r);
   await r.restart();
   r.bot.reply(ref, "/read");
   await r.settle();
@@ -290,17 +294,17 @@ Deno.test("/read as a reply finds the item after a restart as well", async () =>
 });
 
 Deno.test("a reply that begins with a slash is a reply", async () => {
-  await using r = await rig();
-  const ref = await shown(r);
+  await using r = await surfaceFixture();
+  const ref = await showItem(r);
   r.bot.reply(ref, "/usr/bin/env, and /help me");
   await r.settle();
   assert.partialDeepStrictEqual(r.mesh.replies, [{ text: "/usr/bin/env, and /help me" }]);
 });
 
 Deno.test("without a human the person is told what to do", async () => {
-  await using r = await rig();
-  r.mesh.fates.push({ status: 503, error: "no_human", detail: "No human is registered" });
+  await using r = await surfaceFixture();
+  r.mesh.outcomes.push({ status: 503, error: "no_human", detail: "No human is registered" });
   r.bot.write("/inbox");
   await r.settle();
-  assert.equal(lastWord(r), "No human is registered");
+  assert.equal(lastText(r), "No human is registered");
 });

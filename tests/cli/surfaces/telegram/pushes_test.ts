@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { WAITING_MAX } from "../../../../cli/surfaces/telegram/pushes.ts";
-import { rig } from "../../../support/telegram/surface_fixture.ts";
+import { QUEUE_MAX } from "../../../../cli/surfaces/telegram/pushes.ts";
+import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const TWO_PARTS = "x".repeat(4000) + "\n" + "y".repeat(4000);
 
 Deno.test("an item is a message of plain text, and its receipt holds the message's id", async () => {
-  await using r = await rig();
-  assert.partialDeepStrictEqual(r.mesh.greetings[0], {
+  await using r = await surfaceFixture();
+  assert.partialDeepStrictEqual(r.mesh.connects[0], {
     type: "connect",
     display_name: "telegram",
     backend: "sdk",
@@ -15,7 +15,7 @@ Deno.test("an item is a message of plain text, and its receipt holds the message
   });
   r.mesh.item({ text: "*Ready* <b>now</b>?" });
   await r.settle();
-  const [told] = r.bot.told;
+  const [told] = r.bot.sentMessages;
   assert.equal(told?.text, "❓ ada asks:\n*Ready* <b>now</b>?");
   const sent = r.bot.calls.find(({ method }) => method === "sendMessage")?.params ?? {};
   assert.ok(!("parse_mode" in sent) && !("entities" in sent));
@@ -30,43 +30,43 @@ Deno.test("an item is a message of plain text, and its receipt holds the message
 });
 
 Deno.test("a long item is several messages; the receipt lists all, the first as its ref", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item({ kind: "notify", text: TWO_PARTS });
   await r.settle();
-  assert.deepEqual(r.bot.told.map(({ text }) => text.split("\n")[0]), [
+  assert.deepEqual(r.bot.sentMessages.map(({ text }) => text.split("\n")[0]), [
     "💬 ada says (1/2):",
     "💬 ada says (2/2):",
   ]);
-  const refs = r.bot.told.map(({ message_id }) => String(message_id));
+  const refs = r.bot.sentMessages.map(({ message_id }) => String(message_id));
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ surface_ref: refs[0], surface_refs: refs }]);
 });
 
 Deno.test("the first message of an item replies to the thread's last one", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  const ref = String(r.bot.told[0]?.message_id);
+  const ref = String(r.bot.sentMessages[0]?.message_id);
   const next = { ...r.mesh.items[0], item_id: "inb-00000000000f", pushes: [], text: TWO_PARTS };
-  r.mesh.offer(next, { reply_to_ref: ref });
+  r.mesh.sendItem(next, { reply_to_ref: ref });
   await r.settle();
-  assert.deepEqual(r.bot.told.map(({ reply_to }) => reply_to), [
+  assert.deepEqual(r.bot.sentMessages.map(({ reply_to }) => reply_to), [
     undefined,
-    r.bot.told[0]?.message_id,
+    r.bot.sentMessages[0]?.message_id,
     undefined,
   ]);
 });
 
 Deno.test("an item that is offered again is not shown again: its receipt is", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   const item = r.mesh.item();
   await r.settle();
   r.mesh.close(1001);
-  await r.pass(1000);
+  await r.advance(1000);
   assert.ok(r.mesh.connected);
-  r.mesh.offer(item);
-  r.mesh.offer(item, { delivery_id: "qd-another" });
+  r.mesh.sendItem(item);
+  r.mesh.sendItem(item, { delivery_id: "qd-another" });
   await r.settle();
-  assert.equal(r.bot.told.length, 1);
+  assert.equal(r.bot.sentMessages.length, 1);
   assert.deepEqual(
     r.mesh.receipts.slice(1).map(({ delivery_id, status }) => [delivery_id, status]),
     [
@@ -78,56 +78,60 @@ Deno.test("an item that is offered again is not shown again: its receipt is", as
 });
 
 Deno.test("an item whose receipt was lost with the connection is answered when offered again", async () => {
-  await using r = await rig(({ bot }) =>
-    bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 20 } })
+  await using r = await surfaceFixture(({ bot }) =>
+    bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 20 } })
   );
   r.mesh.item();
   await r.settle();
   r.mesh.up = false;
   r.mesh.close(1001);
-  await r.pass(20_000);
-  assert.equal(r.bot.told.length, 1);
+  await r.advance(20_000);
+  assert.equal(r.bot.sentMessages.length, 1);
   assert.deepEqual(r.mesh.receipts, []);
   r.mesh.up = true;
-  await r.pass(15_000);
-  assert.equal(r.bot.told.length, 1);
+  await r.advance(15_000);
+  assert.equal(r.bot.sentMessages.length, 1);
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed" }]);
 });
 
 Deno.test("a rate limit is waited out, and the order is kept", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 7 } });
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 7 } });
   for (const text of ["one", "two", "three"]) r.mesh.item({ text });
-  await r.pass(6_900);
-  assert.equal(r.bot.told.length, 0);
-  await r.pass(100);
-  assert.deepEqual(r.bot.told.map(({ text }) => text.split("\n")[1]), ["one", "two", "three"]);
+  await r.advance(6_900);
+  assert.equal(r.bot.sentMessages.length, 0);
+  await r.advance(100);
+  assert.deepEqual(r.bot.sentMessages.map(({ text }) => text.split("\n")[1]), [
+    "one",
+    "two",
+    "three",
+  ]);
   assert.deepEqual(r.mesh.receipts.map(({ status }) => status), ["pushed", "pushed", "pushed"]);
 });
 
 Deno.test("a long rate limit is told to the daemon as it begins, and its end as well", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 300 } });
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 300 } });
   r.mesh.item();
   await r.settle();
   assert.partialDeepStrictEqual(r.mesh.receipts, [{
     status: "failed",
     error_class: "rate_limited",
   }]);
-  await r.pass(300_000);
+  await r.advance(300_000);
   assert.partialDeepStrictEqual(r.mesh.receipts.slice(1), [{ status: "pushed" }]);
 });
 
 Deno.test("while Telegram cannot be reached, items wait in order and the daemon is told once", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", ...Array(20).fill("unreached"));
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", ...Array(20).fill("unreached"));
   for (const text of ["one", "two"]) r.mesh.item({ text });
-  await r.pass(60_000);
+  await r.advance(60_000);
   assert.deepEqual(r.mesh.receipts.map(({ status, error_class }) => [status, error_class]), [
     ["failed", "network"],
   ]);
-  await r.pass(3_600_000);
-  assert.deepEqual(r.bot.told.map(({ text }) => text.split("\n")[1]), ["one", "two"]);
+  await r.advance(3_600_000);
+  assert.deepEqual(r.bot.sentMessages.map(({ text }) => text.split("\n")[1]), ["one", "two"]);
   assert.deepEqual(
     r.mesh.receipts.slice(1).map(({ delivery_id, status }) => [delivery_id, status]),
     [
@@ -135,20 +139,20 @@ Deno.test("while Telegram cannot be reached, items wait in order and the daemon 
       ["qd-000000000002", "pushed"],
     ],
   );
-  assert.equal(r.said.filter((line) => line.includes("cannot be reached")).length, 1);
+  assert.equal(r.printed.filter((line) => line.includes("cannot be reached")).length, 1);
 });
 
-for (const fate of ["lost", "done but lost"] as const) {
-  Deno.test(`a text whose answer was lost is never sent twice; a line names it (${fate})`, async () => {
-    await using r = await rig();
-    r.bot.fate("sendMessage", fate);
+for (const outcome of ["lost", "done but lost"] as const) {
+  Deno.test(`a text whose answer was lost is never sent twice; a line names it (${outcome})`, async () => {
+    await using r = await surfaceFixture();
+    r.bot.failNext("sendMessage", outcome);
     r.mesh.item({ text: "Delete it?" });
-    await r.pass(2_000);
+    await r.advance(2_000);
     assert.equal(
       r.bot.calls.filter(({ params }) => /Delete it/.test(String(params["text"]))).length,
       1,
     );
-    const note = r.bot.told.at(-1);
+    const note = r.bot.sentMessages.at(-1);
     assert.match(note?.text ?? "", /ada asks, but I cannot tell.*\/show inb-000000000001/);
     const ref = String(note?.message_id);
     assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed", surface_refs: [ref] }]);
@@ -159,34 +163,34 @@ for (const fate of ["lost", "done but lost"] as const) {
 }
 
 Deno.test("when even the note is unclear the push has failed, and is not tried again", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", "lost", "lost", "lost", "lost");
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", "lost", "lost", "lost", "lost");
   const item = r.mesh.item();
-  await r.pass(60_000);
+  await r.advance(60_000);
   const failed = { status: "failed", error_class: "unclear", surface_ref: null, surface_refs: [] };
   assert.partialDeepStrictEqual(r.mesh.receipts, [failed]);
-  r.mesh.offer(item);
-  await r.pass(60_000);
+  r.mesh.sendItem(item);
+  await r.advance(60_000);
   assert.equal(r.bot.count("sendMessage"), 4);
   assert.partialDeepStrictEqual(r.mesh.receipts, [failed, failed]);
 });
 
 Deno.test("a refusal in the middle fails the item with what was sent; the next one goes on", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", "ok", { error_code: 403 });
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", "ok", { error_code: 403 });
   const item = r.mesh.item({ text: TWO_PARTS });
   r.mesh.item({ text: "next" });
   await r.settle();
-  const [first, next] = r.bot.told;
+  const [first, next] = r.bot.sentMessages;
   assert.match(next?.text ?? "", /next/);
   const ref = String(first?.message_id);
   assert.partialDeepStrictEqual(r.mesh.receipts, [
     { status: "failed", error_class: "forbidden", surface_ref: ref, surface_refs: [ref] },
     { status: "pushed" },
   ]);
-  r.mesh.offer(item);
+  r.mesh.sendItem(item);
   await r.settle();
-  const rest = r.bot.told[2];
+  const rest = r.bot.sentMessages[2];
   assert.match(rest?.text ?? "", /\(2\/2\)/, "what was sent is not sent again");
   assert.partialDeepStrictEqual(r.mesh.receipts[2], {
     status: "pushed",
@@ -202,8 +206,8 @@ Deno.test("every class of refusal is told by its name", async () => {
     [403, "forbidden"  ],
   ] as const;
   for (const [error_code, error_class] of classes) {
-    await using r = await rig();
-    r.bot.fate("sendMessage", { error_code });
+    await using r = await surfaceFixture();
+    r.bot.failNext("sendMessage", { error_code });
     r.mesh.item();
     await r.settle();
     assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class }]);
@@ -211,37 +215,37 @@ Deno.test("every class of refusal is told by its name", async () => {
 });
 
 Deno.test("an item of which an earlier process left something says so", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   const push = { surface: "telegram", surface_refs: ["7"], error_class: "network" };
   r.mesh.item({ pushes: [push] });
   r.mesh.item({ pushes: [{ ...push, surface: "dashboard" }] });
   await r.settle();
-  assert.deepEqual(r.bot.told.map(({ text }) => text.split("\n")[0]), [
+  assert.deepEqual(r.bot.sentMessages.map(({ text }) => text.split("\n")[0]), [
     "❓ ada asks (again):",
     "❓ ada asks:",
   ]);
 });
 
 Deno.test("more than can wait here is left with the daemon, and asked for once there is room", async () => {
-  await using r = await rig(({ bot }) => {
-    bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 5 } });
+  await using r = await surfaceFixture(({ bot }) => {
+    bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 5 } });
   });
-  for (let count = 0; count < WAITING_MAX + 5; count++) r.mesh.item();
-  await r.pass(5_000);
-  while (r.bot.told.length < WAITING_MAX) await r.settle();
-  const [greetings, shown] = [r.mesh.greetings.length, r.bot.told.length];
-  assert.ok(shown < WAITING_MAX + 5);
-  await r.pass(1_000);
-  assert.equal(r.mesh.greetings.length, greetings + 1, "it connects anew");
-  while (r.bot.told.length < WAITING_MAX + 5) await r.settle();
+  for (let count = 0; count < QUEUE_MAX + 5; count++) r.mesh.item();
+  await r.advance(5_000);
+  while (r.bot.sentMessages.length < QUEUE_MAX) await r.settle();
+  const [greetings, shown] = [r.mesh.connects.length, r.bot.sentMessages.length];
+  assert.ok(shown < QUEUE_MAX + 5);
+  await r.advance(1_000);
+  assert.equal(r.mesh.connects.length, greetings + 1, "it connects anew");
+  while (r.bot.sentMessages.length < QUEUE_MAX + 5) await r.settle();
   assert.equal(
     new Set(r.mesh.receipts.map(({ delivery_id }) => delivery_id)).size,
-    WAITING_MAX + 5,
+    QUEUE_MAX + 5,
   );
 });
 
 Deno.test("a send that is under way when we are told to stop may end, and its receipt goes out", async () => {
-  const r = await rig();
+  const r = await surfaceFixture();
   const { release } = r.bot.holdSends();
   r.mesh.item();
   await r.settle();
@@ -255,26 +259,26 @@ Deno.test("a send that is under way when we are told to stop may end, and its re
 });
 
 Deno.test("a send that does not end is cut off, and told as unclear", async () => {
-  const r = await rig();
+  const r = await surfaceFixture();
   r.bot.holdSends();
   r.mesh.item();
   r.mesh.item();
   await r.settle();
   const ending = r[Symbol.asyncDispose]();
-  await r.pass(3_000);
+  await r.advance(3_000);
   await ending;
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class: "unclear" }]);
-  assert.equal(r.bot.told.length, 0, "and nothing more is begun");
+  assert.equal(r.bot.sentMessages.length, 0, "and nothing more is begun");
 });
 
 Deno.test("an item that is interrupted is told with what was sent; one not begun is not", async () => {
-  const r = await rig();
-  r.bot.fate("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
+  const r = await surfaceFixture();
+  r.bot.failNext("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
   r.mesh.item({ text: TWO_PARTS });
   r.mesh.item();
   await r.settle();
   await r[Symbol.asyncDispose]();
-  const ref = String(r.bot.told[0]?.message_id);
+  const ref = String(r.bot.sentMessages[0]?.message_id);
   assert.partialDeepStrictEqual(r.mesh.receipts, [
     { status: "failed", error_class: "interrupted", surface_refs: [ref] },
   ]);
@@ -282,8 +286,8 @@ Deno.test("an item that is interrupted is told with what was sent; one not begun
 });
 
 Deno.test("an answer that is lost while we stop is told as unclear", async () => {
-  const r = await rig();
-  r.bot.fate("sendMessage", "done but lost");
+  const r = await surfaceFixture();
+  r.bot.failNext("sendMessage", "done but lost");
   const { release } = r.bot.holdSends();
   r.mesh.item();
   await r.settle();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  choiceOf,
   MESSAGE_UNITS_MAX,
+  parseChoice,
   renderItem,
   ShownItem,
-  split,
+  splitText,
 } from "../../../../cli/surfaces/telegram/rendering.ts";
 
 const item = (more: Record<string, unknown> = {}): ShownItem =>
@@ -25,13 +25,13 @@ const piece = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 40 }),
 );
 const text = fc.array(piece, { maxLength: 400, size: "max" }).map((pieces) => pieces.join(""));
-const most = fc.integer({ min: 10, max: 500 });
+const max = fc.integer({ min: 10, max: 500 });
 
 Deno.test("parts are never too long, never empty, well formed, and lose nothing but a space at a cut", () => {
-  fc.assert(fc.property(text, most, (text, most) => {
-    const parts = split(text, most);
+  fc.assert(fc.property(text, max, (text, max) => {
+    const parts = splitText(text, max);
     for (const part of parts) {
-      assert.ok(part.length >= 1 && part.length <= most);
+      assert.ok(part.length >= 1 && part.length <= max);
       assert.ok(part.isWellFormed());
     }
     const bare = (text: string) => text.replaceAll(/\s/g, "");
@@ -42,11 +42,11 @@ Deno.test("parts are never too long, never empty, well formed, and lose nothing 
 });
 
 Deno.test("a text is cut at the end of a line, else between words, else between characters", () => {
-  assert.deepEqual(split("one two\nthree four", 12), ["one two", "three four"]);
-  assert.deepEqual(split("one two three four", 14), ["one two three", "four"]);
-  assert.deepEqual(split("abcdefghij", 4), ["abcd", "efgh", "ij"]);
-  assert.deepEqual(split("abc𝕏def", 4), ["abc", "𝕏de", "f"]);
-  assert.deepEqual(split("a\nbcdefghij", 10), ["a\nbcdefghi", "j"], "no scraps");
+  assert.deepEqual(splitText("one two\nthree four", 12), ["one two", "three four"]);
+  assert.deepEqual(splitText("one two three four", 14), ["one two three", "four"]);
+  assert.deepEqual(splitText("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+  assert.deepEqual(splitText("abc𝕏def", 4), ["abc", "𝕏de", "f"]);
+  assert.deepEqual(splitText("a\nbcdefghij", 10), ["a\nbcdefghi", "j"], "no scraps");
 });
 
 Deno.test("every message of any item fits, says who speaks, and has something to read", () => {
@@ -71,7 +71,7 @@ Deno.test("every message of any item fits, says who speaks, and has something to
       for (const { text, callback_data } of keyboard?.flat() ?? []) {
         assert.ok(text.length >= 1);
         assert.ok(new TextEncoder().encode(callback_data).length <= 64);
-        assert.equal(choiceOf(callback_data)?.item_id, "inb-3f9c04d1a2b7");
+        assert.equal(parseChoice(callback_data)?.item_id, "inb-3f9c04d1a2b7");
       }
     }),
     { numRuns: 60 },

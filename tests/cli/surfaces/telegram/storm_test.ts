@@ -1,43 +1,51 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { rig } from "../../../support/telegram/surface_fixture.ts";
-import type { Fate } from "../../../support/telegram/fake_bot_api.ts";
+import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
+import type { CallOutcome } from "../../../support/telegram/fake_bot_api.ts";
 
-const limited: Fate = { error_code: 429, parameters: { retry_after: 2 } };
-const fate = fc.constantFrom<Fate>("ok", "ok", "unreached", "lost", "done but lost", limited, {
-  error_code: 500,
-});
+const limited: CallOutcome = { error_code: 429, parameters: { retry_after: 2 } };
+const outcome = fc.constantFrom<CallOutcome>(
+  "ok",
+  "ok",
+  "unreached",
+  "lost",
+  "done but lost",
+  limited,
+  {
+    error_code: 500,
+  },
+);
 
 /** What happens to a surface, one after another. */
 const step = fc.oneof(
   fc.record({ do: fc.constant("item" as const), parts: fc.integer({ min: 1, max: 3 }) }),
-  fc.record({ do: fc.constant("fate" as const), fate }),
+  fc.record({ do: fc.constant("fate" as const), outcome }),
   fc.constant({ do: "drop" as const }),
   fc.constant({ do: "offer all" as const }),
   fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
 );
 
 /** Enough for every pause that a fate can cause to end. */
-const CALM_MS = 200_000;
+const SETTLE_MS = 200_000;
 
 Deno.test("through every weather no text is sent twice, the order is kept, and each item has its end", async () => {
   const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
-    await using r = await rig();
-    const offerAll = () => r.mesh.items.forEach((item) => r.mesh.offer(item));
+    await using r = await surfaceFixture();
+    const offerAll = () => r.mesh.items.forEach((item) => r.mesh.sendItem(item));
     for (const one of steps) {
       if (one.do === "item") {
         const name = `item ${r.mesh.items.length}.`;
         r.mesh.item({ text: `${name}${"x".repeat(4000 * (one.parts - 1))}` });
-      } else if (one.do === "fate") r.bot.fate("sendMessage", one.fate);
+      } else if (one.do === "fate") r.bot.failNext("sendMessage", one.outcome);
       else if (one.do === "drop") r.mesh.close(1001);
       else if (one.do === "offer all") offerAll();
-      else await r.pass(one.ms);
+      else await r.advance(one.ms);
     }
-    await r.pass(CALM_MS);
+    await r.advance(SETTLE_MS);
     offerAll();
-    await r.pass(CALM_MS);
+    await r.advance(SETTLE_MS);
 
-    const texts = r.bot.told.map(({ text }) => text).filter((text) =>
+    const texts = r.bot.sentMessages.map(({ text }) => text).filter((text) =>
       !text.includes("I cannot tell")
     );
     const heads = texts.map((text) => text.slice(0, 40));
@@ -52,7 +60,7 @@ Deno.test("through every weather no text is sent twice, the order is kept, and e
       assert.ok(last?.["status"] === "pushed" || last?.["error_class"] === "unclear", item_id);
     }
     const refs = r.mesh.receipts.flatMap(({ surface_refs }) => surface_refs);
-    const ids = new Set(r.bot.told.map(({ message_id }) => String(message_id)));
+    const ids = new Set(r.bot.sentMessages.map(({ message_id }) => String(message_id)));
     assert.ok(refs.every((ref) => ids.has(String(ref))), "no receipt names what is not there");
   });
   await fc.assert(run, { numRuns: 4 });

@@ -1,75 +1,78 @@
 import assert from "node:assert/strict";
 import { TOKEN } from "../../../support/telegram/fake_bot_api.ts";
-import { rig } from "../../../support/telegram/surface_fixture.ts";
+import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const bodyOf = (replies: Record<string, unknown>[]) => replies.map(({ text }) => text);
 
 Deno.test("a reply waits while the daemon is away, is confirmed to Telegram only then, and goes once", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  const ref = r.bot.told[0]?.message_id ?? 0;
+  const ref = r.bot.sentMessages[0]?.message_id ?? 0;
   r.mesh.up = false;
   r.mesh.close(1006);
   r.bot.reply(ref, "Yes");
-  await r.pass(60_000);
+  await r.advance(60_000);
   assert.deepEqual(r.mesh.replies, []);
   assert.equal(r.bot.updates.length, 1, "Telegram still has it");
-  assert.equal(r.bot.told.filter(({ text }) => /daemon is away/.test(text)).length, 1);
+  assert.equal(r.bot.sentMessages.filter(({ text }) => /daemon is away/.test(text)).length, 1);
   r.mesh.up = true;
-  await r.pass(60_000);
+  await r.advance(60_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
   assert.deepEqual(r.bot.updates, []);
-  assert.deepEqual(r.said.slice(-2), ["The daemon is away; waiting for it", "The daemon is back"]);
+  assert.deepEqual(r.printed.slice(-2), [
+    "The daemon is away; waiting for it",
+    "The daemon is back",
+  ]);
 });
 
 Deno.test("a reply whose answer from the daemon was lost does not become a new ask", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  r.mesh.fates.push("lost");
-  r.bot.reply(r.bot.told[0]?.message_id ?? 0, "Yes");
-  await r.pass(60_000);
+  r.mesh.outcomes.push("lost");
+  r.bot.reply(r.bot.sentMessages[0]?.message_id ?? 0, "Yes");
+  await r.advance(60_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
-  assert.match(r.bot.told.at(-1)?.text ?? "", /answered in the meantime/);
+  assert.match(r.bot.sentMessages.at(-1)?.text ?? "", /answered in the meantime/);
 });
 
 Deno.test("an update that a crash left unconfirmed does not answer twice", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  r.bot.reply(r.bot.told[0]?.message_id ?? 0, "Yes");
+  r.bot.reply(r.bot.sentMessages[0]?.message_id ?? 0, "Yes");
   const [update] = r.bot.updates;
-  await r.pass(10_000);
+  await r.advance(10_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
   await r.restart();
   r.bot.updates = [...update ? [update] : []];
-  await r.pass(120_000);
+  await r.advance(120_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
-  assert.match(r.bot.told.at(-1)?.text ?? "", /answered in the meantime/);
+  assert.match(r.bot.sentMessages.at(-1)?.text ?? "", /answered in the meantime/);
 });
 
 Deno.test("replies that were written while the surface was off are all carried, in order", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  const ref = r.bot.told[0]?.message_id ?? 0;
+  const ref = r.bot.sentMessages[0]?.message_id ?? 0;
   r.mesh.up = false;
   r.mesh.close(1006);
   r.bot.reply(ref, "Yes");
   r.bot.reply(ref, "And one thing more");
-  await r.pass(10_000);
+  await r.advance(10_000);
   await r.restart();
   r.mesh.up = true;
-  await r.pass(60_000);
+  await r.advance(60_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes", "And one thing more"]);
 });
 
 Deno.test("an update that Telegram repeats is carried once", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
-  r.bot.reply(r.bot.told[0]?.message_id ?? 0, "Yes");
+  r.bot.reply(r.bot.sentMessages[0]?.message_id ?? 0, "Yes");
   const [update] = r.bot.updates;
   await r.settle();
   r.bot.updates = [...update ? [update] : []];
@@ -79,7 +82,7 @@ Deno.test("an update that Telegram repeats is carried once", async () => {
 });
 
 Deno.test("the long poll asks for messages and taps, and names no offset with nothing to confirm", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   const polls = () => r.bot.calls.filter(({ method }) => method === "getUpdates");
   assert.deepEqual(polls()[0]?.params, {
     timeout: 50,
@@ -88,64 +91,66 @@ Deno.test("the long poll asks for messages and taps, and names no offset with no
   r.bot.write("/help");
   await r.settle();
   assert.equal(polls().at(-1)?.params["offset"], 2);
-  await r.pass(50_000);
+  await r.advance(50_000);
   assert.ok(!("offset" in (polls().at(-1)?.params ?? {})));
 });
 
 Deno.test("another poller is named, once, and the poll goes on when it has gone", async () => {
-  await using r = await rig(({ bot }) =>
-    bot.fate("getUpdates", { error_code: 409 }, { error_code: 409 })
+  await using r = await surfaceFixture(({ bot }) =>
+    bot.failNext("getUpdates", { error_code: 409 }, { error_code: 409 })
   );
-  await r.pass(30_000);
-  assert.equal(r.said.filter((line) => /Somebody else polls this bot/.test(line)).length, 1);
-  assert.equal(r.said.at(-1), "Telegram answers again");
+  await r.advance(30_000);
+  assert.equal(r.printed.filter((line) => /Somebody else polls this bot/.test(line)).length, 1);
+  assert.equal(r.printed.at(-1), "Telegram answers again");
   r.bot.write("/help");
   await r.settle();
-  assert.equal(r.bot.told.length, 1);
+  assert.equal(r.bot.sentMessages.length, 1);
 });
 
 Deno.test("a poll is tried again for ever, with pauses that grow to half a minute", async () => {
-  await using r = await rig(({ bot }) => bot.fate("getUpdates", ...Array(100).fill("unreached")));
-  await r.pass(600_000);
+  await using r = await surfaceFixture(({ bot }) =>
+    bot.failNext("getUpdates", ...Array(100).fill("unreached"))
+  );
+  await r.advance(600_000);
   const polls = r.bot.count("getUpdates");
   assert.ok(polls > 20 && polls < 50, String(polls));
-  assert.equal(r.said.filter((line) => /cannot be reached/.test(line)).length, 1);
+  assert.equal(r.printed.filter((line) => /cannot be reached/.test(line)).length, 1);
 });
 
 Deno.test("a poll waits for as long as Telegram wants it to", async () => {
-  await using r = await rig(({ bot }) => {
-    bot.fate("getUpdates", { error_code: 429, parameters: { retry_after: 100 } });
+  await using r = await surfaceFixture(({ bot }) => {
+    bot.failNext("getUpdates", { error_code: 429, parameters: { retry_after: 100 } });
   });
-  await r.pass(99_000);
+  await r.advance(99_000);
   assert.equal(r.bot.count("getUpdates"), 1);
-  await r.pass(2_000);
+  await r.advance(2_000);
   assert.ok(r.bot.count("getUpdates") > 1);
 });
 
 Deno.test("a poll that Telegram never answers is given up, and made again", async () => {
-  await using r = await rig(({ bot }) => {
+  await using r = await surfaceFixture(({ bot }) => {
     const { fetch } = bot;
     let first = true;
-    const hang = (request: Request) => {
+    const hangForever = (request: Request) => {
       if (!first) return fetch(request);
       first = false;
       return new Promise<Response>((_, reject) => {
         request.signal.addEventListener("abort", () => reject(request.signal.reason));
       });
     };
-    Object.assign(bot, { fetch: hang });
+    Object.assign(bot, { fetch: hangForever });
   });
   r.bot.write("/help");
-  await r.pass(66_000);
-  assert.equal(r.bot.told.length, 1);
+  await r.advance(66_000);
+  assert.equal(r.bot.sentMessages.length, 1);
 });
 
 for (const error_code of [401, 404]) {
   Deno.test(`a token that Telegram refuses (${error_code}) ends the surface, which names the setting`, async () => {
-    await using r = await rig(({ bot }) => bot.fate("getUpdates", { error_code }));
-    await assert.rejects(r.ended(), (fault: Error) => {
-      assert.equal(fault.name, "Misconfigured");
-      assert.match(fault.message, /^surfaces\.telegram\.token: Telegram refuses it/);
+    await using r = await surfaceFixture(({ bot }) => bot.failNext("getUpdates", { error_code }));
+    await assert.rejects(r.ended(), (error: Error) => {
+      assert.equal(error.name, "ConfigError");
+      assert.match(error.message, /^surfaces\.telegram\.token: Telegram refuses it/);
       return true;
     });
     assert.equal(r.mesh.connected, false, "it leaves nothing open");
@@ -153,11 +158,11 @@ for (const error_code of [401, 404]) {
 }
 
 Deno.test("a token that is refused while an item is shown fails the push first", async () => {
-  await using r = await rig();
-  r.bot.fate("sendMessage", { error_code: 401 });
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendMessage", { error_code: 401 });
   r.mesh.item();
   await r.settle();
-  await assert.rejects(r.ended(), { name: "Misconfigured" });
+  await assert.rejects(r.ended(), { name: "ConfigError" });
   assert.partialDeepStrictEqual(r.mesh.receipts, [{
     status: "failed",
     error_class: "unauthorized",
@@ -173,63 +178,63 @@ const FINAL = [
 ] as const;
 for (const [code, why] of FINAL) {
   Deno.test(`a connection that closes with ${code} is not made again`, async () => {
-    await using r = await rig();
+    await using r = await surfaceFixture();
     r.mesh.close(code);
     await r.settle();
-    await assert.rejects(r.ended(), { name: "Failed", message: why });
+    await assert.rejects(r.ended(), { name: "CommandError", message: why });
     assert.equal(r.mesh.dials, 1);
   });
 }
 
 Deno.test("the line is made anew for ever, with pauses that grow to a quarter of a minute", async () => {
-  await using r = await rig(({ mesh }) => mesh.up = false);
-  await r.pass(600_000);
+  await using r = await surfaceFixture(({ mesh }) => mesh.up = false);
+  await r.advance(600_000);
   assert.ok(r.mesh.dials > 40 && r.mesh.dials < 100, String(r.mesh.dials));
   r.mesh.up = true;
-  await r.pass(15_000);
+  await r.advance(15_000);
   assert.ok(r.mesh.connected);
-  assert.deepEqual(r.said, ["The daemon is away; waiting for it", "The daemon is back"]);
+  assert.deepEqual(r.printed, ["The daemon is away; waiting for it", "The daemon is back"]);
   r.mesh.close(1001);
-  await r.pass(500);
+  await r.advance(500);
   assert.ok(r.mesh.connected, "and begin small again");
 });
 
 Deno.test("pings are answered, and a line that falls silent is made anew", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   for (let ping = 1; ping <= 6; ping++) {
-    r.mesh.say({ type: "ping", ping_id: String(ping) });
-    await r.pass(20_000);
+    r.mesh.sendFrame({ type: "ping", ping_id: String(ping) });
+    await r.advance(20_000);
   }
   assert.equal(r.mesh.dials, 1);
   assert.deepEqual(r.mesh.pongs.map(({ ping_id }) => ping_id), ["1", "2", "3", "4", "5", "6"]);
-  await r.pass(75_000);
+  await r.advance(75_000);
   assert.equal(r.mesh.dials, 2);
 });
 
 Deno.test("what the daemon says beyond what is known is passed over; an item is not lost in silence", async () => {
-  await using r = await rig();
+  await using r = await surfaceFixture();
   for (const frame of ["no JSON", "[]", { type: "peer_update" }, { type: "inbox_item" }]) {
-    r.mesh.say(frame as Record<string, unknown>);
+    r.mesh.sendFrame(frame as Record<string, unknown>);
   }
   r.mesh.item();
   await r.settle();
-  assert.equal(r.bot.told.length, 1);
-  assert.deepEqual(r.said, ["An item has an unknown form"]);
+  assert.equal(r.bot.sentMessages.length, 1);
+  assert.deepEqual(r.printed, ["An item has an unknown form"]);
 });
 
 Deno.test("a daemon that does not close the line is given up after a second", async () => {
-  const r = await rig();
-  r.mesh.polite = false;
+  const r = await surfaceFixture();
+  r.mesh.closesOnHangUp = false;
   const ending = r[Symbol.asyncDispose]();
-  await r.pass(1_000);
+  await r.advance(1_000);
   await ending;
 });
 
 Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
-  const r = await rig();
-  r.bot.fate("sendMessage", { error_code: 429, parameters: { retry_after: 3600 } });
+  const r = await surfaceFixture();
+  r.bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 3600 } });
   r.mesh.item();
-  r.mesh.fates.push("lost");
+  r.mesh.outcomes.push("lost");
   r.bot.reply(1, "Yes");
   await r.settle();
   await r[Symbol.asyncDispose]();
@@ -238,15 +243,15 @@ Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
 });
 
 Deno.test("the token is in no line of the log and in no message", async () => {
-  await using r = await rig(({ bot }) => {
-    bot.fate("getUpdates", "unreached", "lost", { error_code: 500 }, { error_code: 409 });
+  await using r = await surfaceFixture(({ bot }) => {
+    bot.failNext("getUpdates", "unreached", "lost", { error_code: 500 }, { error_code: 409 });
   });
-  r.bot.fate("sendMessage", "unreached", "lost", {
+  r.bot.failNext("sendMessage", "unreached", "lost", {
     error_code: 400,
     description: `/bot${TOKEN}/x`,
   });
   r.mesh.item();
-  await r.pass(600_000);
-  assert.ok(r.said.length > 3);
-  assert.doesNotMatch(r.said.join() + JSON.stringify(r.bot.told), /topsecret/);
+  await r.advance(600_000);
+  assert.ok(r.printed.length > 3);
+  assert.doesNotMatch(r.printed.join() + JSON.stringify(r.bot.sentMessages), /topsecret/);
 });

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { runCli } from "../../../../cli.ts";
-import { BotApi, BotFault } from "../../../../cli/surfaces/telegram/bot_api.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { BotApi, BotApiError } from "../../../../cli/surfaces/telegram/bot_api.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { FakeBotApi, TOKEN } from "../../../support/telegram/fake_bot_api.ts";
 
 const serving = { port: 0, hostname: "127.0.0.1", onListen: () => {} } as const;
 
 /** A home without a daemon, and a Bot API that listens. */
-function place() {
+function setup() {
   const dir = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);
   const server = Deno.serve(serving, bot.fetch);
@@ -26,7 +26,7 @@ function place() {
     bot,
     base,
     async mesh(more: Record<string, string> = {}) {
-      const { terminal, lines } = paper();
+      const { terminal, lines } = capturedTerminal();
       const code = await runCli(["surface", "telegram"], { ...env, ...more }, terminal);
       return { code, ...lines };
     },
@@ -37,24 +37,27 @@ function place() {
   };
 }
 
-const SET = { MESH_SURFACES__TELEGRAM__TOKEN: TOKEN, MESH_SURFACES__TELEGRAM__CHAT_ID: "815" };
+const TELEGRAM_ENV = {
+  MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
+  MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
+};
 
 Deno.test("without its settings the surface is misconfigured, and each missing key is named", async () => {
-  await using p = place();
+  await using p = setup();
   const { code, out, err } = await p.mesh();
   assert.deepEqual([code, out], [2, ""]);
   assert.match(err, /^mesh: surfaces\.telegram\.token is missing/m);
   assert.match(err, /^mesh: surfaces\.telegram\.chat_id is missing/m);
   assert.ok(err.includes(join(p.dir, "config.yaml")));
-  const { MESH_SURFACES__TELEGRAM__CHAT_ID } = SET;
+  const { MESH_SURFACES__TELEGRAM__CHAT_ID } = TELEGRAM_ENV;
   const without_token = await p.mesh({ MESH_SURFACES__TELEGRAM__CHAT_ID });
   assert.equal(without_token.code, 2);
   assert.doesNotMatch(without_token.err, /chat_id/);
 });
 
 Deno.test("without a chat, those that wrote to the bot are named, and nothing is confirmed", async () => {
-  await using p = place();
-  const { MESH_SURFACES__TELEGRAM__TOKEN } = SET;
+  await using p = setup();
+  const { MESH_SURFACES__TELEGRAM__TOKEN } = TELEGRAM_ENV;
   const none = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN });
   assert.match(none.err, /chat_id is missing[^]*Write to the bot/);
   p.bot.write("Hello");
@@ -68,7 +71,7 @@ Deno.test("without a chat, those that wrote to the bot are named, and nothing is
 });
 
 Deno.test("the settings are read from the file too, and a bad one is named without the token", async () => {
-  await using p = place();
+  await using p = setup();
   const file = join(p.dir, "config.yaml");
   Deno.writeTextFileSync(
     file,
@@ -84,17 +87,17 @@ Deno.test("the settings are read from the file too, and a bad one is named witho
 });
 
 Deno.test("without a daemon it is 3, with the line that starts one", async () => {
-  await using p = place();
-  const { code, err } = await p.mesh(SET);
+  await using p = setup();
+  const { code, err } = await p.mesh(TELEGRAM_ENV);
   assert.equal(code, 3);
   assert.match(err, /No daemon answers[^]*Start it with: mesh up\n$/);
   assert.deepEqual(p.bot.calls, [], "Telegram is not asked for nothing");
 });
 
 Deno.test("the token goes to https, or to this machine, and nowhere else", async () => {
-  await using p = place();
+  await using p = setup();
   for (const base of ["http://api.test", "ftp://127.0.0.1", "not an address", "//x"]) {
-    const { code, err } = await p.mesh({ ...SET, TELEGRAM_API_BASE: base });
+    const { code, err } = await p.mesh({ ...TELEGRAM_ENV, TELEGRAM_API_BASE: base });
     assert.equal(code, 2, base);
     assert.match(err, /TELEGRAM_API_BASE: allowed: an https address/);
   }
@@ -103,13 +106,13 @@ Deno.test("the token goes to https, or to this machine, and nowhere else", async
 /** Calls a server that answers each request like this; how the call failed. */
 async function faultOf(
   answer: (request: Request) => Response | Promise<Response>,
-): Promise<BotFault> {
+): Promise<BotApiError> {
   await using server = Deno.serve(serving, answer);
   const base = `http://127.0.0.1:${server.addr.port}`;
   return await failing(base);
 }
 
-async function failing(base: string): Promise<BotFault> {
+async function failing(base: string): Promise<BotApiError> {
   const token = new Secret(TOKEN), clock = systemClock;
   const bot = new BotApi({
     base,
@@ -120,11 +123,11 @@ async function failing(base: string): Promise<BotFault> {
   });
   try {
     await bot.sendMessage({ text: "Hi" }, new AbortController().signal);
-  } catch (fault) {
-    assert.ok(fault instanceof BotFault, String(fault));
-    const told = `${fault.message} ${fault.stack} ${Deno.inspect(fault)} ${fault.cause}`;
-    assert.doesNotMatch(told, /topsecret/);
-    return fault;
+  } catch (error) {
+    assert.ok(error instanceof BotApiError, String(error));
+    const text = `${error.message} ${error.stack} ${Deno.inspect(error)} ${error.cause}`;
+    assert.doesNotMatch(text, /topsecret/);
+    return error;
   }
   throw new Error("It did not fail");
 }
@@ -133,7 +136,7 @@ const refusing = (status: number, more: Record<string, unknown> = {}) => () =>
   Response.json({ ok: false, error_code: status, description: "No", ...more }, { status });
 
 /** Sends the token on, to where it would be taken. */
-function elsewhere({ url }: Request): Response {
+function redirected({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, result: { message_id: 1 } });
   return Response.redirect(new URL("/ok", url), 307);
 }
@@ -151,7 +154,7 @@ Deno.test("a fault has its class by what is known of the call, and never holds t
     ["a gateway's page",       "unclear",      () => new Response("<html>", { status: 502 })],
     ["a page that says yes",   "unclear",      () => new Response("<html>")],
     ["no such page",           "bad_request",  () => new Response("<html>", { status: 404 })],
-    ["a redirect",             "unclear",      elsewhere],
+    ["a redirect",             "unclear",      redirected],
     ["another shape",          "unclear",      () => Response.json({ ok: true, result: [] })],
     ["the address repeated",   "bad_request",  ({ url }) => refusing(400, { description: url })()],
   ];

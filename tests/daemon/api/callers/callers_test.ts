@@ -8,13 +8,13 @@ import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../../../daemon/api/pages/page
 import {
   BASE,
   FakeSockets,
-  HERE,
+  LOOPBACK,
   OTHER_UID,
-  SEAT_PID,
+  TERMINAL_PROGRAM_PID,
   type World,
   world,
 } from "../../../support/world.ts";
-import { enter, post, signIn } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, post, signIn } from "../../../support/daemon/peer_clients.ts";
 
 const TOKEN = "a token of 16 letters";
 const PAGE = { "sec-fetch-site": "same-origin", origin: BASE };
@@ -26,14 +26,14 @@ const NAVIGATION = {
 const DIGEST = z.object({ digest: z.string() });
 const FAR: Deno.NetAddr = { transport: "tcp", hostname: "192.0.2.7", port: 50_000 };
 
-async function status(w: World, path: string, headers = {}, remote: Deno.NetAddr = HERE) {
+async function status(w: World, path: string, headers = {}, remote: Deno.NetAddr = LOOPBACK) {
   const answer = await w.daemon.fetch(new Request(`${BASE}${path}`, { headers }), remote);
   await answer.body?.cancel();
   return answer.status;
 }
 
 /** Opens the dashboard as a person does; the cookie that it sets, if any. */
-async function visit(w: World, headers: Record<string, string> = NAVIGATION) {
+async function issueCookie(w: World, headers: Record<string, string> = NAVIGATION) {
   const answer = await w.fetch("/dashboard", { headers });
   assert.equal(answer.status, 200);
   return answer.headers.get("set-cookie")?.split(";")[0];
@@ -97,18 +97,18 @@ Deno.test("another user who sends the token is let in", async () => {
 
 Deno.test("where the platform tells no owners, a token is what keeps others out", async () => {
   const sockets = new FakeSockets();
-  sockets.provable = false;
+  sockets.canIdentify = false;
   sockets.uid = undefined;
   await using w = world({ sockets });
   assert.equal(await status(w, "/peers"), 200);
   await using closed = world({ sockets, settings: { "daemon.auth_token": TOKEN } });
   assert.equal(await status(closed, "/peers"), 401);
-  assert.equal(await visit(closed), undefined, "only a ticket gives a cookie there");
+  assert.equal(await issueCookie(closed), undefined, "only a ticket gives a cookie there");
 });
 
 Deno.test("the headers of a page do not replace the token: its cookie does, on this machine alone", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
-  const cookie = await visit(w) ?? "";
+  const cookie = await issueCookie(w) ?? "";
   assert.match(cookie, /^mesh_page=./);
   for (const page of [{ "sec-fetch-site": "same-origin" }, { origin: BASE }]) {
     assert.equal(await status(w, "/peers", page), 401);
@@ -121,14 +121,14 @@ Deno.test("the headers of a page do not replace the token: its cookie does, on t
   }
   assert.equal(await status(w, "/peers", { cookie }), 401, "no page of ours sends this");
   assert.equal(await status(w, "/peers", { cookie, "sec-fetch-site": "none" }), 401);
-  const through = new Request(`${BASE}/peers`, { headers: { ...PAGE, cookie } });
-  assert.equal((await w.daemon.fetch(through)).status, 401, "there is no socket");
+  const dashboardRequest = new Request(`${BASE}/peers`, { headers: { ...PAGE, cookie } });
+  assert.equal((await w.daemon.fetch(dashboardRequest)).status, 401, "there is no socket");
 });
 
 Deno.test("a name that the settings allow is no loopback name, and its pages need the token", async () => {
   const settings = { "daemon.auth_token": TOKEN, "daemon.allowed_hosts": "[mesh.test]" };
   await using w = world({ settings });
-  const cookie = await visit(w) ?? "";
+  const cookie = await issueCookie(w) ?? "";
   const page = { host: "mesh.test", "sec-fetch-site": "same-origin", cookie };
   assert.equal(await status(w, "/peers", page), 401);
 });
@@ -136,9 +136,9 @@ Deno.test("a name that the settings allow is no loopback name, and its pages nee
 Deno.test("only a navigation of our own user's to the dashboard gets a cookie, and only one", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets });
-  const cookie = await visit(w) ?? "";
+  const cookie = await issueCookie(w) ?? "";
   assert.equal(
-    await visit(w, { ...NAVIGATION, "sec-fetch-site": "same-origin", cookie }),
+    await issueCookie(w, { ...NAVIGATION, "sec-fetch-site": "same-origin", cookie }),
     undefined,
   );
   for (
@@ -163,39 +163,39 @@ Deno.test("the cookie is out of reach of scripts and other sites, and only its d
   const set = answer.headers.get("set-cookie") ?? "";
   assert.match(set, /; HttpOnly; SameSite=Strict; Max-Age=2592000$/);
   const value = /mesh_page=([^;]+)/.exec(set)?.[1] ?? "";
-  const kept = w.daemon.ground.db.all(DIGEST, "select digest from page_sessions");
+  const kept = w.daemon.ctx.db.all(DIGEST, "select digest from page_sessions");
   assert.ok(value.length >= 43 && kept.length === 1 && kept[0]?.digest !== value);
 });
 
 Deno.test("a page that came without a ticket is not the human, and says so", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "bob");
-  const page = { ...PAGE, cookie: await visit(w) ?? "" };
+  await addPeer(w, "bob");
+  const page = { ...PAGE, cookie: await issueCookie(w) ?? "" };
   assert.deepEqual(await (await w.fetch("/dashboard/session", { headers: page })).json(), {
     human: false,
     human_name: "sam",
   });
-  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  const { delivery_id } = await post(w, "/notify", message("sam"), page);
   assert.equal(voice(w, delivery_id), "unverified");
 });
 
 Deno.test("a page that came by a ticket is the human", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const page = await signIn(w);
   const session = await (await w.fetch("/dashboard/session", { headers: page })).json();
   assert.deepEqual(session, { human: true, human_name: "sam" });
-  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  const { delivery_id } = await post(w, "/notify", message("sam"), page);
   assert.equal(voice(w, delivery_id), "human");
 });
 
 Deno.test("the headers of a page alone, or a made-up cookie, are not the human", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (
     const page of [PAGE, { ...PAGE, cookie: "mesh_page=" }, { ...PAGE, cookie: "mesh_page=x" }]
   ) {
-    const { delivery_id } = await post(w, "/notify", said("sam"), page);
+    const { delivery_id } = await post(w, "/notify", message("sam"), page);
     assert.equal(voice(w, delivery_id), "unverified", JSON.stringify(page));
   }
 });
@@ -205,10 +205,10 @@ Deno.test("an agent that holds a person's cookie is not the human", async () => 
   sockets.holders = [];
   await using w = world({ sockets, settings: { "human.name": "sam" } });
   w.processes.start(7);
-  await enter(w, "bob", { agent_pid: 7 });
+  await addPeer(w, "bob", { agent_pid: 7 });
   const page = await signIn(w);
   sockets.holders = [7];
-  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  const { delivery_id } = await post(w, "/notify", message("sam"), page);
   assert.equal(voice(w, delivery_id), "unverified");
   const { ticket } = w.daemon.pages.ticket();
   const redeemed = await post(w, "/dashboard/session", { ticket }, PAGE);
@@ -218,13 +218,13 @@ Deno.test("an agent that holds a person's cookie is not the human", async () => 
 Deno.test("an agent with more children than a proof looks at is an agent still", async () => {
   /** The socket is held by the 600th process below the agent. */
   class Crowd extends FakeSockets {
-    override readonly holds: FakeSockets["holds"] = (_pid, _end, most = 512) => most >= 600;
+    override readonly ownsSocket: FakeSockets["ownsSocket"] = (_pid, _end, max = 512) => max >= 600;
   }
   await using w = world({ sockets: new Crowd(), settings: { "human.name": "sam" } });
   const page = await signIn(w);
   w.processes.start(7);
-  await enter(w, "bob", { agent_pid: 7 });
-  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  await addPeer(w, "bob", { agent_pid: 7 });
+  const { delivery_id } = await post(w, "/notify", message("sam"), page);
   assert.equal(voice(w, delivery_id), "unverified");
 });
 
@@ -233,34 +233,35 @@ Deno.test("a process that was proved to be an agent's is one until it ends, what
   await using w = world({ sockets, settings: { "human.name": "sam" } });
   const page = await signIn(w);
   for (const pid of [7, 8]) w.processes.start(pid);
-  await enter(w, "bob");
-  await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  await addPeer(w, "bob");
+  await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
   sockets.holders = [7];
-  const heard = async () => voice(w, (await post(w, "/notify", said("sam"), page)).delivery_id);
+  const verdictOf = async () =>
+    voice(w, (await post(w, "/notify", message("sam"), page)).delivery_id);
   await post(w, "/peers/ada/offline");
-  assert.equal(await heard(), "unverified", "it went offline");
+  assert.equal(await verdictOf(), "unverified", "it went offline");
   sockets.holders = undefined;
-  await enter(w, "ada", { agent_pid: 8, runtime_session_id: "s-1" });
+  await addPeer(w, "ada", { agent_pid: 8, runtime_session_id: "s-1" });
   sockets.holders = [7];
-  assert.equal(await heard(), "unverified", "it named another process");
+  assert.equal(await verdictOf(), "unverified", "it named another process");
   w.processes.end(7);
-  assert.equal(await heard(), "human", "the process has ended");
+  assert.equal(await verdictOf(), "human", "the process has ended");
 });
 
 Deno.test("nobody shuts people out by registering what they sit in front of, or what started the daemon", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, settings: { "human.name": "sam" } });
   const page = await signIn(w);
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   w.processes.start(1);
-  w.processes.start(SEAT_PID);
+  w.processes.start(TERMINAL_PROGRAM_PID);
   sockets.holders = [];
-  await enter(w, "seat", { agent_pid: SEAT_PID });
+  await addPeer(w, "seat", { agent_pid: TERMINAL_PROGRAM_PID });
   sockets.holders = undefined;
-  await enter(w, "first", { agent_pid: 1 });
-  await enter(w, "emulator", { agent_pid: SEAT_PID });
+  await addPeer(w, "first", { agent_pid: 1 });
+  await addPeer(w, "emulator", { agent_pid: TERMINAL_PROGRAM_PID });
   await post(w, "/peers/emulator/offline");
-  const { delivery_id } = await post(w, "/notify", said("sam"), page);
+  const { delivery_id } = await post(w, "/notify", message("sam"), page);
   assert.equal(voice(w, delivery_id), "human");
 });
 
@@ -308,9 +309,9 @@ Deno.test("a cookie outlives a restart, and ends after 30 days", async () => {
 Deno.test("browsers that are remembered have a bound, and those of people go last", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const headers = await signIn(w);
-  for (let visits = 0; visits <= PAGES_MAX; visits++) await visit(w);
+  for (let visits = 0; visits <= PAGES_MAX; visits++) await issueCookie(w);
   assert.equal(
-    w.daemon.ground.db.all(DIGEST, "select digest from page_sessions").length,
+    w.daemon.ctx.db.all(DIGEST, "select digest from page_sessions").length,
     PAGES_MAX,
   );
   assert.equal((await (await w.fetch("/dashboard/session", { headers })).json()).human, true);
@@ -319,9 +320,12 @@ Deno.test("browsers that are remembered have a bound, and those of people go las
 Deno.test("a terminal is the human's only from the process that holds the socket", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, at_terminal: true, settings: { "human.name": "sam" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const send = async (terminal: string) =>
-    voice(w, (await post(w, "/notify", said("sam"), { "x-mesh-terminal": terminal })).delivery_id);
+    voice(
+      w,
+      (await post(w, "/notify", message("sam"), { "x-mesh-terminal": terminal })).delivery_id,
+    );
   sockets.holders = [7];
   assert.deepEqual([await send("7"), await send("8")], ["human", "unverified"]);
   for (const odd of ["-7", "0", "7.5", "x", "", "1e400"]) {
@@ -329,8 +333,8 @@ Deno.test("a terminal is the human's only from the process that holds the socket
   }
 });
 
-const said = (from_peer: string) => ({ from_peer, to_peer: "bob", text: "Stop" });
+const message = (from_peer: string) => ({ from_peer, to_peer: "bob", text: "Stop" });
 
 function voice(w: World, delivery_id: string) {
-  return w.daemon.delivery.held(delivery_id)?.voice;
+  return w.daemon.delivery.findMessage(delivery_id)?.voice;
 }

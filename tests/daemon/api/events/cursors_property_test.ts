@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SwiftClock } from "../../../support/swift_clock.ts";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get } from "../../../support/daemon/peer_clients.ts";
 
 const RUNS = 150;
 
@@ -57,14 +57,14 @@ async function idsUntil(w: World, url: string, headers: Headers, last: number): 
 
 Deno.test("from any cursor a stream tells all that came after it, once, in order [c3.stream.resume]", async () => {
   await using w = world({ clock: new SwiftClock() });
-  for (const name of ["ada", "bob", "eve", "tom"]) await enter(w, name);
-  const { events } = w.daemon.ground;
+  for (const name of ["ada", "bob", "eve", "tom"]) await addPeer(w, name);
+  const { events } = w.daemon.ctx;
   await fc.assert(
     fc.asyncProperty(fc.option(anyCursor), fc.option(anyCursor), async (since, header) => {
-      const said = header === null ? null : asHeader(header);
-      const headers = new Headers(said === null ? {} : { "last-event-id": said });
+      const lastEventId = header === null ? null : asHeader(header);
+      const headers = new Headers(lastEventId === null ? {} : { "last-event-id": lastEventId });
       const before = events.last;
-      const from = Math.min(numberOf(said) ?? numberOf(since) ?? before, before);
+      const from = Math.min(numberOf(lastEventId) ?? numberOf(since) ?? before, before);
       const query = since === null ? "" : `?since=${encodeURIComponent(since)}`;
       const ids = await idsUntil(w, `/events/stream${query}`, headers, before + 1);
       const all = Array.from({ length: before + 1 - from }, (_, index) => from + 1 + index);
@@ -77,7 +77,7 @@ Deno.test("from any cursor a stream tells all that came after it, once, in order
 
 Deno.test("from any cursor the log is read on, or the cursor is refused", async () => {
   await using w = world({ clock: new SwiftClock() });
-  for (let index = 0; index < 12; index++) await enter(w, `peer${index}`);
+  for (let index = 0; index < 12; index++) await addPeer(w, `peer${index}`);
   await fc.assert(
     fc.asyncProperty(anyCursor, fc.integer({ min: 1, max: 15 }), async (since, limit) => {
       const query = `since=${encodeURIComponent(since)}&limit=${limit}`;
@@ -96,8 +96,8 @@ Deno.test("from any cursor the log is read on, or the cursor is refused", async 
 
 Deno.test("pages of asks list each once, newest first, whatever is opened or closed between them", async () => {
   await using w = world({ clock: new SwiftClock() });
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const opened: string[] = [];
   const more = fc.constantFrom("ask bob", "ask eve", "ack", "nothing");
   const filter = fc.constantFrom("", "&state=open", "&peer_id=bob", "&state=closed&peer_id=eve");
@@ -107,7 +107,7 @@ Deno.test("pages of asks list each once, newest first, whatever is opened or clo
       fc.array(more, { maxLength: 6 }),
       filter,
       limit,
-      async (doing, filter, limit) => {
+      async (steps, filter, limit) => {
         for (const to of ["bob", "eve"]) opened.push(await ask(w, "x", to));
         const there: string[] = await idsOf(w, `limit=500${filter}`);
         const found: string[] = [];
@@ -120,15 +120,19 @@ Deno.test("pages of asks list each once, newest first, whatever is opened or clo
             ...asks.map(({ correlation_id }: { correlation_id: string }) => correlation_id),
           );
           cursor = next === null ? "" : `&cursor=${next}`;
-          const [verb, to] = (doing[page] ?? "").split(" ");
+          const [verb, to] = (steps[page] ?? "").split(" ");
           if (verb === "ask" && to) opened.push(await ask(w, "x", to));
           if (verb === "ack") await w.post("/ack", { correlation_id: opened.at(-1) });
         }
         assert.equal(new Set(found).size, found.length, "An ask is listed twice");
         assert.deepEqual(found, found.toSorted().toReversed(), "Newest first");
         const kept: string[] = await idsOf(w, `limit=500${filter}`);
-        const throughout = there.filter((id) => kept.includes(id));
-        assert.deepEqual(throughout.filter((id) => !found.includes(id)), [], "An ask is missing");
+        const keptThroughout = there.filter((id) => kept.includes(id));
+        assert.deepEqual(
+          keptThroughout.filter((id) => !found.includes(id)),
+          [],
+          "An ask is missing",
+        );
       },
     ),
     { numRuns: 40 },
@@ -142,7 +146,7 @@ async function idsOf(w: World, query: string): Promise<string[]> {
 
 Deno.test("any cursor of asks is a place in the list, or refused", async () => {
   await using w = world({ clock: new SwiftClock() });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let index = 0; index < 10; index++) await ask(w, "x", "bob");
   await fc.assert(
     fc.asyncProperty(anyCursor, async (cursor) => {

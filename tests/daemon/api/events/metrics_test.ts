@@ -7,7 +7,7 @@ const meters = () => new Meters(() => ({ peers: 0, sockets: 0, commits: 0, queue
 
 Deno.test("delivery times are counted in buckets from half a millisecond to five minutes", () => {
   const m = meters();
-  for (const ms of [0, 1, 1, 7, 301_000]) m.took(ms);
+  for (const ms of [0, 1, 1, 7, 301_000]) m.observeLatency(ms);
   const text = m.render();
   const bucket = (le: string) =>
     new RegExp(`^mesh_delivery_seconds_bucket{le="${le}"} (.*)$`, "m").exec(text)?.[1];
@@ -19,7 +19,7 @@ Deno.test("delivery times are counted in buckets from half a millisecond to five
 Deno.test("reading the metrics resets none of them", () => {
   const m = meters();
   for (let read = 0; read < 2; read++) {
-    m.took(3);
+    m.observeLatency(3);
     m.stepped("ask", "sent");
     m.render();
   }

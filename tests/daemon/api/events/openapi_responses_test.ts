@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { ask, enter, get, notify } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, notify } from "../../../support/daemon/peer_clients.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -33,8 +33,8 @@ function faults(value: unknown, schema: Schema, schemas: Record<string, Schema>)
 
 Deno.test("an answer has the fields that the document requires, and no others", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "api");
-  await enter(w, "web", { provenance: { initiator: "user", addressable_reason: "so it is" } });
+  await addPeer(w, "api");
+  await addPeer(w, "web", { provenance: { initiator: "user", addressable_reason: "so it is" } });
   const question = { kind: "choice", prompt: "Go?", options: [{ id: "y", title: "Yes" }] };
   const id = await ask(w, "api", "web", "Ready?", { question });
   const { delivery_id } = await notify(w, "api", "web");

@@ -2,21 +2,25 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { join, joinWithReceipts, notify } from "../../../support/daemon/peer_clients.ts";
+import {
+  connectPeer,
+  connectPeerWithReceipts,
+  notify,
+} from "../../../support/daemon/peer_clients.ts";
 
 const MIB = 1024 * 1024;
 
 Deno.test("a backlog larger than a reader's bound does not make it a slow reader", async () => {
   await using w = world();
-  await join(w, "ada");
-  const bob = await joinWithReceipts(w, "bob");
+  await connectPeer(w, "ada");
+  const bob = await connectPeerWithReceipts(w, "bob");
   await bob.drop();
   const text = "x".repeat(MIB / 4);
   for (let n = 0; n < 20; n++) await notify(w, "ada", "bob", text);
   const back = w.socket();
   back.buffered = 2 * MIB; // What it was sent before is not yet taken.
   await back.connect({ display_name: "bob", capabilities: ["delivery_receipts"] });
-  await w.beat();
+  await w.tick();
   assert.deepEqual([back.of("notify").length, back.closed], [0, undefined]);
   await notify(w, "ada", "bob", "the newest comes last");
   back.buffered = MIB;
@@ -30,32 +34,32 @@ Deno.test("a backlog larger than a reader's bound does not make it a slow reader
 
 Deno.test("a replay that rests for a reader that left is taken up by the next one", async () => {
   await using w = world();
-  await join(w, "ada");
-  await (await joinWithReceipts(w, "bob")).drop();
+  await connectPeer(w, "ada");
+  await (await connectPeerWithReceipts(w, "bob")).drop();
   await notify(w, "ada", "bob");
   const first = w.socket();
   first.buffered = 3 * MIB;
   await first.connect({ display_name: "bob", capabilities: ["delivery_receipts"] });
   await first.drop();
-  const second = await joinWithReceipts(w, "bob");
+  const second = await connectPeerWithReceipts(w, "bob");
   await w.clock.advance(20);
   assert.deepEqual([first.of("notify").length, second.of("notify").length], [0, 1]);
 });
 
 Deno.test("a reader that is full for a moment is not cut off, and gets the rest in order", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   await notify(w, "ada", "bob", "1");
   bob.buffered = 17 * MIB;
   const states = [await notify(w, "ada", "bob", "2"), await notify(w, "ada", "bob", "3")]
     .map(({ delivery_state }) => delivery_state);
   assert.deepEqual(states, ["queued", "queued"]);
-  await w.beat();
+  await w.tick();
   bob.buffered = 0;
-  await w.beat();
+  await w.tick();
   await notify(w, "ada", "bob", "4");
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["1", "2", "3", "4"]);
   bob.buffered = 17 * MIB; // What was long ago does not count.
-  await w.beat();
+  await w.tick();
   assert.equal(bob.closed, undefined);
 });

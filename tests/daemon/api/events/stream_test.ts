@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, notify, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
 interface Frame {
   id?: number;
@@ -61,7 +61,7 @@ const ids = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.id);
 
 Deno.test("a stream begins with ready, and then tells what happens as it happens [4.events.stream] [6.log] [c3.stream.ready]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);
   const { headers } = reader.response;
   assert.equal(headers.get("content-type"), "text/event-stream");
@@ -86,7 +86,7 @@ Deno.test("a stream begins with ready, and then tells what happens as it happens
 
 Deno.test("a stream resumes after Last-Event-ID, or ?since=, with nothing twice and nothing lost", async () => {
   await using w = world();
-  for (const name of ["a", "b", "c", "d"]) await enter(w, name);
+  for (const name of ["a", "b", "c", "d"]) await addPeer(w, name);
   for (
     const [query, headers, after] of [
       ["?since=2", {}, 3],
@@ -114,7 +114,7 @@ Deno.test("a stream resumes after Last-Event-ID, or ?since=, with nothing twice 
 
 Deno.test("an id that is no number, or of another log, starts the stream live", async () => {
   await using w = world();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   for (const since of ["abc", "-1", "1.5", "", "99999", "9".repeat(30)]) {
     const reader = await Reader.open(w, `?since=${since}`);
     await reader.next();
@@ -128,11 +128,11 @@ Deno.test("an id that is no number, or of another log, starts the stream live", 
 
 Deno.test("a reader whose place is no longer kept is told of the gap first [c3.stream.gap]", async () => {
   await using w = world({ settings: { "daemon.history_days": "1" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   await w.clock.advance(86_400_001);
-  await enter(w, "eve");
-  w.daemon.beat();
+  await addPeer(w, "eve");
+  w.daemon.tick();
   await w.clock.settle();
   const reader = await Reader.open(w, "?since=0");
   const [ready, gap, kept] = await reader.take(3);
@@ -159,7 +159,7 @@ Deno.test("a quiet stream says so every 15 s [c3.stream.quiet]", async () => {
 
 Deno.test("a reader that is too slow is told and cut off, and loses nothing by resuming [c3.stream.too-slow]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);
   await reader.next();
   const first = reader.next();
@@ -179,7 +179,7 @@ Deno.test("a reader that is too slow is told and cut off, and loses nothing by r
 
 Deno.test("steps of deliveries are told live only, with no id, and are not in the log [c2.event.delivery-live]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const reader = await Reader.open(w);
   await reader.next();
   const frames = reader.take(2);
@@ -196,7 +196,7 @@ Deno.test("steps of deliveries are told live only, with no id, and are not in th
 Deno.test("no event holds what was said [c2.event.no-text]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const secret = "the words themselves";
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", secret);
   await post(w, "/decline", { correlation_id: id, reason: secret });
   const asked = await ask(w, "bob", "sam", secret);
@@ -210,7 +210,7 @@ Deno.test("no event holds what was said [c2.event.no-text]", async () => {
 
 Deno.test("the log is read by id and type, page by page [c3.events.log]", async () => {
   await using w = world();
-  for (const name of ["a", "b", "c"]) await enter(w, name);
+  for (const name of ["a", "b", "c"]) await addPeer(w, name);
   await post(w, "/peers/a/description", { description: "x" });
   const first = await get(w, "/events?type=peer_registered&limit=2");
   assert.deepEqual([first.events.length, first.next], [2, 2]);
@@ -251,6 +251,6 @@ Deno.test("a daemon that goes down ends its streams", async () => {
   assert.deepEqual(events([await reader.next()]), ["ready"]);
   const end = reader.next();
   await w.clock.settle();
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   assert.equal(await end, undefined);
 });

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { pendingAsks } from "../../../../daemon/features/asks/contract.ts";
 import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
-import { HERE, world } from "../../../support/world.ts";
+import { LOOPBACK, world } from "../../../support/world.ts";
 import {
   type Answers,
-  API,
-  CARD,
+  API_HEADERS,
   connect,
-  house,
-  listening,
+  mcpFixture,
+  serveMcp,
+  WEB_PEER,
 } from "../../../support/daemon/mcp_server.ts";
 
 // deno-fmt-ignore
@@ -28,9 +28,9 @@ const CALLERS: [why: string, headers: Record<string, string>, peer: string | nul
 ];
 for (const [why, headers, peer_id, proof] of CALLERS) {
   Deno.test(`whoami knows a caller by its proof only: ${why}`, async () => {
-    const { fetch } = house({
-      "GET /peers/peer-api": () => ({ ...CARD, peer_id: "peer-api", name: "api" }),
-      "GET /peers/peer-web": () => CARD,
+    const { fetch } = mcpFixture({
+      "GET /peers/peer-api": () => ({ ...WEB_PEER, peer_id: "peer-api", name: "api" }),
+      "GET /peers/peer-web": () => WEB_PEER,
     });
     await using at = await connect(fetch, { headers });
     const { data } = await at.call("whoami");
@@ -41,7 +41,7 @@ for (const [why, headers, peer_id, proof] of CALLERS) {
 }
 
 Deno.test("another machine is refused, whatever it sends", async () => {
-  const { fetch } = house();
+  const { fetch } = mcpFixture();
   const remote = { transport: "tcp" as const, hostname: "192.0.2.7", port: 1 };
   for (const method of ["POST", "GET", "DELETE"]) {
     const response = await fetch(new Request("http://mesh/mcp", { method }), remote);
@@ -51,7 +51,7 @@ Deno.test("another machine is refused, whatever it sends", async () => {
 });
 
 Deno.test("without sessions and streams, GET and DELETE answer 405", async () => {
-  const { fetch } = house();
+  const { fetch } = mcpFixture();
   for (const method of ["GET", "DELETE"]) {
     const response = await fetch(new Request("http://mesh/mcp", { method }));
     assert.equal(response.status, 405);
@@ -70,15 +70,15 @@ for (const [why, body, type, status, code] of BODIES) {
   Deno.test(`a body is refused that is: ${why}`, async () => {
     const headers = { "content-type": type, accept: "application/json, text/event-stream" };
     const post = new Request("http://mesh/mcp", { method: "POST", body, headers });
-    const response = await house().fetch(post);
-    const said = await response.json();
-    assert.deepEqual([response.status, said.error.code ?? said.error], [status, code]);
+    const response = await mcpFixture().fetch(post);
+    const problem = await response.json();
+    assert.deepEqual([response.status, problem.error.code ?? problem.error], [status, code]);
   });
 }
 
 Deno.test("there is nothing to subscribe to: no stream is ever opened", async () => {
-  const { fetch } = house();
-  await using at = await connect(fetch, { generation: "2026-07-28" });
+  const { fetch } = mcpFixture();
+  await using at = await connect(fetch, { protocolVersion: "2026-07-28" });
   assert.deepEqual(at.client.getServerCapabilities()?.tools, {});
   const method = "subscriptions/listen";
   const _meta = {
@@ -101,10 +101,10 @@ Deno.test("there is nothing to subscribe to: no stream is ever opened", async ()
 });
 
 Deno.test("calls over a real socket on loopback are answered side by side", async () => {
-  const answers: Answers = { "GET /peers": () => ({ peers: [CARD] }) };
-  await using at = listening(answers);
+  const answers: Answers = { "GET /peers": () => ({ peers: [WEB_PEER] }) };
+  await using at = serveMcp(answers);
   const send = (request: Request) => fetch(new Request(`${at.url}/mcp`, request));
-  await using agent = await connect(send, { generation: "2026-07-28" });
+  await using agent = await connect(send, { protocolVersion: "2026-07-28" });
   const many = await Promise.all(Array.from({ length: 20 }, () => agent.call("list_peers")));
   assert.equal(new Set(many.map(({ text }) => text)).size, 1);
 });
@@ -116,7 +116,7 @@ Deno.test("a batch of an older revision is answered as one", async () => {
   };
   const batch = [1, 2].map((id) => ({ jsonrpc: "2.0", id, method: "tools/list" }));
   const body = JSON.stringify([...batch, { jsonrpc: "2.0", method: "notifications/initialized" }]);
-  const response = await house().fetch(
+  const response = await mcpFixture().fetch(
     new Request("http://mesh/mcp", { method: "POST", body, headers }),
   );
   const answers = z.array(z.object({ id: z.number() })).parse(await response.json());
@@ -132,8 +132,8 @@ Deno.test("in a whole daemon, one agent asks and the other answers", async () =>
   const web = await w.call(registerPeer, { body: { name: "web", path, backend: "codex" } });
   const { peer_id, birth_certificate } = web;
   const proof = { "x-mesh-peer": peer_id, "x-mesh-certificate": birth_certificate ?? "" };
-  const send = (request: Request) => w.daemon.fetch(request, HERE);
-  await using first = await connect(send, { generation: "2026-07-28", headers: API });
+  const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
+  await using first = await connect(send, { protocolVersion: "2026-07-28", headers: API_HEADERS });
   await using second = await connect(send, { headers: proof });
   const asked = await first.call("ask", { peer: "web", message: "Which port?" });
   const { asks } = await w.call(pendingAsks, { query: { peer_id } });
@@ -150,7 +150,7 @@ Deno.test("in a whole daemon, a wait ends with the daemon's answer when its time
   await using w = world();
   const body = { name: "web", path: "/work", backend: "codex" as const };
   await w.call(registerPeer, { body });
-  const send = (request: Request) => w.daemon.fetch(request, HERE);
+  const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
   await using nobody = await connect(send, { headers: {} });
   const given = { peer: "web", message: "Why?", wait_seconds: 90 };
   let over = false;

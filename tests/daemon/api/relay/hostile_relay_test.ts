@@ -9,59 +9,60 @@ import {
   WAITING_BYTES_MAX,
 } from "kit/net/tunnel/frames.ts";
 import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
-import type { Dial } from "../../../../daemon/api/relay/relay_client.ts";
-import { type Asked, Turns } from "../../../../daemon/api/relay/answers.ts";
-import { enter, notify } from "../../../support/daemon/peer_clients.ts";
+import type { OpenSocket } from "../../../../daemon/api/relay/relay_client.ts";
+import { RequestScheduler, type TunnelRequest } from "../../../../daemon/api/relay/answers.ts";
+import { addPeer, notify } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
-import { End } from "../../../support/relay/network.ts";
+import { FakeConnection } from "../../../support/relay/network.ts";
 import { RELAY, SECRET } from "../../../support/relay/relay_world.ts";
 
-const ON = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
+const RELAY_SETTINGS = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
 const MEBIBYTE = 1_048_576;
 const PAGE = { path: "/messages?limit=500" };
 const PIECE = new Uint8Array(65_536).fill(0x20);
 
 /** A daemon whose relay says what a test says, and gives no credit. */
 async function hostile() {
-  const heard: Frame[] = [];
-  let far: End | undefined;
-  const dial: Dial = (_address, _headers, ears) => {
-    const [near, there] = End.pair(ears, {
+  const frames: Frame[] = [];
+  let daemonEnd: FakeConnection | undefined;
+  const openSocket: OpenSocket = (_address, _headers, ears) => {
+    const [localEnd, remoteEnd] = FakeConnection.pair(ears, {
       opened: () => undefined,
-      heard: (data) => {
+      received: (data) => {
         if (typeof data === "string") return;
         const items = unpackMessage(data);
-        for (const item of items) if (typeof item === "string") heard.push(JSON.parse(item));
+        for (const item of items) if (typeof item === "string") frames.push(JSON.parse(item));
       },
       closed: () => undefined,
     });
-    far = there;
-    near.established();
-    queueMicrotask(() => there.send(JSON.stringify({ type: "welcome", protocol: PROTOCOL })));
-    return near;
+    daemonEnd = remoteEnd;
+    localEnd.notifyOpened();
+    queueMicrotask(() => remoteEnd.send(JSON.stringify({ type: "welcome", protocol: PROTOCOL })));
+    return localEnd;
   };
-  const w = world({ dial, settings: ON });
-  w.daemon.beat();
+  const w = world({ openSocket, settings: RELAY_SETTINGS });
+  w.daemon.tick();
   await w.clock.settle();
-  const say = (frame: object) => far?.send(packMessage([JSON.stringify(frame)]));
+  const sendFrame = (frame: object) => daemonEnd?.send(packMessage([JSON.stringify(frame)]));
   const request = { type: "request", method: "GET", headers: [], body: false, door: "program" };
   return {
     w,
-    say,
-    ask: (id: number, more: object) => say({ ...request, id, ...more }),
-    bytes: (id: number, bytes: Uint8Array<ArrayBuffer>) => far?.send(packMessage([{ id, bytes }])),
-    count: (type: Frame["type"]) => heard.filter((frame) => frame.type === type).length,
+    sendFrame,
+    ask: (id: number, more: object) => sendFrame({ ...request, id, ...more }),
+    bytes: (id: number, bytes: Uint8Array<ArrayBuffer>) =>
+      daemonEnd?.send(packMessage([{ id, bytes }])),
+    count: (type: Frame["type"]) => frames.filter((frame) => frame.type === type).length,
     get open() {
-      return far?.open ?? false;
+      return daemonEnd?.open ?? false;
     },
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };
 }
 
-for (const said of [["5"], ["5", "6"], ["5, 6"], ["many"]]) {
-  Deno.test(`a request that is longer than it said (${said}) ends the tunnel [c9.tunnel.bounds]`, async () => {
+for (const lengths of [["5"], ["5", "6"], ["5, 6"], ["many"]]) {
+  Deno.test(`a request that is longer than it said (${lengths}) ends the tunnel [c9.tunnel.bounds]`, async () => {
     await using relay = await hostile();
-    const headers = said.map((length) => ["content-length", length]);
+    const headers = lengths.map((length) => ["content-length", length]);
     relay.ask(1, { method: "POST", path: "/notify", headers, body: true });
     relay.bytes(1, PIECE);
     await relay.w.clock.settle();
@@ -74,14 +75,14 @@ Deno.test("a request that is as long as it said is answered", async () => {
   const headers = [["Content-Length", "2"]];
   relay.ask(1, { method: "POST", path: "/notify", headers, body: true });
   relay.bytes(1, new TextEncoder().encode("{}"));
-  relay.say({ type: "end", id: 1 });
+  relay.sendFrame({ type: "end", id: 1 });
   await relay.w.clock.settle();
   assert.deepEqual([relay.open, relay.count("response")], [true, 1]);
 });
 
 Deno.test("requests that are never finished hold so much memory and no more [c9.tunnel.bounds]", async () => {
   await using relay = await hostile();
-  const most = READ_BYTES_MAX / MEBIBYTE, requests = 2 * most;
+  const max = READ_BYTES_MAX / MEBIBYTE, requests = 2 * max;
   const pieces = MEBIBYTE / PIECE.length - 1;
   for (let id = 1; id <= requests; id++) {
     relay.ask(id, { method: "POST", path: "/notify", body: true });
@@ -95,13 +96,13 @@ Deno.test("requests that are never finished hold so much memory and no more [c9.
   const left = requests - relay.count("cancel");
   assert.equal(relay.open, true);
   assert.ok(left * pieces * PIECE.length <= READ_BYTES_MAX, `${left} of ${requests} are held`);
-  assert.ok(left > most / 2, `${left} of ${requests} are held`);
+  assert.ok(left > max / 2, `${left} of ${requests} are held`);
 });
 
 Deno.test("answers that a relay does not take hold so much memory and no more [c9.tunnel.bounds]", async () => {
   await using relay = await hostile();
   const { w } = relay;
-  for (const name of ["web", "api"]) await enter(w, name);
+  for (const name of ["web", "api"]) await addPeer(w, name);
   const text = "x".repeat(60_000);
   for (let count = 0; count < 20; count++) {
     await notify(w, "web", "api", text);
@@ -119,14 +120,14 @@ Deno.test("answers that a relay does not take hold so much memory and no more [c
 });
 
 Deno.test("what a relay asks at once begins in turns, and what was given up does not begin", async () => {
-  const turns = new Turns();
+  const turns = new RequestScheduler();
   const begun: number[] = [];
   const given_up = new AbortController();
   given_up.abort();
   const { signal } = new AbortController();
-  const stream = (ended: AbortSignal) => ({ ended }) as Asked["stream"];
+  const stream = (ended: AbortSignal) => ({ ended }) as TunnelRequest["stream"];
   for (let number = 0; number < 12; number++) {
-    turns.take(stream(number === 5 ? given_up.signal : signal), () => void begun.push(number));
+    turns.schedule(stream(number === 5 ? given_up.signal : signal), () => void begun.push(number));
   }
   const counts = [begun.length];
   for (let turn = 0; turn < 3; turn++) {

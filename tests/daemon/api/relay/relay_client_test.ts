@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { GREETING_MS_MAX, PING_EVERY_MS } from "kit/net/tunnel/frames.ts";
+import { HANDSHAKE_MS_MAX, PING_EVERY_MS } from "kit/net/tunnel/frames.ts";
 import { unpackMessage } from "kit/net/tunnel/message.ts";
 import { getHealth } from "../../../../daemon/api/events/contract.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
-import type { Dial } from "../../../../daemon/api/relay/relay_client.ts";
-import { said } from "../../../support/daemon/peer_clients.ts";
+import type { OpenSocket } from "../../../../daemon/api/relay/relay_client.ts";
+import { eventData } from "../../../support/daemon/peer_clients.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { type World, world } from "../../../support/world.ts";
-import { End } from "../../../support/relay/network.ts";
+import { FakeConnection } from "../../../support/relay/network.ts";
 import {
   daemonId,
   NAMESPACE,
@@ -17,42 +17,42 @@ import {
   SECRET,
 } from "../../../support/relay/relay_world.ts";
 
-const ON = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
+const RELAY_SETTINGS = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
 
 /** A relay that does exactly what a test says: each dial is noted, and answered by it. */
-function scriptedRelay(greet: (end: End, ears: Parameters<Dial>[2]) => void) {
+function scriptedRelay(onDial: (end: FakeConnection, ears: Parameters<OpenSocket>[2]) => void) {
   const dialled_at: number[] = [];
   let clock: { now(): number } | undefined;
   const frames: unknown[] = [];
-  const dial: Dial = (_address, _headers, ears) => {
+  const openSocket: OpenSocket = (_address, _headers, ears) => {
     dialled_at.push(clock?.now() ?? 0);
-    const [near, far] = End.pair(ears, {
+    const [daemonEnd, relayEnd] = FakeConnection.pair(ears, {
       opened: () => undefined,
-      heard: (data) => {
+      received: (data) => {
         const items = typeof data === "string" ? [data] : unpackMessage(data);
         for (const item of items) if (typeof item === "string") frames.push(JSON.parse(item));
       },
       closed: () => undefined,
     });
-    near.established();
-    greet(far, ears);
-    return near;
+    daemonEnd.notifyOpened();
+    onDial(relayEnd, ears);
+    return daemonEnd;
   };
   return {
     dialled_at,
     frames,
-    dial,
+    openSocket,
     on: (w: World) => void (clock = w.clock),
   };
 }
 
-const welcome = (end: End) => {
+const welcome = (end: FakeConnection) => {
   queueMicrotask(() => end.send(JSON.stringify({ type: "welcome", protocol: 1 })));
 };
 
 /** So many seconds pass, and the heart beats in each. */
-async function beats(w: World, seconds: number): Promise<void> {
-  for (let second = 0; second < seconds; second++) await w.beat();
+async function tickSeconds(w: World, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) await w.tick();
 }
 
 async function relayOf(w: World) {
@@ -61,8 +61,8 @@ async function relayOf(w: World) {
 }
 
 Deno.test("without a relay in its configuration a daemon dials nobody", async () => {
-  await using w = world({ dial: () => assert.fail("It dialled") });
-  await beats(w, 3);
+  await using w = world({ openSocket: () => assert.fail("It dialled") });
+  await tickSeconds(w, 3);
   assert.deepEqual(await relayOf(w), {
     status: "disabled",
     url: null,
@@ -73,9 +73,9 @@ Deno.test("without a relay in its configuration a daemon dials nobody", async ()
 
 Deno.test("health tells of the tunnel: connecting, connected, down [c3.health.relay]", async () => {
   await using r = relayWorld();
-  const w = world({ clock: r.clock, dial: r.dial, settings: ON });
+  const w = world({ clock: r.clock, openSocket: r.openSocket, settings: RELAY_SETTINGS });
   assert.equal((await relayOf(w)).status, "down");
-  w.daemon.beat();
+  w.daemon.tick();
   assert.equal((await relayOf(w)).status, "connecting");
   await r.clock.settle();
   const at = new Date(r.clock.now()).toISOString();
@@ -86,7 +86,7 @@ Deno.test("health tells of the tunnel: connecting, connected, down [c3.health.re
     last_connected_at: at,
     last_error: null,
   });
-  r.lines[0]?.[0].cut();
+  r.connections[0]?.[0].cut();
   const last_error = "the line was lost";
   assert.deepEqual(await relayOf(w), { status: "down", url, last_connected_at: at, last_error });
   await w[Symbol.asyncDispose]();
@@ -96,35 +96,37 @@ Deno.test("the event relay_status tells of a change once, however often is diall
   const relay = scriptedRelay((_end, ears) =>
     queueMicrotask(() => ears.closed(0, "", "NetworkError: tcp connect error"))
   );
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 120);
+  await tickSeconds(w, 120);
   assert.ok(relay.dialled_at.length > 3);
-  assert.deepEqual(said(w, "relay_status"), [
+  assert.deepEqual(eventData(w, "relay_status"), [
     { status: "down", url: RELAY, reason: "tcp connect error" },
   ]);
 });
 
 Deno.test("it rests longer after each failure, and a minute at most [c9.tunnel.backoff]", async () => {
   const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 200);
-  const rests = relay.dialled_at.slice(1).map((at, index) => at - (relay.dialled_at[index] ?? 0));
-  for (const [index, rest] of rests.entries()) {
-    const most = Math.min(60_000, 1000 * 2 ** (index + 1));
-    assert.ok(rest >= most / 2 && rest <= most + 1000, `rest ${index} was ${rest} ms`);
+  await tickSeconds(w, 200);
+  const waits_ms = relay.dialled_at.slice(1).map((at, index) =>
+    at - (relay.dialled_at[index] ?? 0)
+  );
+  for (const [index, rest] of waits_ms.entries()) {
+    const max = Math.min(60_000, 1000 * 2 ** (index + 1));
+    assert.ok(rest >= max / 2 && rest <= max + 1000, `rest ${index} was ${rest} ms`);
   }
-  assert.ok(rests.length > 5 && rests.length < 12, `${rests.length} rests`);
+  assert.ok(waits_ms.length > 5 && waits_ms.length < 12, `${waits_ms.length} rests`);
 });
 
 Deno.test("daemons that lose their relay at once do not dial it at once [c9.tunnel.jitter]", async () => {
   const second_dial = async (drawn: string) => {
     const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
     const ids = { ...countingIds(), hex: () => drawn };
-    await using w = world({ dial: relay.dial, settings: ON, ids });
+    await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS, ids });
     relay.on(w);
-    await beats(w, 4);
+    await tickSeconds(w, 4);
     return (relay.dialled_at[1] ?? 0) - (relay.dialled_at[0] ?? 0);
   };
   assert.deepEqual([await second_dial("0000"), await second_dial("ffff")], [1000, 2000]);
@@ -133,20 +135,20 @@ Deno.test("daemons that lose their relay at once do not dial it at once [c9.tunn
 Deno.test("after a line that stood for long the next rest is short again", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
-  await r.beat(31, w);
-  r.lines[0]?.[0].cut();
-  await r.beat(2, w);
+  await r.tick(31, w);
+  r.connections[0]?.[0].cut();
+  await r.tick(2, w);
   assert.equal((await relayOf(w)).status, "connected");
   assert.equal(r.dials.length, 2);
 });
 
 Deno.test("a relay that says nothing is given up after its time, and dialled again", async () => {
   const relay = scriptedRelay(() => undefined);
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 1 + GREETING_MS_MAX / 1000);
+  await tickSeconds(w, 1 + HANDSHAKE_MS_MAX / 1000);
   assert.match((await relayOf(w)).last_error ?? "", /no answer within 10 s/);
-  await beats(w, 5);
+  await tickSeconds(w, 5);
   assert.equal(relay.dialled_at.length, 2);
 });
 
@@ -158,15 +160,15 @@ Deno.test("a version that the daemon does not speak is told of by its number", a
       end.close(4005, "unknown_protocol");
     })
   );
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await w.beat();
+  await w.tick();
   const { status, last_error } = await relayOf(w);
   assert.deepEqual([status, last_error], ["down", detail]);
 });
 
 for (
-  const [fault, told] of [
+  const [error, statusEventCount] of [
     [
       "NetworkError: failed to connect to WebSocket: Invalid status code: 401",
       /does not take relay.secret/,
@@ -175,12 +177,12 @@ for (
     ["NetworkError: failed to connect to WebSocket: tcp connect error", /tcp connect error/],
   ] as const
 ) {
-  Deno.test(`a dial that fails is told in words: ${told.source}`, async () => {
-    const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", fault)));
-    await using w = world({ dial: relay.dial, settings: ON });
+  Deno.test(`a dial that fails is told in words: ${statusEventCount.source}`, async () => {
+    const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", error)));
+    await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
     relay.on(w);
-    await w.beat();
-    assert.match((await relayOf(w)).last_error ?? "", told);
+    await w.tick();
+    assert.match((await relayOf(w)).last_error ?? "", statusEventCount);
   });
 }
 
@@ -189,14 +191,14 @@ Deno.test("a daemon whose place is taken twice in a minute stops dialling, and s
   await using one = await r.daemon(1);
   await using copy = await r.daemon(1);
   assert.equal((await relayOf(one)).status, "down");
-  await r.beat(30, one, copy);
+  await r.tick(30, one, copy);
   const all = [await relayOf(one), await relayOf(copy)];
   const stopped = all.filter(({ last_error }) => /dials no more/.test(last_error ?? ""));
   assert.equal(stopped.length, 1, JSON.stringify(all));
   assert.match(stopped[0]?.last_error ?? "", new RegExp(daemonId(1)));
   assert.equal(all.filter(({ status }) => status === "connected").length, 1);
   const dialled = r.dials.length;
-  await r.beat(200, one, copy);
+  await r.tick(200, one, copy);
   assert.equal(r.dials.length, dialled);
 });
 
@@ -206,17 +208,17 @@ Deno.test("a daemon that was replaced once dials again", async () => {
     welcome(end);
     if (++dials === 1) queueMicrotask(() => end.close(4009, "superseded"));
   });
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 5);
+  await tickSeconds(w, 5);
   assert.deepEqual([dials, (await relayOf(w)).status], [2, "connected"]);
 });
 
 Deno.test("two pings that the relay leaves unanswered end the line [c9.tunnel.heartbeat]", async () => {
   const relay = scriptedRelay(welcome);
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 3 * PING_EVERY_MS / 1000 + 2);
+  await tickSeconds(w, 3 * PING_EVERY_MS / 1000 + 2);
   const pings = relay.frames.filter((frame) => (frame as { type: string }).type === "ping");
   assert.equal(pings.length, 2);
   assert.ok(relay.dialled_at.length >= 2);
@@ -227,9 +229,9 @@ Deno.test("a relay that sends what is no frame is left", async () => {
     welcome(end);
     queueMicrotask(() => end.send("{}"));
   });
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  w.daemon.beat();
+  w.daemon.tick();
   await w.clock.settle();
   assert.equal((await relayOf(w)).status, "down");
 });
@@ -237,11 +239,11 @@ Deno.test("a relay that sends what is no frame is left", async () => {
 Deno.test("a daemon that goes down closes its tunnel, and tells no events any more", async () => {
   await using r = relayWorld();
   const w = await r.daemon(1);
-  const told = said(w, "relay_status").length;
+  const statusEventCount = eventData(w, "relay_status").length;
   await w[Symbol.asyncDispose]();
   await r.clock.settle();
   assert.deepEqual(r.relay.machines.list(NAMESPACE), []);
-  assert.equal(said(w, "relay_status").length, told);
+  assert.equal(eventData(w, "relay_status").length, statusEventCount);
   assert.ok(r.logged.some((line) => line.includes("going_away")));
 });
 
@@ -250,9 +252,9 @@ Deno.test("what a relay says of its reasons steers no terminal", async () => {
   const relay = scriptedRelay((end) =>
     queueMicrotask(() => end.send(JSON.stringify({ type: "refused", error: "x", detail })))
   );
-  await using w = world({ dial: relay.dial, settings: ON });
+  await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
-  await beats(w, 1);
+  await tickSeconds(w, 1);
   assert.equal((await relayOf(w)).last_error, "no[2J room");
 });
 
@@ -260,13 +262,13 @@ Deno.test("two daemons of other secrets with one id do not see each other", asyn
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using other = await r.daemon(1, { secret: OTHER_SECRET });
-  await r.beat(3, one, other);
+  await r.tick(3, one, other);
   const statuses = [(await relayOf(one)).status, (await relayOf(other)).status];
   assert.deepEqual(statuses, ["connected", "connected"]);
 });
 
 for (
-  const [what, said, told] of [
+  const [what, said, statusEventCount] of [
     ["http to elsewhere", { "url": "http://relay.example" }, /relay\.url/],
     ["ws to elsewhere", { "url": "ws://relay.example" }, /relay\.url/],
     ["a path", { "url": "https://relay.example/mesh" }, /relay\.url/],
@@ -282,8 +284,8 @@ for (
   Deno.test(`a relay with ${what} stops the start, and is told by its key [c9.tunnel.plain]`, () => {
     const relay = { enabled: true, url: RELAY, secret: SECRET, ...said };
     const read = () => readConfig({ MESH_CONFIG: "/c.yaml" }, () => JSON.stringify({ relay }));
-    assert.throws(read, told);
-    assert.throws(read, (fault: Error) => !fault.message.includes("hunter2"));
+    assert.throws(read, statusEventCount);
+    assert.throws(read, (error: Error) => !error.message.includes("hunter2"));
   });
 }
 

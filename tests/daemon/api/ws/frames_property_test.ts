@@ -8,7 +8,7 @@ import {
 } from "../../../../daemon/features/messages/websocket/frames.ts";
 import { SwiftClock } from "../../../support/swift_clock.ts";
 import { type FakeSocket, type World, world } from "../../../support/world.ts";
-import { ask, enter } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask } from "../../../support/daemon/peer_clients.ts";
 
 const RUNS = 300;
 const CODES: ReadonlySet<number> = new Set(Object.values(CLOSE));
@@ -73,9 +73,9 @@ function parsed(text: string): unknown {
   }
 }
 
-async function stage(): Promise<World> {
+async function connectedWorld(): Promise<World> {
   const w = world({ clock: new SwiftClock() });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await ask(w, "x", "bob");
   return w;
 }
@@ -87,7 +87,7 @@ function assertSound(w: World, { closed }: FakeSocket): void {
 }
 
 Deno.test("whatever text comes on a socket, it is taken, or answered with an error", async () => {
-  await using w = await stage();
+  await using w = await connectedWorld();
   let count = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(anyText(FRAMES), { minLength: 1, maxLength: 5 }), async (texts) => {
@@ -95,7 +95,7 @@ Deno.test("whatever text comes on a socket, it is taken, or answered with an err
       await socket.connect({ display_name: `ada${++count}` });
       for (const text of texts) {
         const before = [socket.of("error").length, socket.of("result").length];
-        await socket.say(text);
+        await socket.send(text);
         const frame = Inbound.safeParse(parsed(text));
         const verb = frame.success && "request_id" in frame.data;
         const since = [socket.of("error").length, socket.of("result").length]
@@ -111,11 +111,11 @@ Deno.test("whatever text comes on a socket, it is taken, or answered with an err
 });
 
 Deno.test("whatever comes first on a socket, it is greeted, or refused with a code of the contract", async () => {
-  await using w = await stage();
+  await using w = await connectedWorld();
   await fc.assert(
     fc.asyncProperty(anyText([CONNECT, ...FRAMES]), async (text) => {
       const socket = w.socket();
-      await socket.say(text);
+      await socket.send(text);
       for (let turn = 0; turn < 20 && socket.frames.length === 0; turn++) await w.clock.settle();
       const greeted = socket.of("connected").length === 1;
       if (!Connect.safeParse(parsed(text)).success) assert.equal(greeted, false, text);
@@ -129,7 +129,7 @@ Deno.test("whatever comes first on a socket, it is greeted, or refused with a co
 });
 
 Deno.test("twenty bad frames of any kind within a minute close the socket, and not one fewer", async () => {
-  await using w = await stage();
+  await using w = await connectedWorld();
   const bad = fc.string({ maxLength: 40 }).filter((text) =>
     !Inbound.safeParse(parsed(text)).success
   );
@@ -138,9 +138,9 @@ Deno.test("twenty bad frames of any kind within a minute close the socket, and n
     fc.asyncProperty(fc.array(bad, { minLength: 20, maxLength: 20 }), async (texts) => {
       const socket = w.socket();
       await socket.connect({ display_name: `eve${++count}` });
-      for (const text of texts.slice(1)) await socket.say(text);
+      for (const text of texts.slice(1)) await socket.send(text);
       const codes = [socket.closed?.code];
-      await socket.say(texts[0] ?? "");
+      await socket.send(texts[0] ?? "");
       codes.push(socket.closed?.code);
       assert.deepEqual(codes, [undefined, CLOSE.too_many_bad_frames]);
       assert.equal(socket.of("error").length, 20);
@@ -150,10 +150,10 @@ Deno.test("twenty bad frames of any kind within a minute close the socket, and n
 });
 
 Deno.test("a frame of more than 1 MiB is answered, and the socket stays open [c4.frame-size]", async () => {
-  await using w = await stage();
+  await using w = await connectedWorld();
   const socket = w.socket();
   await socket.connect({ display_name: "ada" });
-  await socket.say(`{"type":"pong","ping_id":"${"1".repeat(FRAME_BYTES_MAX)}"}`);
+  await socket.send(`{"type":"pong","ping_id":"${"1".repeat(FRAME_BYTES_MAX)}"}`);
   assert.equal(socket.of("error").length, 1);
   assert.equal(socket.closed, undefined);
 });

@@ -4,11 +4,11 @@ import { FRAME_BYTES_MAX } from "../../../../daemon/features/messages/websocket/
 import { upgrade } from "../../../../daemon/api/ws/protocol.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
 } from "../../../support/daemon/peer_clients.ts";
@@ -35,7 +35,7 @@ Deno.test("a first frame that is not connect is answered, and the socket closes 
   await using w = world();
   for (const first of [{ type: "ping" }, "not json", "[]", "null", '"connect"']) {
     const socket = w.socket();
-    await socket.say(first);
+    await socket.send(first);
     assert.equal(socket.closed?.code, 4000);
     const [error] = socket.of("error");
     assert.deepEqual(Object.keys(error ?? {}).sort(), ["detail", "error", "type"]);
@@ -69,7 +69,7 @@ Deno.test("with a token configured, connect bears it or is closed with 4001 [c4.
     assert.equal(socket.closed?.code, 4001);
     assert.equal(socket.of("error")[0]?.error, "unauthorized");
   }
-  const bob = await join(w, "bob", { auth_token: token });
+  const bob = await connectPeer(w, "bob", { auth_token: token });
   assert.equal(bob.closed, undefined);
 });
 
@@ -77,55 +77,55 @@ Deno.test("a live socket's peer_id is claimed with its certificate or its proces
   const sockets = new FakeSockets();
   await using w = world({ sockets });
   w.processes.start(7);
-  const { peer_id, birth_certificate } = await enter(w, "bob", { agent_pid: 7 });
-  const first = await join(w, "bob", { peer_id, agent_pid: 7 });
+  const { peer_id, birth_certificate } = await addPeer(w, "bob", { agent_pid: 7 });
+  const first = await connectPeer(w, "bob", { peer_id, agent_pid: 7 });
   sockets.holders = [8];
   for (const named of [{}, { agent_pid: 7 }]) {
-    const thief = await join(w, "bob", { peer_id, ...named });
+    const thief = await connectPeer(w, "bob", { peer_id, ...named });
     assert.deepEqual([thief.closed?.code, first.closed], [4003, undefined]);
   }
   sockets.holders = [7];
-  const second = await join(w, "bob", { peer_id, agent_pid: 7 });
+  const second = await connectPeer(w, "bob", { peer_id, agent_pid: 7 });
   assert.deepEqual([first.closed?.code, second.closed], [4009, undefined]);
-  await join(w, "bob", { peer_id, birth_certificate });
+  await connectPeer(w, "bob", { peer_id, birth_certificate });
   assert.equal(second.closed?.code, 4009);
-  const forged = await join(w, "bob", { peer_id, birth_certificate: "forged" });
+  const forged = await connectPeer(w, "bob", { peer_id, birth_certificate: "forged" });
   assert.equal(forged.closed?.code, 4003);
   assert.equal((await get(w, "/peers")).peers.length, 1);
 });
 
 Deno.test("without a live socket a peer_id is claimed by what agrees with its record", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
-  assert.equal((await join(w, "eve", { peer_id })).closed?.code, 4003);
-  assert.equal((await join(w, "bob", { peer_id, backend: "codex" })).closed?.code, 4003);
-  assert.equal((await join(w, "bob", { peer_id })).closed, undefined);
+  const { peer_id } = await addPeer(w, "bob");
+  assert.equal((await connectPeer(w, "eve", { peer_id })).closed?.code, 4003);
+  assert.equal((await connectPeer(w, "bob", { peer_id, backend: "codex" })).closed?.code, 4003);
+  assert.equal((await connectPeer(w, "bob", { peer_id })).closed, undefined);
 });
 
 Deno.test("bad frames are answered, and the twentieth in a minute closes with 4008 [c4.bad-frames]", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const bad = ["{", "[]", { type: "nonsense" }, { type: "pong" }, "x".repeat(FRAME_BYTES_MAX + 1)];
-  for (let n = 1; n < 20; n++) await bob.say(bad[n % bad.length] ?? "{");
+  for (let n = 1; n < 20; n++) await bob.send(bad[n % bad.length] ?? "{");
   assert.equal(bob.of("error").length, 19);
   await w.clock.advance(60_001);
-  await bob.say("{");
+  await bob.send("{");
   assert.equal(bob.of("error").length, 20);
-  for (let n = 2; n < 20; n++) await bob.say("{");
+  for (let n = 2; n < 20; n++) await bob.send("{");
   assert.equal(bob.of("error").length, 38);
-  await bob.say("{");
+  await bob.send("{");
   assert.equal(bob.closed?.code, 4008);
 });
 
 Deno.test("pings come every 20 s, and two unanswered ones close with 4010 [c4.pings]", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
-  const eve = await join(w, "eve");
+  const bob = await connectPeer(w, "bob");
+  const eve = await connectPeer(w, "eve");
   for (const ping_id of ["1", "2", "3"]) {
-    await w.beat(19);
+    await w.tick(19);
     assert.equal(eve.of("ping").length, Number(ping_id) - 1);
-    await w.beat(1);
-    await eve.say({ type: "pong", ping_id });
+    await w.tick(1);
+    await eve.send({ type: "pong", ping_id });
   }
   assert.equal(bob.of("ping").length, 2);
   assert.equal(bob.closed?.code, 4010);
@@ -135,24 +135,24 @@ Deno.test("pings come every 20 s, and two unanswered ones close with 4010 [c4.pi
 
 Deno.test("a reader that takes nothing is cut off with 4013, and its messages wait [c4.too-slow]", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
   const { delivery_state } = await notify(w, "ada", "bob");
-  await w.beat();
+  await w.tick();
   assert.deepEqual([delivery_state, bob.closed], ["queued", undefined]);
-  await w.beat();
+  await w.tick();
   assert.equal(bob.closed?.code, 4013);
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
 });
 
 Deno.test("frames have exactly the fields of the contract [c4.frames]", async () => {
   await using w = world();
-  const ada = await join(w, "ada"), bob = await join(w, "bob");
+  const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   const first = await ask(w, "bob", "ada");
   const id = await ask(w, "ada", "bob", "Which?", { reply_to: first });
   await notify(w, "ada", "bob");
   await post(w, "/broadcast", { from_peer: "ada", text: "All" });
-  await bob.say({ type: "ack", request_id: "1", correlation_id: id });
+  await bob.send({ type: "ack", request_id: "1", correlation_id: id });
   const common = ["delivery_id", "from_peer", "from_peer_id", "text", "to_peer", "to_peer_id"];
   const keys = (frame: object | undefined) => Object.keys(frame ?? {}).sort();
   const expected = [...common, "traceparent", "type"];
@@ -175,7 +175,7 @@ Deno.test("frames have exactly the fields of the contract [c4.frames]", async ()
 
 Deno.test("what waits is replayed oldest first, before anything new [c4.replay]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let n = 1; n <= 250; n++) await notify(w, "ada", "bob", String(n));
   const bob = w.socket();
   const connecting = bob.connect({
@@ -193,15 +193,15 @@ Deno.test("without receipts the write settles; with them only the receipt does [
   await using w = world();
   for (const capabilities of [[], ["delivery_receipts"]]) {
     const name = `bob${capabilities.length}`;
-    const bob = await join(w, name, { capabilities });
+    const bob = await connectPeer(w, name, { capabilities });
     await notify(w, "ada", name, "One");
     await notify(w, "ada", name, "Two");
     await w.clock.settle();
     const [one] = bob.of("notify");
     const delivery_id = one?.delivery_id ?? "";
-    await bob.say({ type: "delivery_ack", delivery_id, status: "accepted" });
+    await bob.send({ type: "delivery_ack", delivery_id, status: "accepted" });
     await bob.drop();
-    const again = await join(w, name, { capabilities });
+    const again = await connectPeer(w, name, { capabilities });
     const expected = capabilities.length === 0 ? [] : ["Two"];
     assert.deepEqual(again.of("notify").map(({ text }) => text), expected);
   }
@@ -209,11 +209,11 @@ Deno.test("without receipts the write settles; with them only the receipt does [
 
 Deno.test("a receipt for another's message, or for none, is nothing", async () => {
   await using w = world();
-  await joinWithReceipts(w, "bob");
-  const eve = await joinWithReceipts(w, "eve");
+  await connectPeerWithReceipts(w, "bob");
+  const eve = await connectPeerWithReceipts(w, "eve");
   const { delivery_id } = await notify(w, "ada", "bob");
   for (const id of [delivery_id, "notif-ffffffffffff", "", "\u0000"]) {
-    await eve.say({ type: "delivery_ack", delivery_id: id, status: "seen" });
+    await eve.send({ type: "delivery_ack", delivery_id: id, status: "seen" });
   }
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
   assert.deepEqual([eve.of("error"), eve.closed], [[], undefined]);
@@ -221,25 +221,31 @@ Deno.test("a receipt for another's message, or for none, is nothing", async () =
 
 Deno.test("a client's no fails the delivery, and the ask that it carried", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
   const delivery_id = bob.of("ask")[0]?.delivery_id ?? "";
-  await bob.say({ type: "delivery_ack", delivery_id, status: "failed", detail: "No room" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "failed", detail: "No room" });
   assert.equal((await get(w, `/asks/${id}`)).close_reason, "send_failed");
   assert.deepEqual(w.daemon.delivery.counts(), { failed: 1 });
 });
 
 Deno.test("the verbs work on a socket, each with its own result, and the session is the sender [c4.verbs]", async () => {
   await using w = world();
-  const ada = await join(w, "ada"), bob = await join(w, "bob");
-  await ada.say({ type: "ask", request_id: "a", to_peer: "bob", text: "Ready?", from_peer: "bob" });
+  const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
+  await ada.send({
+    type: "ask",
+    request_id: "a",
+    to_peer: "bob",
+    text: "Ready?",
+    from_peer: "bob",
+  });
   const [asked] = bob.of("ask");
   assert.equal(asked?.from_peer, "ada");
   const correlation_id = asked?.correlation_id;
-  await bob.say({ type: "decline", request_id: "b", correlation_id, reason: "Busy" });
-  await bob.say({ type: "notify", request_id: "c", to_peer: "ada", text: "Later" });
-  await bob.say({ type: "ask", request_id: "d", to_peer: "nobody", text: "Who?" });
-  await bob.say({ type: "ask", request_id: "e" });
+  await bob.send({ type: "decline", request_id: "b", correlation_id, reason: "Busy" });
+  await bob.send({ type: "notify", request_id: "c", to_peer: "ada", text: "Later" });
+  await bob.send({ type: "ask", request_id: "d", to_peer: "nobody", text: "Who?" });
+  await bob.send({ type: "ask", request_id: "e" });
   const results = bob.of("result");
   const of = (id: string) => results.find(({ request_id }) => request_id === id);
   assert.equal(of("b")?.["close_reason"], "declined");
@@ -251,29 +257,29 @@ Deno.test("the verbs work on a socket, each with its own result, and the session
 
 Deno.test("a status frame is evidence of a turn", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
-  await bob.say({ type: "status", status: "busy", turn_state: "working" });
+  const bob = await connectPeer(w, "bob");
+  await bob.send({ type: "status", status: "busy", turn_state: "working" });
   const peer = await get(w, "/peers/bob");
   assert.deepEqual([peer.status, peer.turn_state], ["busy", "working"]);
 });
 
 Deno.test("a lost socket takes its peer offline, and the next one brings it back", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
   await bob.drop();
   assert.equal(w.daemon.directory.find("bob").status, "offline");
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   assert.equal(w.daemon.directory.find("bob").peer_id, peer_id);
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
 Deno.test("a peer that takes no messages is replayed none when it connects [3.peer.inbound-only.connect]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   await post(w, "/peers/bob/provenance", { addressable: false });
-  const bob = await join(w, "bob", { peer_id });
+  const bob = await connectPeer(w, "bob", { peer_id });
   assert.deepEqual(bob.of("notify"), []);
   assert.equal((await get(w, "/peers/bob")).addressable, false);
 });

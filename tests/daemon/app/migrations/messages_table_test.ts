@@ -9,7 +9,9 @@ import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
 
 /** How many migrations came before the one that makes the table anew. */
-const AT = migrations.findIndex((sql) => sql.includes("create table messages_next"));
+const MESSAGES_MIGRATION = migrations.findIndex((sql) =>
+  sql.includes("create table messages_next")
+);
 const log = jsonLog(new FakeClock(), "error", () => {});
 const Row = z.record(z.string(), z.unknown());
 const Chosen = z.object({ correlation_id: z.string(), seq: z.number() });
@@ -36,7 +38,7 @@ const rowsOf = (db: Database) => db.all(Row, "select * from messages order by se
 
 Deno.test("a table made anew holds every row, the ids that askers chose, and the last number", async () => {
   await using old = file();
-  using before = old.open(AT);
+  using before = old.open(MESSAGES_MIGRATION);
   before.transactNow((tx) => {
     for (const seq of [3, 4, 9]) tx.run(ASK, { seq });
     tx.run("insert into chosen_ids (correlation_id, seq) values ('mine', 4)");
@@ -44,19 +46,19 @@ Deno.test("a table made anew holds every row, the ids that askers chose, and the
   });
   const rows = rowsOf(before);
   before[Symbol.dispose]();
-  using after = old.open(AT + 1);
+  using after = old.open(MESSAGES_MIGRATION + 1);
   assert.deepEqual(rowsOf(after), rows);
   assert.equal(ledger.lastSeq(after), 9);
   const chosen = () => after.all(Chosen, "select correlation_id, seq from chosen_ids");
   assert.deepEqual(chosen(), [{ correlation_id: "mine", seq: 4 }]);
-  after.transactNow((tx) => ledger.forget(tx, [4]));
+  after.transactNow((tx) => ledger.remove(tx, [4]));
   assert.deepEqual(chosen(), []);
 });
 
 Deno.test("an empty table made anew has given no number", async () => {
   await using old = file();
-  old.open(AT)[Symbol.dispose]();
-  using after = old.open(AT + 1);
+  old.open(MESSAGES_MIGRATION)[Symbol.dispose]();
+  using after = old.open(MESSAGES_MIGRATION + 1);
   assert.equal(ledger.lastSeq(after), 0);
 });
 

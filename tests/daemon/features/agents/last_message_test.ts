@@ -29,52 +29,74 @@ async function lastOf(reader: HookReader, payload: Record<string, unknown>) {
 
 // Copilot CLI.
 
-const AT = "2026-11-21T15:22:17.443Z";
-const noted = (type: string, data: Record<string, unknown> = {}, more = {}) => {
-  return { type, timestamp: AT, data, ...more };
+const CREATED_AT = "2026-11-21T15:22:17.443Z";
+const transcriptLine = (type: string, data: Record<string, unknown> = {}, more = {}) => {
+  return { type, timestamp: CREATED_AT, data, ...more };
 };
-const asked = noted("user.message", { content: "Name it" });
-const spoke = (content: string) => noted("assistant.message", { content });
+const asked = transcriptLine("user.message", { content: "Name it" });
+const assistantMessage = (content: string) => transcriptLine("assistant.message", { content });
 const stopped = (timestamp: number) =>
-  noted("hook.start", { hookType: "agentStop", input: { timestamp } });
+  transcriptLine("hook.start", { hookType: "agentStop", input: { timestamp } });
 const EVENTS = `session-state/${ID}/events.jsonl`;
-const STOP = { hookName: "agentStop", sessionId: ID, cwd: "/w", timestamp: 7 };
+const STOP_HOOK = { hookName: "agentStop", sessionId: ID, cwd: "/w", timestamp: 7 };
 
 Deno.test("Copilot CLI's last message is the last text of the turn that its records tell of", async () => {
-  const inner = noted("assistant.message", { content: "I am the subagent" }, { agentId: "a-1" });
+  const inner = transcriptLine("assistant.message", { content: "I am the subagent" }, {
+    agentId: "a-1",
+  });
   using home = records(EVENTS, [
-    ...[asked, spoke("From before"), stopped(1), asked, spoke("Let me see"), spoke(""), inner],
-    ...[spoke("It is Lake Constance"), inner, spoke(""), stopped(7), asked, spoke("Later")],
+    ...[
+      asked,
+      assistantMessage("From before"),
+      stopped(1),
+      asked,
+      assistantMessage("Let me see"),
+      assistantMessage(""),
+      inner,
+    ],
+    ...[
+      assistantMessage("It is Lake Constance"),
+      inner,
+      assistantMessage(""),
+      stopped(7),
+      asked,
+      assistantMessage("Later"),
+    ],
   ]);
   const reader = copilotReader({ config_dir: home.dir, clock: new FakeClock() });
-  assert.equal(await lastOf(reader, STOP), "It is Lake Constance");
+  assert.equal(await lastOf(reader, STOP_HOOK), "It is Lake Constance");
   assert.equal(
-    await lastOf(reader, { ...STOP, hookName: "sessionStart", source: "new" }),
+    await lastOf(reader, { ...STOP_HOOK, hookName: "sessionStart", source: "new" }),
     undefined,
   );
 });
 
 Deno.test("Copilot CLI's records may be a moment late, and a turn may end without a word", async () => {
-  using home = records(EVENTS, [asked, spoke("Let me see")]);
+  using home = records(EVENTS, [asked, assistantMessage("Let me see")]);
   const clock = new FakeClock();
   const reader = copilotReader({ config_dir: home.dir, clock });
-  const waiting = lastOf(reader, STOP);
+  const waiting = lastOf(reader, STOP_HOOK);
   await clock.advance(100);
-  home.write([asked, spoke("Let me see"), spoke("Late, but here"), stopped(7)]);
+  home.write([
+    asked,
+    assistantMessage("Let me see"),
+    assistantMessage("Late, but here"),
+    stopped(7),
+  ]);
   await clock.advance(100);
   assert.equal(await waiting, "Late, but here");
-  const never = lastOf(reader, { ...STOP, timestamp: 8 });
+  const never = lastOf(reader, { ...STOP_HOOK, timestamp: 8 });
   await clock.advance(1_000);
   assert.equal(await never, "Late, but here", "nothing further came");
   home.write([asked, stopped(7)]);
-  assert.equal(await lastOf(reader, STOP), "");
-  assert.equal(await lastOf(reader, { ...STOP, sessionId: "../../x" }), "");
+  assert.equal(await lastOf(reader, STOP_HOOK), "");
+  assert.equal(await lastOf(reader, { ...STOP_HOOK, sessionId: "../../x" }), "");
 });
 
 // Gemini CLI.
 
 const CHAT = `tmp/api/chats/session-2026-11-21T15-22-${ID.slice(0, 8)}.jsonl`;
-const AFTER = { hook_event_name: "AfterAgent", session_id: ID, cwd: "/w/api" };
+const AFTER_AGENT_HOOK = { hook_event_name: "AfterAgent", session_id: ID, cwd: "/w/api" };
 
 Deno.test("Gemini CLI's hook holds all texts of a turn: the last one is what its records end with", async () => {
   using home = records(CHAT, [
@@ -90,7 +112,7 @@ Deno.test("Gemini CLI's hook holds all texts of a turn: the last one is what its
   );
   const reader = geminiReader(home.dir);
   const last = (prompt_response: string, more = {}) =>
-    lastOf(reader, { ...AFTER, prompt_response, ...more });
+    lastOf(reader, { ...AFTER_AGENT_HOOK, prompt_response, ...more });
   assert.equal(await last("Let me see\nwho I am\nIt is\nLake Constance"), "It is\nLake Constance");
   assert.equal(await last("It is\nLake Constance"), "It is\nLake Constance");
   const whole = "Let me see\nAnother end";

@@ -4,30 +4,30 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Adapter } from "../../../../daemon/features/agents/adapter.ts";
 import { genericAdapter } from "../../../../daemon/features/agents/generic/generic.ts";
-import { paneRung } from "../../../../daemon/features/agents/pane.ts";
+import { createPaneTransport } from "../../../../daemon/features/agents/pane.ts";
 import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
-import { sightsOf } from "../../../../daemon/host/tmux/observations.ts";
+import { paneObserverOf } from "../../../../daemon/host/tmux/observations.ts";
 import {
   commandOf,
   foregroundOf,
   isAlive,
   parentOf,
   sendSignal,
-  startOf,
+  startTimeOf,
 } from "../../../../daemon/host/processes.ts";
 import { FakeProcesses, type World, world } from "../../../support/world.ts";
-import { enter, get, notify, post, said } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, eventData, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import {
   recorder,
   silent,
   type Terminal,
   until,
-  untilNow,
+  waitSync,
   withTmux,
 } from "../../../support/host/private_tmux.ts";
 
 class RealProcesses extends FakeProcesses {
-  override readonly startOf = startOf;
+  override readonly startTimeOf = startTimeOf;
   override readonly parentOf = parentOf;
   override readonly signal = sendSignal;
   override isAlive(pid: number, started?: string): boolean {
@@ -38,35 +38,35 @@ class RealProcesses extends FakeProcesses {
 const SETTLE_MS = 30;
 
 /** The last looks of a delivery: before the server pastes, and before it presses Enter. */
-type Worst = { paste: () => void } | { enter: () => void };
+type SwapPoint = { paste: () => void } | { enter: () => void };
 
 /** A daemon on this tmux; `worst` runs right after one of the rung's last looks. */
-function house({ tmuxes, socket }: Terminal, worst?: Worst) {
-  const options = { tmuxes, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
+function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
+  const options = { tmuxServers, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
   const generic = genericAdapter(options);
-  let looks = 0;
-  const rung = paneRung({
+  let captures = 0;
+  const transport = createPaneTransport({
     ...options,
     screen: {
       ...genericScreen,
       composerEmpty(view) {
         const empty = genericScreen.composerEmpty(view);
         // The courier's look, and two of the delivery.
-        if (++looks === 3 && worst && "paste" in worst) worst.paste();
+        if (++captures === 3 && onLastCheck && "paste" in onLastCheck) onLastCheck.paste();
         return empty;
       },
-      holds(view, text) {
-        const holds = genericScreen.holds(view, text);
-        if (holds && worst && "enter" in worst) worst.enter();
-        return holds;
+      composerHolds(view, text) {
+        const composerHolds = genericScreen.composerHolds(view, text);
+        if (composerHolds && onLastCheck && "enter" in onLastCheck) onLastCheck.enter();
+        return composerHolds;
       },
     },
   });
-  const adapter: Adapter = worst ? { ...generic, rungs: () => [rung] } : generic;
+  const adapter: Adapter = onLastCheck ? { ...generic, transports: () => [transport] } : generic;
   return world({
     adapters: [adapter],
     processes: new RealProcesses(),
-    sights: sightsOf(tmuxes, socket),
+    paneObserver: paneObserverOf(tmuxServers, socket),
   });
 }
 
@@ -77,36 +77,36 @@ async function agent(terminal: Terminal, session = "work"): Promise<string> {
   return pane;
 }
 
-const pidOf = (terminal: Terminal, pane: string) => Number(terminal.format(pane, "#{pane_pid}"));
+const panePid = (terminal: Terminal, pane: string) => Number(terminal.format(pane, "#{pane_pid}"));
 
 /** Registers what runs in a pane. */
 function register(w: World, terminal: Terminal, pane_id: string, name = "ada") {
-  const place = { pane_id, tmux_socket: terminal.socket, agent_pid: pidOf(terminal, pane_id) };
-  return enter(w, name, { backend: "generic", ...place });
+  const location = { pane_id, tmux_socket: terminal.socket, agent_pid: panePid(terminal, pane_id) };
+  return addPeer(w, name, { backend: "generic", ...location });
 }
 
 /** Another program takes the pane over, and records all that it is given. */
 function respawn(terminal: Terminal, pane: string): void {
-  const before = pidOf(terminal, pane);
+  const before = panePid(terminal, pane);
   terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
-  untilNow("the other program", () => terminal.screen(pane).includes("ready"));
-  untilNow("the agent's end", () => !isAlive(before));
+  waitSync("the other program", () => terminal.screen(pane).includes("ready"));
+  waitSync("the agent's end", () => !isAlive(before));
 }
 
 const isOnline = (w: World, peer_id: string) =>
   w.daemon.directory.record(peer_id).status === "online";
 
 /** The state of a message, once its try is over. */
-async function settled(w: World, delivery_id: string) {
+async function waitForSettled(w: World, delivery_id: string) {
   return await until("the end of the try", () => {
-    const held = w.daemon.delivery.held(delivery_id);
+    const held = w.daemon.delivery.findMessage(delivery_id);
     return held && held.state !== "attempting" && held.reason !== null ? held : undefined;
   });
 }
 
 withTmux("a pane is found, linked, and reached; then it is no orphan", async (terminal) => {
   const pane = await agent(terminal);
-  await using w = house(terminal);
+  await using w = fixture(terminal);
   const before = await get(w, "/panes/orphans");
   assert.partialDeepStrictEqual(before.panes, [{ pane_id: pane, command: "cat", session: "work" }]);
   const path = `/panes/${encodeURIComponent(pane)}/link`;
@@ -123,7 +123,7 @@ withTmux("a pane is found, linked, and reached; then it is no orphan", async (te
 withTmux("a shell is not linked: it would run what it is told", async (terminal) => {
   const pane = terminal.start("PS1='$ ' bash --norc --noprofile");
   await until("the prompt", () => terminal.screen(pane) === "$");
-  await using w = house(terminal);
+  await using w = fixture(terminal);
   const answer = await post(w, `/panes/${encodeURIComponent(pane)}/link`, { backend: "generic" });
   assert.partialDeepStrictEqual(answer, { linked: false, reason: "shell_prompt" });
   assert.deepEqual((await get(w, "/peers")).peers, []);
@@ -133,14 +133,17 @@ withTmux(
   "nothing enters a pane whose program is swapped before the paste [c3.pane.owner]",
   async (terminal) => {
     const pane = await agent(terminal);
-    await using w = house(terminal, { paste: () => respawn(terminal, pane) });
+    await using w = fixture(terminal, { paste: () => respawn(terminal, pane) });
     const { peer_id } = await register(w, terminal, pane);
     const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
-    assert.equal((await settled(w, delivery_id)).state, "queued");
-    const heir = await register(w, terminal, pane, "eve");
+    assert.equal((await waitForSettled(w, delivery_id)).state, "queued");
+    const successor = await register(w, terminal, pane, "eve");
     await w.clock.settle();
-    assert.partialDeepStrictEqual(said(w, "peer_offline"), [{ peer_id, reason: "pane_takeover" }]);
-    assert.notEqual(heir.peer_id, peer_id);
+    assert.partialDeepStrictEqual(eventData(w, "peer_offline"), [{
+      peer_id,
+      reason: "pane_takeover",
+    }]);
+    assert.notEqual(successor.peer_id, peer_id);
     assert.deepEqual([terminal.read("got"), terminal.read("other")], ["", ""]);
     assert.equal(terminal.cli("list-buffers"), "");
     assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
@@ -148,7 +151,7 @@ withTmux(
 );
 
 /** A program that reads each byte that comes, as soon as it comes. */
-const HEIR = `
+const SUCCESSOR = `
 Deno.stdin.setRaw(true);
 Deno.writeTextFileSync(Deno.args[0] + "/alive", "yes");
 for await (const bytes of Deno.stdin.readable) {
@@ -156,10 +159,13 @@ for await (const bytes of Deno.stdin.readable) {
 }`;
 
 withTmux("nothing enters the program that follows the agent under one shell", async (t) => {
-  const heir = `${t.program("heir.ts", HEIR)} ${t.dir}`;
-  const both = t.program("both.sh", `cat > ${t.dir}/got; ${heir}; :`).replace(/^sh/, "bash -m");
-  const pane = t.start(both);
-  const pane_pid = pidOf(t, pane);
+  const successor = `${t.program("heir.ts", SUCCESSOR)} ${t.dir}`;
+  const combinedProgram = t.program("both.sh", `cat > ${t.dir}/got; ${successor}; :`).replace(
+    /^sh/,
+    "bash -m",
+  );
+  const pane = t.start(combinedProgram);
+  const pane_pid = panePid(t, pane);
   const below = `/proc/${pane_pid}/task/${pane_pid}/children`;
   const agent_pid = await until("the agent", () => {
     const pid = Number(Deno.readTextFileSync(below).trim());
@@ -167,27 +173,27 @@ withTmux("nothing enters the program that follows the agent under one shell", as
   });
   const paste = () => {
     Deno.kill(agent_pid, "SIGKILL");
-    untilNow("the heir", () => t.read("alive") !== "");
+    waitSync("the heir", () => t.read("alive") !== "");
   };
-  await using w = house(t, { paste });
-  const place = { pane_id: pane, tmux_socket: t.socket, agent_pid };
-  await enter(w, "ada", { backend: "generic", ...place });
+  await using w = fixture(t, { paste });
+  const location = { pane_id: pane, tmux_socket: t.socket, agent_pid };
+  await addPeer(w, "ada", { backend: "generic", ...location });
   const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
-  assert.equal((await settled(w, delivery_id)).state, "queued");
-  assert.equal(pidOf(t, pane), pane_pid, "to tmux the pane is the same");
+  assert.equal((await waitForSettled(w, delivery_id)).state, "queued");
+  assert.equal(panePid(t, pane), pane_pid, "to tmux the pane is the same");
   assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
-  await w.beat();
-  assert.partialDeepStrictEqual(said(w, "peer_offline"), [{ reason: "agent_exited" }]);
+  await w.tick();
+  assert.partialDeepStrictEqual(eventData(w, "peer_offline"), [{ reason: "agent_exited" }]);
 });
 
 withTmux(
   "no Enter reaches a program that takes the pane over behind the pasted text",
   async (t) => {
     const pane = await agent(t);
-    await using w = house(t, { enter: () => respawn(t, pane) });
+    await using w = fixture(t, { enter: () => respawn(t, pane) });
     await register(w, t, pane);
     const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
-    const { state, reason } = await settled(w, delivery_id);
+    const { state, reason } = await waitForSettled(w, delivery_id);
     assert.deepEqual([state, reason], ["sent", "typed_not_submitted"], "pasted, so never again");
     await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this.
     assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
@@ -200,13 +206,13 @@ withTmux(
     terminal.start("exec sleep 1000", "keep");
     for (let turn = 0; turn < 8; turn++) {
       const pane = await agent(terminal, `s${turn}`);
-      await using w = house(terminal);
+      await using w = fixture(terminal);
       await register(w, terminal, pane);
       const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
       await systemClock.sleep(turn * 12);
       respawn(terminal, pane);
       const { state } = await until("the end of the try", () => {
-        const held = w.daemon.delivery.held(delivery_id);
+        const held = w.daemon.delivery.findMessage(delivery_id);
         return held && held.state !== "attempting" ? held : undefined;
       });
       await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this.
@@ -220,7 +226,7 @@ withTmux(
 withTmux(
   "a peer known by its pane alone goes offline with the pane, and with the server",
   async (terminal) => {
-    await using w = house(terminal);
+    await using w = fixture(terminal);
     for (
       const [name, end] of [
         ["ada", (pane: string) => terminal.cli("kill-pane", "-t", pane)],
@@ -229,17 +235,17 @@ withTmux(
     ) {
       const pane = await agent(terminal, name);
       terminal.start("exec sleep 1000", `beside-${name}`);
-      const place = { pane_id: pane, tmux_socket: terminal.socket };
-      const { peer_id } = await enter(w, name, { backend: "generic", ...place });
-      await w.beat(3);
+      const location = { pane_id: pane, tmux_socket: terminal.socket };
+      const { peer_id } = await addPeer(w, name, { backend: "generic", ...location });
+      await w.tick(3);
       assert.equal(w.daemon.directory.record(peer_id).status, "online");
       end(pane);
-      for (let beat = 0; beat < 100 && isOnline(w, peer_id); beat++) {
-        await w.beat(3);
+      for (let tick = 0; tick < 100 && isOnline(w, peer_id); tick++) {
+        await w.tick(3);
         await systemClock.sleep(20);
       }
       assert.equal(isOnline(w, peer_id), false);
-      assert.equal(said(w, "peer_offline").at(-1)?.["reason"], "agent_exited");
+      assert.equal(eventData(w, "peer_offline").at(-1)?.["reason"], "agent_exited");
     }
   },
 );
@@ -249,14 +255,14 @@ withTmux(
   async (terminal) => {
     const pane = await agent(terminal);
     const beside = terminal.start("exec sleep 1000", "beside");
-    await using w = house(terminal);
+    await using w = fixture(terminal);
     const { peer_id } = await register(w, terminal, pane);
-    const pid = pidOf(terminal, pane);
+    const pid = panePid(terminal, pane);
     const killing = post(w, "/peers/ada/kill");
     await until("its end", () => !isAlive(pid));
     await w.clock.advance(100);
     assert.partialDeepStrictEqual(await killing, { ok: true, agent_pid: pid, signal: "SIGTERM" });
     assert.equal(w.daemon.directory.record(peer_id).status, "retired");
-    assert.ok(isAlive(pidOf(terminal, beside)));
+    assert.ok(isAlive(panePid(terminal, beside)));
   },
 );

@@ -2,55 +2,65 @@
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
-import type { Addressee, Parcel, Receipt } from "../../../../daemon/features/agents/adapter.ts";
-import { type PaneOptions, paneRung } from "../../../../daemon/features/agents/pane.ts";
+import type {
+  AgentPeer,
+  OutgoingMessage,
+  Receipt,
+} from "../../../../daemon/features/agents/adapter.ts";
+import { createPaneTransport, type PaneOptions } from "../../../../daemon/features/agents/pane.ts";
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
-import { isAlive, startOf } from "../../../../daemon/host/processes.ts";
+import { isAlive, startTimeOf } from "../../../../daemon/host/processes.ts";
 import {
   Agent,
   recorder,
   silent,
   type Terminal,
   until,
-  untilNow,
+  waitSync,
   withTmux,
 } from "../../../support/host/private_tmux.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
 
-function parcel(text: string, framed = `${FRAME}${text}</peer-message>`): Parcel {
+function outgoing(text: string, framed = `${FRAME}${text}</peer-message>`): OutgoingMessage {
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
 }
 
-function addressee(terminal: Terminal, { pane, pid }: { pane: string; pid: number }): Addressee {
+function addressee(terminal: Terminal, { pane, pid }: { pane: string; pid: number }): AgentPeer {
   return {
     peer_id: "peer-1",
     backend: "claude-code",
     tmux_socket: terminal.socket,
     pane_id: pane,
     agent_pid: pid,
-    agent_started: startOf(pid) ?? null,
+    agent_started: startTimeOf(pid) ?? null,
     runtime_session_id: null,
     turn_state: null,
     metadata: {},
   };
 }
 
-function rung({ tmuxes }: Terminal, options: Partial<PaneOptions> = {}) {
-  const defaults = { tmuxes, clock: systemClock, log: silent, screen: claudeScreen, settle_ms: 40 };
-  return paneRung({ ...defaults, ...options });
+function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOptions> = {}) {
+  const defaults = {
+    tmuxServers,
+    clock: systemClock,
+    log: silent,
+    screen: claudeScreen,
+    settle_ms: 40,
+  };
+  return createPaneTransport({ ...defaults, ...options });
 }
 
 /** A rung that runs `swap` after its last look at the screen, before the server pastes. */
 function swappedBeforePaste(terminal: Terminal, swap: () => void) {
-  let looks = 0;
-  return rung(terminal, {
+  let captures = 0;
+  return paneTransport(terminal, {
     screen: {
       ...claudeScreen,
       composerEmpty(view) {
         const empty = claudeScreen.composerEmpty(view);
-        if (++looks === 2) swap();
+        if (++captures === 2) swap();
         return empty;
       },
     },
@@ -69,19 +79,19 @@ function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) 
       await systemClock.sleep(ms, signal);
     },
   };
-  return rung(terminal, { clock });
+  return paneTransport(terminal, { clock });
 }
 
 /** Another program takes the pane over, and records all that it is given. */
 function respawn(terminal: Terminal, pane: string): void {
   terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
-  untilNow("the other program", () => terminal.screen(pane).includes("ready"));
+  waitSync("the other program", () => terminal.screen(pane).includes("ready"));
 }
 
 /** The same, and the agent's process is gone too: tmux only asks it to go. */
-function takeOver(terminal: Terminal, { pane, pid }: Agent): void {
+function replaceProgram(terminal: Terminal, { pane, pid }: Agent): void {
   respawn(terminal, pane);
-  untilNow("the agent's end", () => !isAlive(pid));
+  waitSync("the agent's end", () => !isAlive(pid));
 }
 
 function assertNothingTyped(terminal: Terminal, agent: Agent): void {
@@ -106,10 +116,12 @@ for (const [what, text] of Object.entries(ARRIVES)) {
   withTmux(`${what} arrives exactly, and is submitted once`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const peer = addressee(terminal, agent);
-    assert.deepEqual(await rung(terminal).check(peer, parcel(text)), { ready: true });
-    assert.deepEqual(await rung(terminal).deliver(peer, parcel(text)), { state: "sent" });
+    assert.deepEqual(await paneTransport(terminal).check(peer, outgoing(text)), { ready: true });
+    assert.deepEqual(await paneTransport(terminal).deliver(peer, outgoing(text)), {
+      state: "sent",
+    });
     await until("the message", () => agent.submitted.length > 0);
-    assert.deepEqual(agent.submitted, [parcel(text).framed]);
+    assert.deepEqual(agent.submitted, [outgoing(text).framed]);
     assert.equal(terminal.cli("list-buffers"), "");
   });
 }
@@ -119,13 +131,13 @@ withTmux(
   async (terminal) => {
     const agent = await Agent.start(terminal);
     const text = "🙂é&amp;".repeat(1_000);
-    await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
+    await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing(text));
     const got = await until("the message", () => agent.submitted[0]);
     const bytes = new TextEncoder().encode(got).length;
     assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
     const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
     assert.ok(got.endsWith(tail));
-    assert.ok(parcel(text).framed.startsWith(got.slice(0, -tail.length)));
+    assert.ok(outgoing(text).framed.startsWith(got.slice(0, -tail.length)));
     assert.match(got.slice(0, -tail.length), /(🙂|é|&amp;)$/);
   },
 );
@@ -133,11 +145,14 @@ withTmux(
 for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
   withTmux(`a text that begins with "${first}" is not typed`, async (terminal) => {
     const agent = await Agent.start(terminal);
-    const bad = parcel("", `${first}${ID} and more`);
+    const bad = outgoing("", `${first}${ID} and more`);
     const peer = addressee(terminal, agent);
     const refusal = { reason: "bad_frame" };
-    assert.deepEqual(await rung(terminal).check(peer, bad), { ready: false, ...refusal });
-    assert.deepEqual(await rung(terminal).deliver(peer, bad), { state: "refused", ...refusal });
+    assert.deepEqual(await paneTransport(terminal).check(peer, bad), { ready: false, ...refusal });
+    assert.deepEqual(await paneTransport(terminal).deliver(peer, bad), {
+      state: "refused",
+      ...refusal,
+    });
     assertNothingTyped(terminal, agent);
   });
 }
@@ -145,16 +160,16 @@ for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
 withTmux("control characters are stripped, tabs become spaces, newlines stay", async (terminal) => {
   const agent = await Agent.start(terminal);
   const text = "a\x1b[201~\rb\tc\x07\x00\x9bd\x7f\u0085e\r\nf";
-  await rung(terminal).deliver(addressee(terminal, agent), parcel(text));
+  await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing(text));
   const got = await until("the message", () => agent.submitted[0]);
-  assert.equal(got, parcel("a[201~\nb    cde\nf").framed);
+  assert.equal(got, outgoing("a[201~\nb    cde\nf").framed);
 });
 
 /** Situations in which nothing may be typed: how each comes about, and its reason. */
 const REFUSED: [string, string, (terminal: Terminal, agent: Agent) => void | Promise<void>][] = [
   ["a pane in copy mode", "copy_mode", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
   ["an open dialog", "dialog_open", (_, agent) => agent.openDialog()],
-  ["a pane that another program has taken", "agent_gone", takeOver],
+  ["a pane that another program has taken", "agent_gone", replaceProgram],
   ["a pane that is gone", "pane_missing", (t, { pane }) => {
     t.start("cat", "other");
     t.cli("kill-pane", "-t", pane);
@@ -162,7 +177,7 @@ const REFUSED: [string, string, (terminal: Terminal, agent: Agent) => void | Pro
   ["a dead pane", "pane_dead", (t, { pane, pid }) => {
     t.cli("set-option", "-g", "remain-on-exit", "on");
     Deno.kill(pid, "SIGKILL");
-    untilNow("the end", () => t.format(pane, "#{pane_dead}") === "1");
+    waitSync("the end", () => t.format(pane, "#{pane_dead}") === "1");
   }],
 ];
 
@@ -171,8 +186,11 @@ for (const [what, reason, arrange] of REFUSED) {
     const agent = await Agent.start(terminal);
     const peer = addressee(terminal, agent);
     await arrange(terminal, agent);
-    assert.deepEqual(await rung(terminal).check(peer, parcel("x")), { ready: false, reason });
-    const receipt = await rung(terminal).deliver(peer, parcel("x"));
+    assert.deepEqual(await paneTransport(terminal).check(peer, outgoing("x")), {
+      ready: false,
+      reason,
+    });
+    const receipt = await paneTransport(terminal).deliver(peer, outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason });
     assertNothingTyped(terminal, agent);
   });
@@ -181,7 +199,10 @@ for (const [what, reason, arrange] of REFUSED) {
 withTmux("a screen without a composer refuses, and nothing is typed", async (terminal) => {
   const pane = terminal.start("cat");
   const pid = Number(terminal.format(pane, "#{pane_pid}"));
-  const receipt = await rung(terminal).deliver(addressee(terminal, { pane, pid }), parcel("x"));
+  const receipt = await paneTransport(terminal).deliver(
+    addressee(terminal, { pane, pid }),
+    outgoing("x"),
+  );
   assert.deepEqual(receipt, { state: "refused", reason: "screen_unknown" });
   assert.equal(terminal.screen(pane), "");
 });
@@ -190,8 +211,8 @@ withTmux("an agent that warms up is typed to once it was ready for a while", asy
   const agent = await Agent.start(terminal);
   let now = 0;
   const clock = { ...systemClock, now: () => now };
-  const pane = rung(terminal, { clock, warm_up_ms: 2_000 });
-  const deliver = () => pane.deliver(addressee(terminal, agent), parcel("hello"));
+  const pane = paneTransport(terminal, { clock, warm_up_ms: 2_000 });
+  const deliver = () => pane.deliver(addressee(terminal, agent), outgoing("hello"));
   assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
   now = 1_999;
   assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
@@ -204,7 +225,7 @@ withTmux("a draft of the human's refuses, and stays as it is", async (terminal) 
   const agent = await Agent.start(terminal);
   terminal.cli("send-keys", "-t", agent.pane, "my draft");
   await until("the draft", () => terminal.screen(agent.pane).includes("my draft"));
-  const receipt = await rung(terminal).deliver(addressee(terminal, agent), parcel("x"));
+  const receipt = await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing("x"));
   assert.deepEqual(receipt, { state: "refused", reason: "draft_present" });
   assert.equal(agent.input, "my draft");
 });
@@ -213,7 +234,7 @@ withTmux("a registration that is incomplete, old or of another pane refuses", as
   const agent = await Agent.start(terminal);
   const peer = addressee(terminal, agent);
   const other = terminal.start("cat", "other");
-  const cases: [Partial<Addressee>, string][] = [
+  const cases: [Partial<AgentPeer>, string][] = [
     [{ tmux_socket: null }, "no_pane"],
     [{ pane_id: null }, "no_pane"],
     [{ pane_id: "work" }, "no_pane"],
@@ -221,14 +242,14 @@ withTmux("a registration that is incomplete, old or of another pane refuses", as
     [{ agent_pid: null }, "no_process"],
     [{ agent_started: null }, "no_process"],
     [{ agent_started: "1" }, "agent_gone"],
-    [{ agent_pid: Deno.pid, agent_started: startOf(Deno.pid) ?? null }, "agent_elsewhere"],
+    [{ agent_pid: Deno.pid, agent_started: startTimeOf(Deno.pid) ?? null }, "agent_elsewhere"],
     [{ tmux_socket: `${terminal.dir}/none` }, "tmux_unreachable"],
   ];
   for (const [change, reason] of cases) {
-    const receipt = await rung(terminal).deliver({ ...peer, ...change }, parcel("x"));
+    const receipt = await paneTransport(terminal).deliver({ ...peer, ...change }, outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason }, JSON.stringify(change));
   }
-  const elsewhere = await rung(terminal).check({ ...peer, pane_id: other }, parcel("x"));
+  const elsewhere = await paneTransport(terminal).check({ ...peer, pane_id: other }, outgoing("x"));
   assert.equal(elsewhere.ready, false);
   assertNothingTyped(terminal, agent);
 });
@@ -242,7 +263,7 @@ withTmux(
     const peer = addressee(t, agent);
     Deno.kill(agent.pid, "SIGTSTP");
     await until("the shell", () => t.format(pane, "#{pane_current_command}") === "bash");
-    const receipt = await rung(t).deliver(peer, parcel("x"));
+    const receipt = await paneTransport(t).deliver(peer, outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "not_foreground" });
     t.cli("send-keys", "-t", pane, "fg", "Enter");
     await until("the agent", () => t.format(pane, "#{pane_current_command}") === "deno");
@@ -257,7 +278,7 @@ withTmux("an agent that exited to its shell refuses, though its screen still sta
   Deno.kill(agent.pid, "SIGKILL");
   await until("the shell", () => t.screen(pane).includes("Killed"));
   const before = t.screen(pane);
-  const receipt = await rung(t).deliver(peer, parcel("x"));
+  const receipt = await paneTransport(t).deliver(peer, outgoing("x"));
   assert.deepEqual(receipt, { state: "refused", reason: "agent_gone" });
   assert.equal(t.screen(pane), before);
 });
@@ -277,7 +298,7 @@ for (const [what, swap] of BEFORE_PASTE) {
   withTmux(`when ${what} between check and paste, nothing enters`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
-    const receipt = await late.deliver(addressee(terminal, agent), parcel("x"));
+    const receipt = await late.deliver(addressee(terminal, agent), outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "changed" });
     assertNothingTyped(terminal, agent);
   });
@@ -289,9 +310,9 @@ withTmux(
     const agent = await Agent.start(t);
     const late = swappedBeforePaste(t, () => {
       t.cli("send-keys", "-t", agent.pane, "my draft");
-      untilNow("the draft", () => t.screen(agent.pane).includes("my draft"));
+      waitSync("the draft", () => t.screen(agent.pane).includes("my draft"));
     });
-    const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+    const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "changed" });
     assert.equal(agent.input, "my draft");
   },
@@ -304,10 +325,10 @@ withTmux("when the agent dies between check and paste, its shell gets nothing", 
   let before = "";
   const late = swappedBeforePaste(t, () => {
     Deno.kill(agent.pid, "SIGKILL");
-    untilNow("the shell", () => t.screen(pane).includes("Killed"));
+    waitSync("the shell", () => t.screen(pane).includes("Killed"));
     before = t.screen(pane);
   });
-  const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
   assert.deepEqual(receipt, { state: "refused", reason: "changed" });
   assert.equal(t.screen(pane), before);
 });
@@ -323,8 +344,8 @@ for (const [what, swap] of BEFORE_ENTER) {
   withTmux(`when ${what} between paste and Enter, no Enter is sent`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
-    assert.deepEqual(await late.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
-    assert.equal(agent.input, `\x1b[200~${parcel("x").framed}\x1b[201~`);
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
+    assert.equal(agent.input, `\x1b[200~${outgoing("x").framed}\x1b[201~`);
     assert.deepEqual(agent.submitted, []);
     assert.ok(!agent.events.some(({ approved }) => approved));
     assert.equal(terminal.read("other"), "");
@@ -335,9 +356,9 @@ withTmux("when the human types between paste and Enter, both stay for the human"
   const agent = await Agent.start(t);
   const late = swappedBeforeEnter(t, agent, () => {
     t.cli("send-keys", "-t", agent.pane, "my words");
-    untilNow("the words", () => t.screen(agent.pane).includes("my words"));
+    waitSync("the words", () => t.screen(agent.pane).includes("my words"));
   });
-  assert.deepEqual(await late.deliver(addressee(t, agent), parcel("x")), UNCLEAR);
+  assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
   assert.deepEqual(agent.submitted, []);
 });
 
@@ -345,8 +366,8 @@ withTmux(
   "an agent's own word that a dialog is open refuses, whatever its screen shows",
   async (t) => {
     const agent = await Agent.start(t);
-    const warned = rung(t, { dialogKnown: () => Promise.resolve(true) });
-    const receipt = await warned.deliver(addressee(t, agent), parcel("x"));
+    const warned = paneTransport(t, { hasOpenDialog: () => Promise.resolve(true) });
+    const receipt = await warned.deliver(addressee(t, agent), outgoing("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "dialog_open" });
     assertNothingTyped(t, agent);
   },
@@ -354,11 +375,14 @@ withTmux(
 
 withTmux("a paste that the composer does not show is not submitted", async (terminal) => {
   const agent = await Agent.start(terminal);
-  const blind = rung(terminal, {
+  const blindTransport = paneTransport(terminal, {
     settle_ms: 1,
-    screen: { ...claudeScreen, holds: () => false, collapsedPaste: () => false },
+    screen: { ...claudeScreen, composerHolds: () => false, collapsedPaste: () => false },
   });
-  assert.deepEqual(await blind.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
+  assert.deepEqual(
+    await blindTransport.deliver(addressee(terminal, agent), outgoing("x")),
+    UNCLEAR,
+  );
   await until("the paste", () => agent.input.endsWith("\x1b[201~"));
   assert.deepEqual(agent.submitted, []);
 });
@@ -366,18 +390,18 @@ withTmux("a paste that the composer does not show is not submitted", async (term
 withTmux("a server that dies before the paste refuses; a new one is delivered to", async (t) => {
   const agent = await Agent.start(t);
   const late = swappedBeforePaste(t, () => t.killServer());
-  const receipt = await late.deliver(addressee(t, agent), parcel("x"));
+  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
   assert.ok(receipt.state === "refused" || receipt.state === "unclear", JSON.stringify(receipt));
   await Deno.remove(`${t.dir}/agent.log`);
   const next = await Agent.start(t);
   const peer = addressee(t, next);
-  assert.deepEqual(await rung(t).deliver(peer, parcel("x")), { state: "sent" });
+  assert.deepEqual(await paneTransport(t).deliver(peer, outgoing("x")), { state: "sent" });
 });
 
 withTmux("a server that dies between paste and Enter leaves it unclear", async (terminal) => {
   const agent = await Agent.start(terminal);
   const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
-  assert.deepEqual(await late.deliver(addressee(terminal, agent), parcel("x")), UNCLEAR);
+  assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
 });
 
 withTmux(
@@ -387,11 +411,11 @@ withTmux(
     const peer = addressee(terminal, agent);
     const texts = Array.from({ length: 10 }, (_, at) => `message ${at}`);
     const receipts = await Promise.all(
-      texts.map((text) => rung(terminal).deliver(peer, parcel(text))),
+      texts.map((text) => paneTransport(terminal).deliver(peer, outgoing(text))),
     );
     const sent = texts.filter((_, at) => receipts[at]?.state === "sent");
     await until("all", () => agent.submitted.length === sent.length);
-    assert.deepEqual(agent.submitted, sent.map((text) => parcel(text).framed));
+    assert.deepEqual(agent.submitted, sent.map((text) => outgoing(text).framed));
     for (const receipt of receipts) assert.ok(["sent", "refused"].includes(receipt.state));
   },
 );

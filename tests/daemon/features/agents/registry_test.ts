@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
 import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/versions.ts";
-import { agentsOf } from "../../../../daemon/app/platform.ts";
+import { loadAgents } from "../../../../daemon/app/platform.ts";
 import { Backend } from "../../../../daemon/features/agents/contract.ts";
 import { foldersIn, type Source, sources } from "../../../tidy/sources.ts";
 import { silent } from "../../../support/host/private_tmux.ts";
@@ -114,8 +114,8 @@ Deno.test("an adapter is of the agent that loads it, and uses the transports of 
   try {
     const env = { HOME: state, PATH: "/usr/bin:/bin" };
     const options = { clock: systemClock, ids: randomIds, log: silent, state, env };
-    await using outside = await agentsOf(options);
-    assert.deepEqual(outside.adapters.map(({ backend }) => backend), IDS);
+    await using platform = await loadAgents(options);
+    assert.deepEqual(platform.adapters.map(({ backend }) => backend), IDS);
     const peer = {
       peer_id: "p",
       backend: null,
@@ -128,14 +128,14 @@ Deno.test("an adapter is of the agent that loads it, and uses the transports of 
       metadata: {},
     };
     const message = { delivery_id: "d", proof_id: "d", human: false, framed: "[mesh]" };
-    for (const adapter of outside.adapters) {
-      const used = adapter.rungs(peer, { ...message, kind: "ask" }).map(({ name }) => name);
+    for (const adapter of platform.adapters) {
+      const used = adapter.transports(peer, { ...message, kind: "ask" }).map(({ name }) => name);
       const named = definitionOf(adapter.backend)?.transports ?? [];
       // A plugin's WebSocket is tried before any of the adapter's own transports.
       const own = named.filter((transport) => transport !== "websocket");
       assert.deepEqual([...new Set(used)], own, adapter.backend);
       assert.equal(
-        outside.hooks[adapter.backend] !== undefined,
+        platform.hooks[adapter.backend] !== undefined,
         definitionOf(adapter.backend)?.hooks !== undefined,
         adapter.backend,
       );

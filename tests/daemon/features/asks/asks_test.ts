@@ -3,13 +3,13 @@ import { ackAsk, openAsk, waitAsk } from "../../../../daemon/features/asks/contr
 import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
 import { type World, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
   get,
-  join,
-  joinWithReceipts,
   post,
-  said,
 } from "../../../support/daemon/peer_clients.ts";
 
 async function two(w: World) {
@@ -30,7 +30,7 @@ Deno.test("an ask to a connected peer arrives as a frame, and its ack as the ask
   await w.clock.settle();
   const [frame] = bob.of("ask");
   assert.equal(frame?.text, "Ready?");
-  await bob.say({
+  await bob.send({
     type: "ack",
     request_id: "1",
     correlation_id: opened.correlation_id,
@@ -73,7 +73,7 @@ Deno.test("an ask without to_peer has no target, whatever else is wrong with it 
 
 Deno.test("keys of /ask match in any case, and look-alikes of to_peer are refused with a hint [7.to-peer.look-alike] [7.routing.any-case]", async () => {
   await using w = world();
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   const asked = await post(w, "/ask", { FROM_PEER: "ada", To_Peer: "bob", TEXT: "Hi" });
   assert.equal(asked.to_peer_id, bob.peer_id);
   for (const key of ["toPeer", "to-peer", "TOPEER", "to peer", "to_peer2", "_to_peer"]) {
@@ -103,8 +103,8 @@ Deno.test("a to_peer that is null or blank is an unknown peer even before the te
 
 Deno.test("oneself is refused before addressability, and a full queue last [c1.order-of-checks.peers]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  await enter(w, "ada", { provenance: { addressable: false } });
-  await enter(w, "bob");
+  await addPeer(w, "ada", { provenance: { addressable: false } });
+  await addPeer(w, "bob");
   const self = await post(w, "/ask", { from_peer: "ada", to_peer: "ada", text: "Hi" });
   assert.deepEqual([self.status, self.error], [422, "to_self"]);
   await ask(w, "cli", "bob");
@@ -117,7 +117,7 @@ Deno.test("oneself is refused before addressability, and a full queue last [c1.o
 
 Deno.test("an ask to an offline peer is queued, and its answer tells where it went [2.ask.correlation-id] [7.routing.named] [c1.ids] [c3.ask.offline] [c3.ask.unregistered]", async () => {
   await using w = world();
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   await post(w, "/peers/bob/offline");
   const { status, correlation_id, ...answer } = await post(w, "/ask", {
     from_peer: "a-stranger",
@@ -142,7 +142,7 @@ Deno.test("an ask to an offline peer is queued, and its answer tells where it we
 
 Deno.test("a bare ack closes, and once closed only a bare ack is taken [2.ask.outcome] [c3.ack.closed]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const bare = await post(w, "/ack", { correlation_id: id });
   assert.deepEqual(bare, { status: 200, ok: true, close_reason: "ack" });
@@ -155,13 +155,13 @@ Deno.test("a bare ack closes, and once closed only a bare ack is taken [2.ask.ou
   assert.equal(cancelled.error, "already_closed");
   const closed = await get(w, `/asks/${id}`);
   assert.deepEqual([closed.outcome, closed.reply, closed.responder], ["acknowledged", null, "bob"]);
-  assert.equal(said(w, "ack").length, 1);
+  assert.equal(eventData(w, "ack").length, 1);
 });
 
 Deno.test("only the recipient answers, and only the asker cancels [c3.asks.cancel] [c3.ack.recipient]", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   for (const from_peer of ["ada", "a-stranger"]) {
     const ack = await post(w, "/ack", { correlation_id: id, from_peer });
@@ -177,16 +177,16 @@ Deno.test("only the recipient answers, and only the asker cancels [c3.asks.cance
 
 Deno.test("a decline needs a reason that is not blank, and the asker reads it [3.ask.decline-closes] [3.ask.decline-reason] [4.decline] [2.ask.close-reason] [c3.decline.blank]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   for (const reason of ["", "  \n", undefined]) {
     assert.equal((await post(w, "/decline", { correlation_id: id, reason })).status, 422);
   }
   await post(w, "/decline", { correlation_id: id, reason: "Busy" });
   await w.clock.settle();
-  const [told] = ada.of("ack");
-  assert.deepEqual([told?.text, told?.outcome, told?.close_reason], [
+  const [ackFrame] = ada.of("ack");
+  assert.deepEqual([ackFrame?.text, ackFrame?.outcome, ackFrame?.close_reason], [
     "Busy",
     "declined",
     "declined",
@@ -195,7 +195,7 @@ Deno.test("a decline needs a reason that is not blank, and the asker reads it [3
 
 Deno.test("an answer to an open choice names one of its options, by id or title [c2.ask.choice]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const [message, option_id] of [["b", "b"], ["apples", "a"]]) {
     const id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
     const wrong = await post(w, "/ack", { correlation_id: id, message: "Plums" });
@@ -208,16 +208,16 @@ Deno.test("an answer to an open choice names one of its options, by id or title 
 
 Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const queued = await ask(w, "ada", "bob");
   await post(w, `/asks/${queued}/cancel`, { peer_id: "ada" });
   assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
-  const eve = await join(w, "eve");
+  const eve = await connectPeer(w, "eve");
   const sent = await ask(w, "ada", "eve");
   await post(w, `/asks/${sent}/cancel`, { peer_id: "ada", reason: "Never mind" });
   await w.clock.settle();
-  const [told] = eve.of("ack");
-  assert.deepEqual([told?.correlation_id, told?.close_reason, told?.text], [
+  const [ackFrame] = eve.of("ack");
+  assert.deepEqual([ackFrame?.correlation_id, ackFrame?.close_reason, ackFrame?.text], [
     sent,
     "cancelled",
     "Never mind",
@@ -226,19 +226,19 @@ Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went",
 
 Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is told [c2.ask.evicted]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  const ada = await joinWithReceipts(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeerWithReceipts(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const human = await ask(w, "ada", "sam");
   await w.clock.advance(24 * 3_600_000);
-  w.daemon.beat();
+  w.daemon.tick();
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
   await w.clock.advance(1);
-  w.daemon.asks.beat(w.clock.now());
+  w.daemon.asks.tick(w.clock.now());
   await w.clock.settle();
   const evicted = await get(w, `/asks/${id}`);
   assert.deepEqual([evicted.close_reason, evicted.outcome], ["evicted", "failed"]);
-  const [ended] = said(w, "ack");
+  const [ended] = eventData(w, "ack");
   assert.deepEqual([ended?.["correlation_id"], ended?.["close_reason"]], [id, "evicted"]);
   assert.equal(ada.of("ack")[0]?.close_reason, "evicted");
   assert.equal((await get(w, `/asks/${human}`)).state, "open");
@@ -246,8 +246,8 @@ Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is to
 
 Deno.test("pending lists what is open, inbound and outbound, and a stranger's own [4.asks.pending] [4.asks.pending-unregistered]", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob", { pane_id: "%3" });
+  await addPeer(w, "ada");
+  await addPeer(w, "bob", { pane_id: "%3" });
   const ids = [await ask(w, "ada", "bob"), await ask(w, "bob", "ada"), await ask(w, "x", "bob")];
   await post(w, "/ack", { correlation_id: await ask(w, "ada", "bob") });
   const list = async (query: string) =>
@@ -262,8 +262,8 @@ Deno.test("pending lists what is open, inbound and outbound, and a stranger's ow
 
 Deno.test("asks are listed newest first, by state and peer, page by page [c3.asks.list]", async () => {
   await using w = world();
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const ids = [await ask(w, "x", "bob"), await ask(w, "x", "eve"), await ask(w, "x", "bob")];
   await post(w, "/ack", { correlation_id: ids[0] });
   const page = async (query: string) => {
@@ -281,8 +281,8 @@ Deno.test("asks are listed newest first, by state and peer, page by page [c3.ask
 
 Deno.test("a follow-up of the recipient supersedes the ask that it replies to", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const first = await ask(w, "ada", "bob");
   const second = await ask(w, "bob", "ada", "Which one?", { reply_to: first });
   assert.equal((await get(w, `/asks/${first}`)).close_reason, "reply_to");
@@ -294,10 +294,10 @@ Deno.test("a follow-up of the recipient supersedes the ask that it replies to", 
 Deno.test("the human's answer counts as the human's only through a proven door [c2.human.door]", async () => {
   for (const at_terminal of [false, true]) {
     await using w = world({ settings: { "human.name": "sam" }, at_terminal });
-    await enter(w, "ada");
+    await addPeer(w, "ada");
     const id = await ask(w, "ada", "sam");
     await post(w, "/ack", { correlation_id: id, message: "Yes" }, { "x-mesh-terminal": "9" });
-    const [told] = w.daemon.delivery.waiting(w.daemon.directory.find("ada").peer_id, 1);
-    assert.equal(told?.voice, at_terminal ? "human" : "unverified");
+    const [ackFrame] = w.daemon.delivery.waiting(w.daemon.directory.find("ada").peer_id, 1);
+    assert.equal(ackFrame?.voice, at_terminal ? "human" : "unverified");
   }
 });

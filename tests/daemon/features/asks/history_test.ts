@@ -3,7 +3,7 @@ import { join as pathOf } from "node:path";
 import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
 
 const LONG_AGO = "2000-01-01T00:00:00Z";
 
@@ -28,9 +28,9 @@ async function closed(w: World, from: string, to: string): Promise<string> {
 
 Deno.test("history tells the closed threads of a peer, whether it asked or was asked [4.asks.history] [4.asks.history-session]", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob");
-  await enter(w, "eve");
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const opened_at = new Date(w.clock.now()).toISOString();
   const asked = await closed(w, "ada", "bob");
   const was_asked = await ask(w, "a-stranger", "ada");
@@ -64,7 +64,7 @@ Deno.test("history tells the closed threads of a peer, whether it asked or was a
 
 Deno.test("history begins after since, in whatever offset it is said", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const first = await closed(w, "ada", "bob");
   const since = at(w);
   const second = await closed(w, "ada", "bob");
@@ -79,8 +79,8 @@ Deno.test("history begins after since, in whatever offset it is said", async () 
 
 Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
   await using w = world();
-  await enter(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
-  await enter(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
+  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
+  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
   const one = await closed(w, "ada", "bob");
   const two = await closed(w, "ada", "eve");
   const queries = [
@@ -111,7 +111,11 @@ Deno.test("history is of peers that are offline or retired, too, and survives a 
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
   let w = start();
-  const [bob, eve, tom] = [await enter(w, "bob"), await enter(w, "eve"), await enter(w, "tom")];
+  const [bob, eve, tom] = [
+    await addPeer(w, "bob"),
+    await addPeer(w, "eve"),
+    await addPeer(w, "tom"),
+  ];
   const other = await closed(w, "tom", "bob");
   const id = await closed(w, "bob", "eve");
   await w[Symbol.asyncDispose]();
@@ -133,9 +137,9 @@ Deno.test("history is told a thousand at a time, and goes on where it ended", as
   await using w = world({
     settings: { "daemon.queue.max_per_peer": "5000", "daemon.limits.pair_per_minute": "0" },
   });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const { daemon } = w;
-  const manner = { proven_human: false };
+  const requestContext = { proven_human: false };
   for (let number = 0; number < 1200; number++) {
     const asking = {
       from_peer: "ada",
@@ -143,8 +147,8 @@ Deno.test("history is told a thousand at a time, and goes on where it ended", as
       text: "Hi",
       reply_delivery: "push" as const,
     };
-    const { ticket } = daemon.asks.open(asking, manner);
-    daemon.asks.ack({ correlation_id: ticket?.message.correlation_id ?? "" }, manner);
+    const { ticket } = daemon.asks.open(asking, requestContext);
+    daemon.asks.ack({ correlation_id: ticket?.message.correlation_id ?? "" }, requestContext);
     if (number === 500) await w.clock.advance(1);
   }
   const all = await threads(w, `peer_id=bob&since=${LONG_AGO}`);

@@ -6,10 +6,10 @@ import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/
 import { isProblem, Problem } from "kit/core/problem.ts";
 
 /** A word, each letter in either case. */
-function anyCase(word: string): fc.Arbitrary<string> {
-  return fc.array(fc.boolean(), { minLength: word.length, maxLength: word.length }).map((upper) =>
-    [...word].map((letter, at) => upper[at] ? letter.toUpperCase() : letter).join("")
-  );
+function inAnyCase(letters: string): fc.Arbitrary<string> {
+  return fc.array(fc.boolean(), { minLength: letters.length, maxLength: letters.length }).map((
+    upper,
+  ) => [...letters].map((letter, at) => upper[at] ? letter.toUpperCase() : letter).join(""));
 }
 
 /** What may stand between letters without being one. */
@@ -19,7 +19,10 @@ const separator = fc.string({
 });
 
 /** The letters of `to_peer` with anything but letters around each of them. */
-const lookAlike = fc.tuple(anyCase("topeer"), fc.array(separator, { minLength: 7, maxLength: 7 }))
+const similarName = fc.tuple(
+  inAnyCase("topeer"),
+  fc.array(separator, { minLength: 7, maxLength: 7 }),
+)
   .map(([letters, gaps]) => gaps.map((gap, at) => gap + (letters[at] ?? "")).join(""))
   .filter((key) => key.toLowerCase() !== "to_peer");
 
@@ -27,14 +30,14 @@ function refusalOf(fold: (body: unknown) => unknown, body: unknown): Problem | u
   try {
     fold(body);
     return undefined;
-  } catch (fault) {
-    assert.ok(fault instanceof Problem, String(fault));
-    return fault;
+  } catch (error) {
+    assert.ok(error instanceof Problem, String(error));
+    return error;
   }
 }
 
 Deno.test("to_peer in any case names the target, under every strategy", () => {
-  fc.assert(fc.property(anyCase("to_peer"), fc.string({ minLength: 1 }), (key, peer) => {
+  fc.assert(fc.property(inAnyCase("to_peer"), fc.string({ minLength: 1 }), (key, peer) => {
     fc.pre(peer.trim() !== "");
     for (const fold of [foldAskKeys, foldNamedAskKeys]) {
       assert.deepEqual(fold({ [key]: peer }), { to_peer: peer });
@@ -43,7 +46,7 @@ Deno.test("to_peer in any case names the target, under every strategy", () => {
 });
 
 Deno.test("every look-alike of to_peer is refused by its own name, beside a to_peer or alone", () => {
-  fc.assert(fc.property(lookAlike, fc.boolean(), (key, beside) => {
+  fc.assert(fc.property(similarName, fc.boolean(), (key, beside) => {
     const body = { ...(beside && { to_peer: "bob" }), [key]: "bob" };
     for (const fold of [foldAskKeys, foldNamedAskKeys]) {
       const refusal = refusalOf(fold, body);
@@ -65,10 +68,10 @@ Deno.test("letters that are dressed up look alike, too; other words do not", () 
 
 Deno.test("two keys that fold to one are refused, whichever they are", () => {
   fc.assert(
-    fc.property(fc.constantFrom("to_peer", "text", "from_peer", "fallback_to"), (word) => {
-      for (const key of [word.toUpperCase(), word.replace("t", "T")]) {
-        fc.pre(key !== word);
-        const refusal = refusalOf(foldAskKeys, { [word]: "bob", [key]: "bob" });
+    fc.property(fc.constantFrom("to_peer", "text", "from_peer", "fallback_to"), (letters) => {
+      for (const key of [letters.toUpperCase(), letters.replace("t", "T")]) {
+        fc.pre(key !== letters);
+        const refusal = refusalOf(foldAskKeys, { [letters]: "bob", [key]: "bob" });
         assert.equal(refusal?.code, "repeated_key");
       }
     }),

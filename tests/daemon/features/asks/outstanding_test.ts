@@ -3,10 +3,17 @@ import { join as pathOf } from "node:path";
 import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 
 /** A house whose daemon may end and start again on the same file. */
-function house() {
+function fixture() {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const db_path = pathOf(directory, "mesh.db");
@@ -23,27 +30,27 @@ async function outstanding(w: World, name: string): Promise<string[]> {
 }
 
 Deno.test("a sender that is not registered finds what it asked, also after a restart", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "bob");
-  const mine = [await ask(w, "mcp-a.b_c", "bob"), await ask(w, "mcp-a.b_c", "sam")];
+  await addPeer(w, "bob");
+  const ownAsks = [await ask(w, "mcp-a.b_c", "bob"), await ask(w, "mcp-a.b_c", "sam")];
   await ask(w, "mcp-other", "bob");
   const closed = await ask(w, "mcp-a.b_c", "bob");
   await post(w, "/ack", { correlation_id: closed });
-  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), mine);
+  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), ownAsks);
   await w[Symbol.asyncDispose]();
   w = at.start();
   await using _ = w;
-  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), mine);
+  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), ownAsks);
   const [kept] = (await get(w, "/asks/pending?peer_id=mcp-other&direction=outbound")).asks;
   assert.deepEqual([kept.from_peer_id, kept.from_peer_name], [null, "mcp-other"]);
   assert.deepEqual(await outstanding(w, "mcp-nobody"), []);
 });
 
 Deno.test("whoever waits again after a restart gets the answer, even one given meanwhile", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const [early, late] = [await ask(w, "a-stranger", "bob"), await ask(w, "a-stranger", "bob")];
   const wait = (id: string) => post(w, `/asks/${id}/wait`, { peer_id: "a-stranger" });
   const cut = wait(early);
@@ -62,9 +69,9 @@ Deno.test("whoever waits again after a restart gets the answer, even one given m
 });
 
 Deno.test("where an ask came from is kept and shown", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const origin = { surface: "telegram", ref: "41" };
   const id = await ask(w, "telegram", "bob", "Ready?", { origin });
   assert.deepEqual((await get(w, `/asks/${id}`)).origin, origin);
@@ -82,8 +89,8 @@ Deno.test("where an ask came from is kept and shown", async () => {
 
 Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the one before", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  const bob = await join(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  const bob = await connectPeer(w, "bob");
   const first = await ask(w, "ada", "bob");
   const second = await ask(w, "bob", "ada", "Which one?", { reply_to: first });
   const third = await ask(w, "ada", "bob", "The red one", { reply_to: second });
@@ -98,7 +105,7 @@ Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the 
   );
   assert.equal(ada.of("ask")[0]?.reply_to, first);
   assert.equal(bob.of("ask")[1]?.reply_to, second);
-  assert.deepEqual(said(w, "ack").map(({ outcome }) => outcome), ["failed", "failed"]);
+  assert.deepEqual(eventData(w, "ack").map(({ outcome }) => outcome), ["failed", "failed"]);
   const fourth = await ask(w, "ada", "bob", "And now?", { reply_to: third });
   assert.equal((await get(w, `/asks/${third}`)).state, "open", "The asker's own does not end it");
   assert.equal((await get(w, `/asks/${fourth}`)).reply_to, third);
@@ -106,8 +113,8 @@ Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the 
 
 Deno.test("a first wait and an answer of the same moment never both carry the reply", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const [waited] = await Promise.all([
     post(w, `/asks/${id}/wait`, { peer_id: "ada" }),
@@ -121,7 +128,7 @@ Deno.test("a first wait and an answer of the same moment never both carry the re
 
 Deno.test("how many asks wait for each peer is told in the list as in the record", async () => {
   await using w = world();
-  for (const name of ["ada", "bob", "eve"]) await enter(w, name);
+  for (const name of ["ada", "bob", "eve"]) await addPeer(w, name);
   await ask(w, "x", "bob");
   await w.clock.advance(2000);
   await ask(w, "x", "bob");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { EndpointAnswer } from "../../../../daemon/features/asks/routing/contract.ts";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, join, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 
 async function postText(w: World, body: string) {
   const response = await w.fetch("/ask", { method: "POST", body });
@@ -12,7 +12,7 @@ async function postText(w: World, body: string) {
 
 Deno.test("a key of /ask that comes twice is refused, in one spelling as in two", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const rest = `"from_peer": "ada", "text": "Hi"`;
   const twice = [
     [`{"to_peer": "bob", "to_peer": "eve", ${rest}}`, "to_peer"],
@@ -30,7 +30,7 @@ Deno.test("a key of /ask that comes twice is refused, in one spelling as in two"
 
 Deno.test("keys that are deeper, and texts that look like keys, may come as often as they like", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const question = `{"kind": "text", "metadata": {"to_peer": 1, "a": [{"text": 1}, {"text": 2}]}}`;
   const text = JSON.stringify(`"text": "text": {"to_peer": "eve"} \\"`);
   const body = `{"to_peer": "bob", "from_peer": "ada", "question": ${question}, "text": ${text}}`;
@@ -43,7 +43,7 @@ Deno.test("keys that are deeper, and texts that look like keys, may come as ofte
 
 Deno.test("a question tells all its fields, null where they were not said", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const whole = {
     kind: "text",
     prompt: null,
@@ -63,7 +63,7 @@ Deno.test("a question tells all its fields, null where they were not said", asyn
 
 Deno.test("an ack with an empty message is a bare one, open or closed", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
   for (const _ of ["open", "closed"]) {
     const acked = await post(w, "/ack", { correlation_id, message: "" });
@@ -73,19 +73,19 @@ Deno.test("an ack with an empty message is a bare one, open or closed", async ()
 });
 
 Deno.test("an endpoint may call its pick as the candidates do, or as an ask does", () => {
-  const peerOf = (said: object) => EndpointAnswer.safeParse(said).data?.peer;
+  const peerOf = (output: object) => EndpointAnswer.safeParse(output).data?.peer;
   assert.equal(peerOf({ peer_id: "peer-1" }), "peer-1");
   assert.equal(peerOf({ to_peer: "bob", confidence: 0.5 }), "bob");
   assert.equal(peerOf({ peer: "bob", peer_id: "peer-1" }), "bob");
   assert.equal(peerOf({ peer_id: null }), null);
-  for (const said of [{}, { peer_id: 5 }, { name: "bob" }, null, "bob", []]) {
-    assert.equal(EndpointAnswer.safeParse(said).success, false);
+  for (const output of [{}, { peer_id: 5 }, { name: "bob" }, null, "bob", []]) {
+    assert.equal(EndpointAnswer.safeParse(output).success, false);
   }
 });
 
 Deno.test("names and words that cannot be shown, or are blank, are refused with their path", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
   const fine = { from_peer: "ada", to_peer: "bob", text: "Hi" };
   const choice = { kind: "choice", prompt: "Which?", options: [{ id: "a", title: "Apples" }] };
@@ -109,8 +109,8 @@ Deno.test("names and words that cannot be shown, or are blank, are refused with 
 
 Deno.test("the asks of a peer that was removed stay its own: listed, and waited for", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
-  await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
   await post(w, "/ack", { correlation_id, message: "Yes" });
   await w.fetch("/peers/ada", { method: "DELETE" });

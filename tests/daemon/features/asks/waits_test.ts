@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { ask, enter, get, join, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("a wait whose time is up answers exactly pending, and records nothing [3.ask.wait-times-out] [4.asks.wait-pending] [2.ask.status]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "Ready?", { reply_delivery: "pull" });
   const before = await get(w, `/asks/${id}`);
   const waiting = w.post(`/asks/${id}/wait`, { peer_id: "ada", timeout_seconds: 5 });
@@ -15,7 +15,7 @@ Deno.test("a wait whose time is up answers exactly pending, and records nothing 
 
 Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.default]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 50]] as const) {
     let done = false;
@@ -31,8 +31,8 @@ Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.d
 
 Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first-wait-pulls] [4.asks.wait-resolution] [2.ask.reply]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const waiting = post(w, `/asks/${id}/wait`, { peer_id: "ada", timeout_seconds: 1 });
   await w.clock.advance(1000);
@@ -56,8 +56,8 @@ Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first
 
 Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.wait.both-modes]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
   await w.clock.settle();
@@ -69,7 +69,7 @@ Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.w
 
 Deno.test("everyone of the asker's who waits hears the same end", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const waits = [1, 2, 3].map(() => post(w, `/asks/${id}/wait`, { peer_id: "ada" }));
   await w.clock.settle();
@@ -85,8 +85,8 @@ Deno.test("everyone of the asker's who waits hears the same end", async () => {
 
 Deno.test("only the asker waits: by id, by name, or by the name it gave unregistered [4.asks.wait-sender]", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob");
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const stray = await ask(w, "a-stranger", "bob");
   const wait = (of: string, peer_id: string) =>
@@ -106,8 +106,8 @@ Deno.test("only the asker waits: by id, by name, or by the name it gave unregist
 
 Deno.test("a wait of one who may not wait leaves the ask in push mode", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await post(w, `/asks/${id}/wait`, { peer_id: "bob" });
   assert.equal((await get(w, `/asks/${id}`)).reply_delivery, "push");
@@ -115,7 +115,7 @@ Deno.test("a wait of one who may not wait leaves the ask in push mode", async ()
 
 Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once [c1.timeout-clamped]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   for (const timeout_seconds of ["5", null, -1]) {
     const answer = await post(w, `/asks/${id}/wait`, { peer_id: "ada", timeout_seconds });
@@ -128,18 +128,18 @@ Deno.test("a wait that cannot be a number is refused, and a closed ask answers a
 
 Deno.test("a daemon that goes down answers those who wait, and the ask stays open", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const waiting = post(w, `/asks/${id}/wait`, { peer_id: "ada" });
   await w.clock.settle();
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   assert.equal((await waiting).status, "pending");
   assert.equal(w.daemon.asks.mustGet(id).state, "open");
 });
 
 Deno.test("a caller that hangs up is forgotten, and disturbs nobody else's wait", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const gone = new AbortController();
   const body = JSON.stringify({ peer_id: "ada" });

@@ -2,34 +2,34 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { ask, enter, get, post, said } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("an item whose ask the human answers by its id is read, and replied to", async () => {
   // deno-fmt-ignore
-  const ways: [path: string, said: Record<string, string>][] = [
+  const answerRoutes: [path: string, eventData: Record<string, string>][] = [
     ["/ack",     { message: "Yes"      }],
     ["/ack",     {}                     ],
     ["/decline", { reason: "Not today" }],
   ];
-  for (const [path, words] of ways) {
+  for (const [path, args] of answerRoutes) {
     await using w = world({ settings: { "human.name": "sam" } });
-    await enter(w, "ada");
+    await addPeer(w, "ada");
     const correlation_id = await ask(w, "ada", "sam");
-    await post(w, path, { correlation_id, from_peer: "dashboard", ...words });
+    await post(w, path, { correlation_id, from_peer: "dashboard", ...args });
     const { items: [item] } = await get(w, "/inbox");
     assert.deepEqual([item.read, item.read_by, item.replied], [true, null, true], path);
     const { item_id } = item;
     const updated = { item_id, read: true, replied: true, surface: null };
-    assert.deepEqual(said(w, "inbox_updated"), [updated]);
+    assert.deepEqual(eventData(w, "inbox_updated"), [updated]);
     assert.deepEqual((await get(w, "/inbox?unread=1")).items, []);
   }
 });
 
 Deno.test("an ask that its asker takes back leaves the item as it was", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const correlation_id = await ask(w, "ada", "sam");
   await post(w, `/asks/${correlation_id}/cancel`, { peer_id: "ada" });
   const { items: [item] } = await get(w, "/inbox");
-  assert.deepEqual([item.read, item.replied, said(w, "inbox_updated")], [false, false, []]);
+  assert.deepEqual([item.read, item.replied, eventData(w, "inbox_updated")], [false, false, []]);
 });

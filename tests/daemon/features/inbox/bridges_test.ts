@@ -1,14 +1,22 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { ask, enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
-import { pushTo, receipt, sent, surface } from "../../../support/daemon/surfaces.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
+import { pushTo, sendReceipt, sentItems, surface } from "../../../support/daemon/surfaces.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
 Deno.test("a bridge that an alias names gets the item as a note or an ask, under its own id [4.surface.bridge] [4.surface.bridge-unverified]", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
-  const telegram = await join(w, "telegram");
+  await addPeer(w, "ada");
+  const telegram = await connectPeer(w, "telegram");
   const { delivery_id, surfaces, inbox_item_id = "" } = await notify(w, "ada", "sam", "Done");
   const correlation_id = await ask(w, "ada", "sam", "Ready?");
   assert.deepEqual(surfaces, ["telegram"]);
@@ -31,14 +39,14 @@ Deno.test("a bridge that an alias names gets the item as a note or an ask, under
 
 Deno.test("what a bridge proves is the write: its receipts of an item count for nothing", async () => {
   await using w = withHuman();
-  const telegram = await join(w, "telegram", { capabilities: ["delivery_receipts"] });
+  const telegram = await connectPeer(w, "telegram", { capabilities: ["delivery_receipts"] });
   const { delivery_id, inbox_item_id = "" } = await notify(w, "ada", "sam");
-  await receipt(telegram, delivery_id, { status: "pushed", surface_ref: "9" });
-  await receipt(telegram, delivery_id, { status: "failed", error_class: "x" });
+  await sendReceipt(telegram, delivery_id, { status: "pushed", surface_ref: "9" });
+  await sendReceipt(telegram, delivery_id, { status: "failed", error_class: "x" });
   const push = await pushTo(w, inbox_item_id, "telegram");
   assert.deepEqual([push?.status, push?.verified, push?.surface_ref], ["pushed", false, null]);
   assert.deepEqual(w.daemon.delivery.counts(), { accepted: 1 });
-  assert.deepEqual(said(w, "surface_pushed"), [
+  assert.deepEqual(eventData(w, "surface_pushed"), [
     { surface: "telegram", item_id: inbox_item_id, surface_ref: null },
   ]);
 });
@@ -46,7 +54,7 @@ Deno.test("what a bridge proves is the write: its receipts of an item count for 
 Deno.test("a bridge is a service of its own, not an agent, and not listed", async () => {
   await using w = withHuman();
   for (const [name, more] of [["telegram", {}], ["dashboard", { role: "human" }]] as const) {
-    const bridge = await join(w, name, more);
+    const bridge = await connectPeer(w, name, more);
     const { peer_id = "" } = bridge.of("connected")[0] ?? {};
     const peer = await get(w, `/peers/${peer_id}`);
     assert.deepEqual([bridge.closed, peer.role, peer.name], [undefined, "service", name]);
@@ -60,7 +68,7 @@ Deno.test("a bridge is a service of its own, not an agent, and not listed", asyn
 
 Deno.test("a note is accepted by the inbox, whatever shows it, and a bridge changes no delivery", async () => {
   await using w = withHuman();
-  const sam = await join(w, "sam", { role: "human" });
+  const sam = await connectPeer(w, "sam", { role: "human" });
   const answer = await notify(w, "ada", "sam");
   assert.deepEqual([answer.delivery_state, answer.delivered, answer.surfaces], [
     ...["accepted", true, ["sam"]],
@@ -78,24 +86,27 @@ Deno.test("a note is accepted by the inbox, whatever shows it, and a bridge chan
 Deno.test("the first connection of role human is the human, and a second human is refused", async () => {
   await using w = world();
   assert.equal((await get(w, "/inbox")).error, "no_human");
-  const sam = await join(w, "sam", { role: "human" });
+  const sam = await connectPeer(w, "sam", { role: "human" });
   const { human, human_peer_id } = await get(w, "/inbox");
   assert.deepEqual([human, human_peer_id], ["sam", sam.of("connected")[0]?.peer_id]);
-  const tom = await join(w, "tom", { role: "human" });
+  const tom = await connectPeer(w, "tom", { role: "human" });
   assert.deepEqual([tom.closed?.code, tom.of("error")[0]?.error], [4002, "human_exists"]);
-  const again = await join(w, "sam", { role: "human" });
+  const again = await connectPeer(w, "sam", { role: "human" });
   assert.deepEqual([again.of("connected")[0]?.peer_id, sam.closed?.code], [human_peer_id, 4009]);
 });
 
 Deno.test("a surface that is called as the human is, is not the human", async () => {
   await using w = withHuman();
-  const sam = await join(w, "sam", { role: "human" });
+  const sam = await connectPeer(w, "sam", { role: "human" });
   const screen = await surface(w, "sam");
   const { peer_id, display_name } = screen.of("connected")[0] ?? {};
   assert.deepEqual([sam.closed, display_name], [undefined, "sam-2"]);
   assert.notEqual(peer_id, sam.of("connected")[0]?.peer_id);
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  await receipt(screen, sent(screen)[0]?.delivery_id ?? "", { status: "pushed", surface_ref: "1" });
+  await sendReceipt(screen, sentItems(screen)[0]?.delivery_id ?? "", {
+    status: "pushed",
+    surface_ref: "1",
+  });
   assert.equal((await pushTo(w, inbox_item_id, "sam"))?.surface_ref, "1");
   await screen.drop();
   assert.equal((await surface(w, "sam")).of("connected")[0]?.peer_id, peer_id);
@@ -103,9 +114,9 @@ Deno.test("a surface that is called as the human is, is not the human", async ()
 
 Deno.test("a human may be called by an alias where there is no other", async () => {
   await using w = world();
-  await join(w, "dashboard");
+  await connectPeer(w, "dashboard");
   assert.equal((await get(w, "/inbox")).error, "no_human");
-  const telegram = await join(w, "telegram", { role: "human" });
+  const telegram = await connectPeer(w, "telegram", { role: "human" });
   assert.equal((await get(w, "/inbox")).human, "telegram");
   await notify(w, "ada", "dashboard", "Hi");
   assert.equal(telegram.of("notify")[0]?.text, "Hi");
@@ -113,24 +124,24 @@ Deno.test("a human may be called by an alias where there is no other", async () 
 
 Deno.test("bridges and surfaces get every item, all at once", async () => {
   await using w = withHuman();
-  const sam = await join(w, "sam", { role: "human" });
-  const telegram = await join(w, "telegram", { role: "human" });
-  const dashboard = await join(w, "dashboard");
+  const sam = await connectPeer(w, "sam", { role: "human" });
+  const telegram = await connectPeer(w, "telegram", { role: "human" });
+  const dashboard = await connectPeer(w, "dashboard");
   const phone = await surface(w, "phone");
   const { surfaces, inbox_item_id } = await notify(w, "ada", "sam", "To all");
   assert.deepEqual(surfaces?.toSorted(), ["dashboard", "phone", "sam", "telegram"]);
   for (const bridge of [sam, telegram, dashboard]) {
     assert.deepEqual(bridge.of("notify").map(({ text }) => text), ["To all"]);
   }
-  assert.equal(sent(phone).length, 1);
+  assert.equal(sentItems(phone).length, 1);
   const { pushes } = await get(w, `/inbox/${inbox_item_id}`);
   assert.equal(pushes.length, 4);
 });
 
 Deno.test("a newer bridge of a name takes the place of the older", async () => {
   await using w = withHuman();
-  const first = await join(w, "telegram");
-  const second = await join(w, "telegram", { path: "/elsewhere" });
+  const first = await connectPeer(w, "telegram");
+  const second = await connectPeer(w, "telegram", { path: "/elsewhere" });
   assert.deepEqual([first.closed?.code, second.closed], [4009, undefined]);
   await notify(w, "ada", "sam");
   assert.deepEqual([first.of("notify").length, second.of("notify").length], [0, 1]);
@@ -138,79 +149,79 @@ Deno.test("a newer bridge of a name takes the place of the older", async () => {
 
 Deno.test("a bridge that is away is sent nothing, and no push is claimed for it", async () => {
   await using w = withHuman();
-  const telegram = await join(w, "telegram");
+  const telegram = await connectPeer(w, "telegram");
   await telegram.drop();
   const { surfaces, inbox_item_id } = await notify(w, "ada", "sam");
   assert.deepEqual([surfaces, (await get(w, `/inbox/${inbox_item_id}`)).pushes], [[], []]);
-  assert.deepEqual((await join(w, "telegram")).of("notify"), []);
+  assert.deepEqual((await connectPeer(w, "telegram")).of("notify"), []);
 });
 
 Deno.test("a bridge whose line is too full to be written to is told of as failed", async () => {
   await using w = withHuman();
-  const telegram = await join(w, "telegram");
+  const telegram = await connectPeer(w, "telegram");
   telegram.buffered = 2 ** 30;
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
   const push = await pushTo(w, inbox_item_id, "telegram");
   assert.deepEqual([push?.status, push?.error_class], ["failed", "socket_closed"]);
-  await w.beat();
-  await w.beat();
-  assert.deepEqual([telegram.closed?.code, said(w, "surface_pushed")], [4013, []]);
-  assert.deepEqual((await join(w, "telegram")).of("notify"), []);
+  await w.tick();
+  await w.tick();
+  assert.deepEqual([telegram.closed?.code, eventData(w, "surface_pushed")], [4013, []]);
+  assert.deepEqual((await connectPeer(w, "telegram")).of("notify"), []);
 });
 
 Deno.test("a surface that comes back as a bridge gets what waits for it as plain frames", async () => {
   await using w = withHuman();
   await (await surface(w, "telegram")).drop();
   await notify(w, "ada", "sam", "Missed");
-  const bridge = await join(w, "telegram");
+  const bridge = await connectPeer(w, "telegram");
   assert.deepEqual(bridge.of("notify").map(({ text }) => text), ["Missed"]);
   assert.deepEqual(bridge.of("inbox_item"), []);
   await notify(w, "ada", "sam", "New");
   assert.deepEqual(bridge.of("notify").map(({ text }) => text), ["Missed", "New"]);
   const screen = await surface(w, "telegram");
-  assert.deepEqual(sent(screen).map(({ item }) => item.text), ["Missed"]);
+  assert.deepEqual(sentItems(screen).map(({ item }) => item.text), ["Missed"]);
 });
 
 Deno.test("a bridge speaks for the human, and nothing proves that the human spoke", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   for (const [name, more] of [["telegram", {}], ["sam", { role: "human" }]] as const) {
-    const bridge = await join(w, name, more);
-    await bridge.say({ type: "notify", request_id: "1", to_peer: "ada", text: "Hello" });
-    const heard = ada.of("notify").at(-1);
-    assert.equal(heard?.from_peer, "sam");
-    assert.equal(w.daemon.delivery.held(heard?.delivery_id ?? "")?.voice, "unverified");
+    const bridge = await connectPeer(w, name, more);
+    await bridge.send({ type: "notify", request_id: "1", to_peer: "ada", text: "Hello" });
+    const received = ada.of("notify").at(-1);
+    assert.equal(received?.from_peer, "sam");
+    assert.equal(w.daemon.delivery.findMessage(received?.delivery_id ?? "")?.voice, "unverified");
     const correlation_id = await ask(w, "ada", "sam");
-    await bridge.say({ type: "ack", request_id: "2", correlation_id, message: "Yes" });
+    await bridge.send({ type: "ack", request_id: "2", correlation_id, message: "Yes" });
     assert.equal(bridge.of("result").at(-1)?.["close_reason"], "ack_with_msg");
-    const told = ada.of("ack").at(-1);
-    assert.deepEqual([told?.from_peer, told?.text], ["sam", "Yes"]);
-    assert.equal(w.daemon.delivery.held(told?.delivery_id ?? "")?.voice, "unverified");
+    const ackFrame = ada.of("ack").at(-1);
+    assert.deepEqual([ackFrame?.from_peer, ackFrame?.text], ["sam", "Yes"]);
+    assert.equal(w.daemon.delivery.findMessage(ackFrame?.delivery_id ?? "")?.voice, "unverified");
   }
 });
 
 Deno.test("a surface's own verbs are a service's, not the human's", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
-  await phone.say({ type: "notify", request_id: "1", to_peer: "ada", text: "Hello" });
+  await phone.send({ type: "notify", request_id: "1", to_peer: "ada", text: "Hello" });
   assert.equal(ada.of("notify")[0]?.from_peer, "phone");
   const correlation_id = await ask(w, "ada", "sam");
-  await phone.say({ type: "ack", request_id: "2", correlation_id, message: "Yes" });
+  await phone.send({ type: "ack", request_id: "2", correlation_id, message: "Yes" });
   assert.equal(phone.of("result").at(-1)?.["error"], "not_the_recipient");
 });
 
 Deno.test("the end of the human's own ask is an ack on its line, a note on other bridges", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
-  const sam = await join(w, "sam", { role: "human" });
-  const telegram = await join(w, "telegram");
+  await addPeer(w, "ada");
+  const sam = await connectPeer(w, "sam", { role: "human" });
+  const telegram = await connectPeer(w, "telegram");
   const phone = await surface(w, "phone");
   const correlation_id = await ask(w, "sam", "ada", "How far?");
   await post(w, "/ack", { correlation_id, message: "Half way" });
   assert.deepEqual([sam.of("ack")[0]?.text, sam.of("notify")], ["Half way", []]);
   assert.deepEqual([telegram.of("notify")[0]?.text, telegram.of("ack")], ["Half way", []]);
-  const [{ item } = { item: undefined }] = sent(phone);
+  const [{ item } = { item: undefined }] = sentItems(phone);
   assert.deepEqual([item?.kind, item?.text], ["notify", "Half way"]);
 });
 

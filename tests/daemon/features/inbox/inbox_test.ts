@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
-import { shown, surface } from "../../../support/daemon/surfaces.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
+import { notifyAndShow, surface } from "../../../support/daemon/surfaces.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
@@ -40,7 +48,7 @@ Deno.test("without a human every inbox route is 503 [4.inbox.no-human] [7.no-hum
 
 Deno.test("an ask to the human is an item, told of without its text [6.inbox-item] [2.inbox.event-fields] [2.inbox.text] [4.ask.inbox] [4.inbox.get] [6.dashboard-text]", async () => {
   await using w = withHuman();
-  const ada = await enter(w, "ada");
+  const ada = await addPeer(w, "ada");
   const [correlation_id, item_id] = await asked(w);
   assert.match(item_id, /^inb-[0-9a-f]{12}$/);
   const { status: _, created_at, ...item } = await get(w, `/inbox/${item_id}`);
@@ -62,7 +70,7 @@ Deno.test("an ask to the human is an item, told of without its text [6.inbox-ite
   });
   assert.match(created_at, /Z$/);
   const { from_peer_id } = item;
-  assert.deepEqual(said(w, "inbox_item"), [
+  assert.deepEqual(eventData(w, "inbox_item"), [
     { item_id, kind: "ask", from: "ada", from_peer_id, correlation_id },
   ]);
 });
@@ -89,7 +97,7 @@ Deno.test("read is for every surface, and a second time changes nothing [3.inbox
   await post(w, `/inbox/${inbox_item_id}/read`, { surface: "dashboard" });
   const item = await get(w, `/inbox/${inbox_item_id}`);
   assert.deepEqual([item.read, item.read_by], [true, "telegram"]);
-  assert.deepEqual(said(w, "inbox_updated"), [
+  assert.deepEqual(eventData(w, "inbox_updated"), [
     { item_id: inbox_item_id, read: true, replied: false, surface: "telegram" },
   ]);
   assert.equal((await post(w, "/inbox/inb-ffffffffffff/read")).error, "unknown_item");
@@ -97,18 +105,18 @@ Deno.test("read is for every surface, and a second time changes nothing [3.inbox
 
 Deno.test("a reply to an open ask is its ack, framed as the human's, and told once [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const [correlation_id, item_id] = await asked(w);
   const reply = await post(w, `/inbox/${item_id}/reply`, { surface: "telegram", text: "Yes" });
   assert.deepEqual(reply, { status: 200, action: "acked", correlation_id });
   assert.equal(ada.of("ack")[0]?.text, "Yes");
   const closed = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([closed.reply, closed.close_reason], ["Yes", "ack_with_msg"]);
-  assert.deepEqual(said(w, "inbox_updated"), [
+  assert.deepEqual(eventData(w, "inbox_updated"), [
     { item_id, read: true, replied: true, surface: "telegram" },
   ]);
   const { delivery_id } = ada.of("ack")[0] ?? { delivery_id: "" };
-  assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "human");
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "human");
 });
 
 Deno.test("an empty reply is a bare ack of an open ask, and only a reading of all else [4.inbox.reply-empty]", async () => {
@@ -127,16 +135,16 @@ Deno.test("an empty reply is a bare ack of an open ask, and only a reading of al
 
 Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const [first, item_id] = await asked(w);
   await post(w, `/asks/${first}/cancel`, { peer_id: "ada" });
-  const anew = await post(w, `/inbox/${item_id}/reply`, { text: "And now?" });
-  assert.equal(anew.action, "asked");
+  const repliedAgain = await post(w, `/inbox/${item_id}/reply`, { text: "And now?" });
+  assert.equal(repliedAgain.action, "asked");
   const { inbox_item_id } = await notify(w, "ada", "sam");
   assert.equal((await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Why?" })).action, "asked");
   const [second, third] = ada.of("ask");
   assert.deepEqual([second?.correlation_id, second?.reply_to, second?.from_peer], [
-    anew.correlation_id,
+    repliedAgain.correlation_id,
     first,
     "sam",
   ]);
@@ -145,7 +153,7 @@ Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.
 
 Deno.test("what a reply says is as long as a text may be, and no agent is sent what it cannot read", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const [, item_id] = await asked(w);
   for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5]) {
     assert.equal((await post(w, `/inbox/${item_id}/reply`, { text })).status, 422);
@@ -180,7 +188,9 @@ Deno.test("a choice is answered by an option, and by no other word [3.inbox.repl
 Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4.inbox.surface] [4.inbox.through-ref]", async () => {
   await using w = withHuman();
   const telegram = await surface(w, "telegram");
-  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) await shown(w, telegram, ref);
+  for (const ref of ["10", "9", "100000000000000000000", null, "x"]) {
+    await notifyAndShow(w, telegram, ref);
+  }
   await notify(w, "ada", "sam", "never shown");
   const texts = async (query: string) => (await list(w, query)).map(({ text }) => text);
   const all = await texts("?surface=telegram");
@@ -193,8 +203,8 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4
 
 Deno.test("a reply by ref finds the item by any message that it was rendered as [4.inbox.reply-by-ref] [4.inbox.reply-by-ref-unknown] [7.unknown-ref]", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
-  await shown(w, await surface(w, "telegram"), "41", ["42"]);
+  const ada = await connectPeer(w, "ada");
+  await notifyAndShow(w, await surface(w, "telegram"), "41", ["42"]);
   const body = { surface: "telegram", text: "Why?" };
   assert.equal((await post(w, "/inbox/reply", { ...body, surface_ref: "42" })).action, "asked");
   assert.equal(ada.of("ask")[0]?.text, "Why?");
@@ -206,7 +216,7 @@ Deno.test("a reply by ref finds the item by any message that it was rendered as 
 
 Deno.test("an answer to the human's own ask comes back as an item", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const id = await ask(w, "telegram", "ada", "How far?");
   await post(w, "/ack", { correlation_id: id, message: "Half way" });
   const [item] = await list(w);

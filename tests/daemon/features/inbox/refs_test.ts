@@ -7,7 +7,13 @@ import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { type World, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
-import { type Item, lastSent, receipt, shown, surface } from "../../../support/daemon/surfaces.ts";
+import {
+  type Item,
+  lastSentItem,
+  notifyAndShow,
+  sendReceipt,
+  surface,
+} from "../../../support/daemon/surfaces.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
@@ -49,7 +55,10 @@ async function showAll(w: World, name: string, refs: readonly (string | null)[])
   const ids: string[] = [];
   for (const ref of refs) {
     const { inbox_item_id = "" } = await notify(w, "ada", "sam", `ref ${ref}`);
-    await receipt(socket, lastSent(socket).delivery_id, { status: "pushed", surface_ref: ref });
+    await sendReceipt(socket, lastSentItem(socket).delivery_id, {
+      status: "pushed",
+      surface_ref: ref,
+    });
     ids.push(inbox_item_id);
   }
   await socket.drop();
@@ -79,20 +88,20 @@ Deno.test("a surface lists what it showed by numeric ref, and no other surface's
 Deno.test("through_ref takes the numbers at or below it, of any length, and nothing else", async () => {
   let run = 0;
   await using w = withHuman();
-  const refsAndCuts = fc.tuple(
+  const refsAndCutPoints = fc.tuple(
     fc.array(ref, { maxLength: 10 }),
     fc.array(decimal, { minLength: 4 }),
   );
   await fc.assert(
-    fc.asyncProperty(refsAndCuts, async ([refs, cuts]) => {
+    fc.asyncProperty(refsAndCutPoints, async ([refs, cutPoints]) => {
       const name = `s${++run}`;
       const ids = await showAll(w, name, refs);
       const own = refs.flatMap((ref) => ref !== null && /^[0-9]+$/.test(ref) ? ref : []);
-      for (const cut of [...cuts, ...own]) {
-        const most = BigInt(cut);
+      for (const cut of [...cutPoints, ...own]) {
+        const max = BigInt(cut);
         const fits = inOrder(refs).filter((index) => {
           const number = toNumber(refs[index] ?? null);
-          return number !== undefined && number <= most;
+          return number !== undefined && number <= max;
         });
         const found = await listed(w, `surface=${name}&through_ref=${cut}`);
         assert.deepEqual(found, fits.map((index) => ids[index]), cut);
@@ -113,8 +122,8 @@ Deno.test("a through_ref that is no number is refused, and says which", async ()
 Deno.test("an item that was split counts by its first message alone", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  const long = await shown(w, phone, 10, [11, 12]);
-  const next = await shown(w, phone, 13);
+  const long = await notifyAndShow(w, phone, 10, [11, 12]);
+  const next = await notifyAndShow(w, phone, 13);
   assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), [long]);
   assert.deepEqual(await listed(w, "surface=phone&through_ref=9"), []);
   assert.deepEqual(await listed(w, "surface=phone"), [next, long]);
@@ -123,7 +132,7 @@ Deno.test("an item that was split counts by its first message alone", async () =
 Deno.test("unread and a surface are asked for together", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  const [first, second] = [await shown(w, phone, 1), await shown(w, phone, 2)];
+  const [first, second] = [await notifyAndShow(w, phone, 1), await notifyAndShow(w, phone, 2)];
   await post(w, `/inbox/${second}/read`, { surface: "phone" });
   assert.deepEqual(await listed(w, "surface=phone&unread=1"), [first]);
   assert.deepEqual(await listed(w, "surface=phone&unread=1&through_ref=2"), [first]);
@@ -133,13 +142,13 @@ Deno.test("unread and a surface are asked for together", async () => {
 Deno.test("a reply finds its item by any of its refs, as text or number, the exact one first", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  const padded = await shown(w, phone, "007", ["008"]);
-  const bare = await shown(w, phone, "7");
-  const word = await shown(w, phone, "m-1", ["m-2"]);
+  const padded = await notifyAndShow(w, phone, "007", ["008"]);
+  const bare = await notifyAndShow(w, phone, "7");
+  const itemId = await notifyAndShow(w, phone, "m-1", ["m-2"]);
   const cases = [["007", padded], ["008", padded], [8, padded], ["7", bare], [7, bare], [
     "0007",
     undefined,
-  ], ["m-2", word]] as const;
+  ], ["m-2", itemId]] as const;
   for (const [surface_ref, item_id] of cases) {
     const body = { surface: "phone", surface_ref, text: "" };
     assert.equal((await post(w, "/inbox/reply", body)).action, "read", String(surface_ref));
@@ -161,7 +170,7 @@ Deno.test("a reply finds its item by any of its refs, as text or number, the exa
 Deno.test("a ref that a surface uses again means what it showed last", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  const [first, second] = [await shown(w, phone, 5), await shown(w, phone, 5)];
+  const [first, second] = [await notifyAndShow(w, phone, 5), await notifyAndShow(w, phone, 5)];
   await post(w, "/inbox/reply", { surface: "phone", surface_ref: 5, text: "" });
   const read = async (id: string) => (await get(w, `/inbox/${id}`)).read;
   assert.deepEqual([await read(first), await read(second)], [false, true]);
@@ -170,9 +179,9 @@ Deno.test("a ref that a surface uses again means what it showed last", async () 
 Deno.test("nothing that a surface asks for goes through a whole table", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  await shown(w, phone, 1);
+  await notifyAndShow(w, phone, 1);
   const statements = listen(w);
-  await shown(w, phone, 2);
+  await notifyAndShow(w, phone, 2);
   for (const query of ["surface=phone", "surface=phone&through_ref=1&unread=1", "unread=1"]) {
     await get(w, `/inbox?${query}`);
   }
@@ -191,16 +200,16 @@ Deno.test("nothing that a surface asks for goes through a whole table", async ()
 
 /** Every statement that reads rows from now on, and how to ask SQLite for its plan. */
 function listen(w: World): Map<string, () => string[]> {
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   const statements = new Map<string, () => string[]>();
   const all: typeof db.all = db.all.bind(db), get: typeof db.get = db.get.bind(db);
-  const hear = (sql: string, params = {}) => {
+  const recordQuery = (sql: string, params = {}) => {
     const explain = () =>
       all(Plan, `explain query plan ${sql}`, params).map(({ detail }) => detail);
     statements.set(sql, explain);
   };
-  db.all = (row, sql, params) => (hear(sql, params), all(row, sql, params));
-  db.get = (row, sql, params) => (hear(sql, params), get(row, sql, params));
+  db.all = (row, sql, params) => (recordQuery(sql, params), all(row, sql, params));
+  db.get = (row, sql, params) => (recordQuery(sql, params), get(row, sql, params));
   return statements;
 }
 

@@ -5,32 +5,33 @@ import { countingIds } from "../../../support/ids.ts";
 import { FakeProcesses, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import {
-  lastSent,
+  lastSentItem,
+  notifyAndShow,
   pushTo,
-  receipt,
-  sent,
-  shown,
+  sendReceipt,
+  sentItems,
   surface,
 } from "../../../support/daemon/surfaces.ts";
 
 const settings = { "human.name": "sam" };
 const withHuman = () => world({ settings });
 const HOUR_MS = 3_600_000;
-const texts = (socket: Parameters<typeof sent>[0]) => sent(socket).map(({ item }) => item.text);
+const texts = (socket: Parameters<typeof sentItems>[0]) =>
+  sentItems(socket).map(({ item }) => item.text);
 
 Deno.test("a push that failed is not repeated until the surface connects anew", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   await notify(w, "ada", "sam", "Once");
-  const { delivery_id } = lastSent(phone);
-  await receipt(phone, delivery_id, { status: "failed", error_class: "network" });
-  for (let n = 0; n < 3; n++) await w.beat(61);
+  const { delivery_id } = lastSentItem(phone);
+  await sendReceipt(phone, delivery_id, { status: "failed", error_class: "network" });
+  for (let n = 0; n < 3; n++) await w.tick(61);
   assert.deepEqual(texts(phone), ["Once"]);
   await phone.drop();
-  const again = await surface(w, "phone");
-  assert.deepEqual(sent(again).map((frame) => frame.delivery_id), [delivery_id]);
-  await receipt(again, delivery_id, { status: "pushed", surface_ref: "7" });
-  const push = await pushTo(w, sent(again)[0]?.item.item_id ?? "", "phone");
+  const reconnected = await surface(w, "phone");
+  assert.deepEqual(sentItems(reconnected).map((frame) => frame.delivery_id), [delivery_id]);
+  await sendReceipt(reconnected, delivery_id, { status: "pushed", surface_ref: "7" });
+  const push = await pushTo(w, sentItems(reconnected)[0]?.item.item_id ?? "", "phone");
   assert.deepEqual([push?.status, push?.surface_ref, push?.error_class], ["pushed", "7", null]);
   assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
   const { stages } = await get(w, `/traces/${delivery_id}`);
@@ -45,25 +46,28 @@ Deno.test("a surface that connects gets what it missed of the last 24 h, oldest 
   await using w = withHuman();
   await notify(w, "ada", "sam", "before it was known");
   const phone = await surface(w, "phone");
-  assert.deepEqual(sent(phone), []);
+  assert.deepEqual(sentItems(phone), []);
   await notify(w, "ada", "sam", "too old");
   await phone.drop();
-  await w.beat(2);
-  const soon = await surface(w, "phone");
+  await w.tick(2);
+  const earlyReconnect = await surface(w, "phone");
   await notify(w, "ada", "sam", "failed");
-  await receipt(soon, lastSent(soon).delivery_id, { status: "failed", error_class: "x" });
+  await sendReceipt(earlyReconnect, lastSentItem(earlyReconnect).delivery_id, {
+    status: "failed",
+    error_class: "x",
+  });
   await notify(w, "ada", "sam", "said nothing");
   await notify(w, "ada", "sam", "shown");
-  await receipt(soon, lastSent(soon).delivery_id);
-  await soon.drop();
+  await sendReceipt(earlyReconnect, lastSentItem(earlyReconnect).delivery_id);
+  await earlyReconnect.drop();
   assert.deepEqual((await notify(w, "ada", "sam", "while away")).surfaces, []);
   await w.clock.advance(24 * HOUR_MS - 1000);
-  w.daemon.beat();
+  w.daemon.tick();
   const late = await surface(w, "phone");
   assert.deepEqual(texts(late), ["failed", "said nothing", "while away"]);
   await late.drop();
   await w.clock.advance(2000);
-  w.daemon.beat();
+  w.daemon.tick();
   const later = await surface(w, "phone");
   assert.deepEqual(texts(later), []);
 });
@@ -88,34 +92,45 @@ Deno.test("a surface that is away for a week is forgotten, one that is connected
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
   const { pushes } = await get(w, `/inbox/${inbox_item_id}`);
   assert.deepEqual(pushes.map(({ surface }: { surface: string }) => surface), ["phone"]);
-  assert.equal(sent(phone).length, 1);
+  assert.equal(sentItems(phone).length, 1);
   await phone.drop();
   await notify(w, "ada", "sam", "Away for now");
-  assert.equal(sent(await surface(w, "phone")).at(-1)?.item.text, "Away for now");
+  assert.equal(sentItems(await surface(w, "phone")).at(-1)?.item.text, "Away for now");
 });
 
 Deno.test("a late receipt counts after a reconnect, and what it tells of is not sent again", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  const { delivery_id } = lastSent(phone);
+  const { delivery_id } = lastSentItem(phone);
   await phone.drop();
-  const again = w.socket();
-  const connecting = again.connect({ display_name: "phone", capabilities: ["inbox_surface"] });
+  const reconnected = w.socket();
+  const connecting = reconnected.connect({
+    display_name: "phone",
+    capabilities: ["inbox_surface"],
+  });
   await connecting;
-  await receipt(again, delivery_id, { status: "pushed", surface_ref: "5" });
+  await sendReceipt(reconnected, delivery_id, { status: "pushed", surface_ref: "5" });
   assert.equal((await pushTo(w, inbox_item_id, "phone"))?.surface_ref, "5");
-  await again.drop();
-  assert.deepEqual(sent(await surface(w, "phone")), []);
+  await reconnected.drop();
+  assert.deepEqual(sentItems(await surface(w, "phone")), []);
 });
 
 Deno.test("a push that failed and was shown after all counts as shown", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  const { delivery_id } = lastSent(phone);
-  await receipt(phone, delivery_id, { status: "failed", error_class: "x", surface_refs: ["1"] });
-  await receipt(phone, delivery_id, { status: "pushed", surface_ref: "3", surface_refs: ["3"] });
+  const { delivery_id } = lastSentItem(phone);
+  await sendReceipt(phone, delivery_id, {
+    status: "failed",
+    error_class: "x",
+    surface_refs: ["1"],
+  });
+  await sendReceipt(phone, delivery_id, {
+    status: "pushed",
+    surface_ref: "3",
+    surface_refs: ["3"],
+  });
   const push = await pushTo(w, inbox_item_id, "phone");
   assert.deepEqual([push?.status, push?.surface_ref, push?.surface_refs], [
     ...["pushed", "3", ["1", "3"]],
@@ -149,11 +164,11 @@ Deno.test("a surface that was closed by the operator is offered nothing, and may
   assert.equal(phone.closed?.code, 4004);
   const { inbox_item_id = "", surfaces } = await notify(w, "ada", "sam");
   assert.deepEqual([surfaces, await pushTo(w, inbox_item_id, "phone")], [[], undefined]);
-  const anew = await surface(w, "phone");
-  assert.notEqual(anew.of("connected")[0]?.peer_id, peer_id);
-  assert.deepEqual(texts(anew), ["1", "2", "3"]);
-  for (const { delivery_id } of sent(anew)) await receipt(anew, delivery_id);
-  await anew.drop();
+  const reconnected = await surface(w, "phone");
+  assert.notEqual(reconnected.of("connected")[0]?.peer_id, peer_id);
+  assert.deepEqual(texts(reconnected), ["1", "2", "3"]);
+  for (const { delivery_id } of sentItems(reconnected)) await sendReceipt(reconnected, delivery_id);
+  await reconnected.drop();
   assert.deepEqual(texts(await surface(w, "phone")), []);
 });
 
@@ -165,14 +180,14 @@ Deno.test("a surface that was unregistered, or takes no messages, is offered not
   await post(w, "/peer/unregister", { peer_id });
   await w.clock.settle();
   await notify(w, "ada", "sam", "Unregistered");
-  const again = await surface(w, "phone");
-  assert.deepEqual([phone.closed?.code, again.of("connected")[0]?.peer_id], [1001, peer_id]);
-  assert.deepEqual(texts(again), ["Before"]);
-  await receipt(again, sent(again)[0]?.delivery_id ?? "");
+  const reconnected = await surface(w, "phone");
+  assert.deepEqual([phone.closed?.code, reconnected.of("connected")[0]?.peer_id], [1001, peer_id]);
+  assert.deepEqual(texts(reconnected), ["Before"]);
+  await sendReceipt(reconnected, sentItems(reconnected)[0]?.delivery_id ?? "");
   await post(w, `/peers/${peer_id}/provenance`, { addressable: false });
   const { inbox_item_id = "" } = await notify(w, "ada", "sam", "Not addressable");
   assert.deepEqual((await get(w, `/inbox/${inbox_item_id}`)).pushes, []);
-  assert.deepEqual(texts(again), ["Before"]);
+  assert.deepEqual(texts(reconnected), ["Before"]);
 });
 
 Deno.test("a surface that comes back under another name is one surface still", async () => {
@@ -206,19 +221,22 @@ Deno.test("a restart loses no push: what was under way is sent again, what was s
     const ids = await (async () => {
       await using w = start();
       const phone = await surface(w, "phone");
-      await shown(w, phone, "1");
+      await notifyAndShow(w, phone, "1");
       await notify(w, "ada", "sam", "no receipt");
       await notify(w, "ada", "sam", "failed");
-      const [, , failed] = sent(phone);
-      await receipt(phone, failed?.delivery_id ?? "", { status: "failed", error_class: "x" });
-      return sent(phone).map(({ delivery_id }) => delivery_id);
+      const [, , failed] = sentItems(phone);
+      await sendReceipt(phone, failed?.delivery_id ?? "", { status: "failed", error_class: "x" });
+      return sentItems(phone).map(({ delivery_id }) => delivery_id);
     })();
     await using w = start();
     await notify(w, "ada", "sam", "after the restart");
     const phone = await surface(w, "phone");
     assert.deepEqual(texts(phone), ["no receipt", "failed", "after the restart"]);
-    assert.deepEqual(sent(phone).map(({ delivery_id }) => delivery_id).slice(0, 2), ids.slice(1));
-    for (const { delivery_id } of sent(phone)) await receipt(phone, delivery_id);
+    assert.deepEqual(
+      sentItems(phone).map(({ delivery_id }) => delivery_id).slice(0, 2),
+      ids.slice(1),
+    );
+    for (const { delivery_id } of sentItems(phone)) await sendReceipt(phone, delivery_id);
     assert.deepEqual(w.daemon.delivery.counts(), { accepted: 8 });
   } finally {
     Deno.removeSync(directory, { recursive: true });
@@ -229,5 +247,5 @@ Deno.test("a queue that is full for agents is not full for the human's surfaces"
   await using w = world({ settings: { ...settings, "daemon.queue.max_per_peer": "1" } });
   await (await surface(w, "phone")).drop();
   for (let n = 0; n < 5; n++) await notify(w, "ada", "sam", String(n));
-  assert.equal(sent(await surface(w, "phone")).length, 5);
+  assert.equal(sentItems(await surface(w, "phone")).length, 5);
 });

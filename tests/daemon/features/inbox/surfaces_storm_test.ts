@@ -5,9 +5,9 @@ import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { FakeProcesses, type FakeSocket, type World, world } from "../../../support/world.ts";
 import { ask, get, notify } from "../../../support/daemon/peer_clients.ts";
-import { type Item, receipt, sent, surface } from "../../../support/daemon/surfaces.ts";
+import { type Item, sendReceipt, sentItems, surface } from "../../../support/daemon/surfaces.ts";
 
-type Deed = (storm: Storm, pick: number) => unknown;
+type StormAction = (storm: Storm, index: number) => unknown;
 
 /** A surface in bad weather: what it was sent, what it said, over lost lines and restarts. */
 class Storm implements AsyncDisposable {
@@ -16,7 +16,7 @@ class Storm implements AsyncDisposable {
   readonly shown = new Set<string>();
   readonly #deliveryOf = new Map<string, string>();
   readonly #checked = new WeakMap<FakeSocket, number>();
-  #said = 0;
+  #textCount = 0;
   w: World;
   socket: FakeSocket | undefined;
 
@@ -29,8 +29,8 @@ class Storm implements AsyncDisposable {
     return world({ settings: { "human.name": "sam" }, db_path, ...this.#shared });
   }
 
-  note = () => notify(this.w, "ada", "sam", String(++this.#said));
-  ask = () => ask(this.w, "ada", "sam", String(++this.#said));
+  note = () => notify(this.w, "ada", "sam", String(++this.#textCount));
+  ask = () => ask(this.w, "ada", "sam", String(++this.#textCount));
 
   async connect(): Promise<FakeSocket> {
     return this.socket = await surface(this.w, "phone");
@@ -48,19 +48,23 @@ class Storm implements AsyncDisposable {
   }
 
   /** A word on one of the frames of this line, shown already or not. */
-  async say(status: "pushed" | "failed", pick: number): Promise<void> {
-    const frames = this.socket ? sent(this.socket) : [];
-    const frame = frames[pick % frames.length];
+  async sendReceiptFor(status: "pushed" | "failed", index: number): Promise<void> {
+    const frames = this.socket ? sentItems(this.socket) : [];
+    const frame = frames[index % frames.length];
     if (!frame || !this.socket || this.socket.closed) return; // It answers no pings.
     const { delivery_id, item: { item_id } } = frame;
-    await receipt(this.socket, delivery_id, { status, surface_ref: `${pick}`, error_class: "x" });
+    await sendReceipt(this.socket, delivery_id, {
+      status,
+      surface_ref: `${index}`,
+      error_class: "x",
+    });
     if (status === "pushed") this.shown.add(item_id);
   }
 
   /** Each line is sent items in their order, each once, under one id for ever. */
   check(): void {
     if (!this.socket) return;
-    const frames = sent(this.socket);
+    const frames = sentItems(this.socket);
     const order = frames.map(({ item }) => Number(item.text));
     assert.deepEqual(order, [...new Set(order)].sort((a, b) => a - b));
     for (const { delivery_id, item } of frames.slice(this.#checked.get(this.socket) ?? 0)) {
@@ -78,34 +82,34 @@ class Storm implements AsyncDisposable {
   }
 }
 
-const DEEDS: readonly Deed[] = [
+const ACTIONS: readonly StormAction[] = [
   (storm) => storm.note(),
   (storm) => storm.note(),
   (storm) => storm.ask(),
   (storm) => storm.connect(),
   (storm) => storm.drop(),
   (storm) => storm.restart(),
-  (storm) => storm.w.beat(61),
-  (storm, pick) => storm.say("pushed", pick),
-  (storm, pick) => storm.say("pushed", pick),
-  (storm, pick) => storm.say("failed", pick),
+  (storm) => storm.w.tick(61),
+  (storm, index) => storm.sendReceiptFor("pushed", index),
+  (storm, index) => storm.sendReceiptFor("pushed", index),
+  (storm, index) => storm.sendReceiptFor("failed", index),
 ];
 
-const deed = fc.tuple(fc.nat(DEEDS.length - 1), fc.nat(20));
+const action = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(20));
 
 Deno.test("whatever the weather, a surface is sent every item until it has shown it", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(deed, { minLength: 20, maxLength: 60 }), async (deeds) => {
+    fc.asyncProperty(fc.array(action, { minLength: 20, maxLength: 60 }), async (actions) => {
       await using storm = new Storm();
       await storm.connect();
-      for (const [which, pick] of deeds) {
-        await DEEDS[which]?.(storm, pick);
+      for (const [which, index] of actions) {
+        await ACTIONS[which]?.(storm, index);
         await storm.w.clock.settle();
         storm.check();
       }
       const last = await storm.connect();
       storm.check();
-      for (const { delivery_id } of sent(last)) await receipt(last, delivery_id);
+      for (const { delivery_id } of sentItems(last)) await sendReceipt(last, delivery_id);
       const { items } = await get(storm.w, "/inbox?limit=500");
       const statuses = items.map(({ pushes }: Item) => pushes.map(({ status }) => status));
       assert.deepEqual(statuses, items.map(() => ["pushed"]));

@@ -1,18 +1,27 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
 import {
-  lastSent,
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
+import {
+  lastSentItem,
+  notifyAndShow,
   pushTo,
-  receipt,
-  sent,
-  shown,
+  sendReceipt,
+  sentItems,
   surface,
 } from "../../../support/daemon/surfaces.ts";
 
 const settings = { "human.name": "sam" };
 const withHuman = () => world({ settings });
-const texts = (socket: Parameters<typeof sent>[0]) => sent(socket).map(({ item }) => item.text);
+const texts = (socket: Parameters<typeof sentItems>[0]) =>
+  sentItems(socket).map(({ item }) => item.text);
 
 Deno.test("a surface is a peer of role service, under its own name, and not listed [4.surface.connects]", async () => {
   await using w = withHuman();
@@ -30,12 +39,12 @@ Deno.test("a surface may bear an alias, which names the human nonetheless", asyn
   const telegram = await surface(w, "telegram");
   assert.equal(telegram.closed, undefined);
   const { inbox_item_id, to_peer_name } = await notify(w, "ada", "telegram");
-  assert.deepEqual([to_peer_name, lastSent(telegram).item.item_id], ["sam", inbox_item_id]);
+  assert.deepEqual([to_peer_name, lastSentItem(telegram).item.item_id], ["sam", inbox_item_id]);
 });
 
 Deno.test("an item is pushed with the commit, whole, under a delivery id of its own [4.surface.pushed-to]", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const phone = await surface(w, "phone");
   const options = [{ id: "a", title: "Apples" }];
   const { inbox } = await post(w, "/ask", {
@@ -45,7 +54,7 @@ Deno.test("an item is pushed with the commit, whole, under a delivery id of its 
     question: { kind: "choice", options },
   });
   assert.deepEqual(inbox.surfaces, ["phone"]);
-  const { delivery_id, item, ...frame } = lastSent(phone);
+  const { delivery_id, item, ...frame } = lastSentItem(phone);
   assert.match(delivery_id, /^qd-[0-9a-f]{12}$/);
   assert.deepEqual(frame, { type: "inbox_item", reply_to_ref: null });
   const { status: _, ...kept } = await get(w, `/inbox/${inbox.item_id}`);
@@ -66,11 +75,11 @@ Deno.test("the receipt makes the push pushed and verified, with its refs, and is
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  const { delivery_id } = lastSent(phone);
+  const { delivery_id } = lastSentItem(phone);
   await w.clock.advance(1000);
   const pushed = { status: "pushed", surface_ref: 41, surface_refs: [41, "42"] };
-  for (let n = 0; n < 3; n++) await receipt(phone, delivery_id, pushed);
-  await receipt(phone, delivery_id, { status: "failed", error_class: "late" });
+  for (let n = 0; n < 3; n++) await sendReceipt(phone, delivery_id, pushed);
+  await sendReceipt(phone, delivery_id, { status: "failed", error_class: "late" });
   assert.deepEqual(await pushTo(w, inbox_item_id, "phone"), {
     surface: "phone",
     status: "pushed",
@@ -81,7 +90,7 @@ Deno.test("the receipt makes the push pushed and verified, with its refs, and is
     at: "2030-01-01T00:00:01.000Z",
   });
   const surface_ref = "41";
-  assert.deepEqual(said(w, "surface_pushed"), [
+  assert.deepEqual(eventData(w, "surface_pushed"), [
     { surface: "phone", item_id: inbox_item_id, surface_ref },
   ]);
   assert.deepEqual(phone.of("error"), []);
@@ -90,15 +99,15 @@ Deno.test("the receipt makes the push pushed and verified, with its refs, and is
 Deno.test("a surface may render without a ref", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
-  for (const said of [{}, { surface_ref: null }, { surface_ref: "", surface_refs: [] }]) {
+  for (const fields of [{}, { surface_ref: null }, { surface_ref: "", surface_refs: [] }]) {
     const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-    await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", ...said });
+    await sendReceipt(phone, lastSentItem(phone).delivery_id, { status: "pushed", ...fields });
     const push = await pushTo(w, inbox_item_id, "phone");
     assert.deepEqual([push?.status, push?.verified, push?.surface_ref, push?.surface_refs], [
       ...["pushed", true, null, []],
     ]);
   }
-  assert.deepEqual(said(w, "surface_pushed").map(({ surface_ref }) => surface_ref), [
+  assert.deepEqual(eventData(w, "surface_pushed").map(({ surface_ref }) => surface_ref), [
     ...[null, null, null],
   ]);
 });
@@ -107,9 +116,9 @@ Deno.test("a failed push keeps what was sent of it, says why, and is told as not
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  const { delivery_id } = lastSent(phone);
+  const { delivery_id } = lastSentItem(phone);
   const failed = { status: "failed", error_class: "rate_limited", surface_refs: ["41", "42"] };
-  await receipt(phone, delivery_id, failed);
+  await sendReceipt(phone, delivery_id, failed);
   const { at: _, ...push } = await pushTo(w, inbox_item_id, "phone") ?? { at: "" };
   assert.deepEqual(push, {
     surface: "phone",
@@ -119,7 +128,7 @@ Deno.test("a failed push keeps what was sent of it, says why, and is told as not
     verified: false,
     error_class: "rate_limited",
   });
-  assert.deepEqual(said(w, "surface_pushed"), []);
+  assert.deepEqual(eventData(w, "surface_pushed"), []);
   assert.deepEqual((await get(w, "/inbox?surface=phone")).items, []);
   const replied = { surface: "phone", surface_ref: "42", text: "" };
   assert.equal((await post(w, "/inbox/reply", replied)).action, "read");
@@ -132,15 +141,17 @@ Deno.test("a receipt of another's delivery, or of none, counts for nothing", asy
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const wall = await surface(w, "wall");
-  const eve = await join(w, "eve", { capabilities: ["delivery_receipts"] });
+  const eve = await connectPeer(w, "eve", { capabilities: ["delivery_receipts"] });
   const { inbox_item_id = "", delivery_id } = await notify(w, "ada", "sam");
-  const mine = lastSent(phone).delivery_id;
-  for (const thief of [wall, eve]) await receipt(thief, mine);
-  for (const id of [delivery_id, inbox_item_id, "qd-ffffffffffff", ""]) await receipt(phone, id);
-  for (const status of ["accepted", "seen"]) await receipt(phone, mine, { status });
+  const ownDelivery = lastSentItem(phone).delivery_id;
+  for (const thief of [wall, eve]) await sendReceipt(thief, ownDelivery);
+  for (const id of [delivery_id, inbox_item_id, "qd-ffffffffffff", ""]) {
+    await sendReceipt(phone, id);
+  }
+  for (const status of ["accepted", "seen"]) await sendReceipt(phone, ownDelivery, { status });
   const { pushes } = await get(w, `/inbox/${inbox_item_id}`);
   assert.deepEqual(pushes.map(({ status }: { status: string }) => status), ["pending", "pending"]);
-  assert.deepEqual(said(w, "surface_pushed"), []);
+  assert.deepEqual(eventData(w, "surface_pushed"), []);
 });
 
 Deno.test("several surfaces get every item, and each is told of by itself", async () => {
@@ -149,8 +160,8 @@ Deno.test("several surfaces get every item, and each is told of by itself", asyn
   const { surfaces, inbox_item_id = "" } = await notify(w, "ada", "sam", "To all");
   assert.deepEqual(surfaces?.toSorted(), ["phone", "telegram", "x"]);
   for (const screen of screens) assert.deepEqual(texts(screen), ["To all"]);
-  assert.equal(new Set(screens.map((screen) => lastSent(screen).delivery_id)).size, 3);
-  await receipt(screens[1]!, lastSent(screens[1]!).delivery_id, {
+  assert.equal(new Set(screens.map((screen) => lastSentItem(screen).delivery_id)).size, 3);
+  await sendReceipt(screens[1]!, lastSentItem(screens[1]!).delivery_id, {
     status: "pushed",
     surface_ref: "9",
   });
@@ -160,90 +171,93 @@ Deno.test("several surfaces get every item, and each is told of by itself", asyn
 
 Deno.test("a reply is shown under what came before it in its thread", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
-  const say = async (ref: string | null) => {
-    const { delivery_id, item, reply_to_ref } = lastSent(phone);
+  const showWithRef = async (ref: string | null) => {
+    const { delivery_id, item, reply_to_ref } = lastSentItem(phone);
     const failed = { status: "failed", error_class: "x" };
-    await receipt(phone, delivery_id, ref ? { status: "pushed", surface_ref: ref } : failed);
+    await sendReceipt(phone, delivery_id, ref ? { status: "pushed", surface_ref: ref } : failed);
     return { item, reply_to_ref };
   };
   const first = await ask(w, "ada", "sam", "Ready?");
-  const asked = await say("10");
+  const asked = await showWithRef("10");
   await notify(w, "ada", "sam", "Another matter");
-  assert.equal((await say("11")).reply_to_ref, null);
+  assert.equal((await showWithRef("11")).reply_to_ref, null);
   await ask(w, "ada", "sam", "Well?", { reply_to: first });
-  assert.equal((await say(null)).reply_to_ref, "10");
+  assert.equal((await showWithRef(null)).reply_to_ref, "10");
   await post(w, `/asks/${first}/cancel`, { peer_id: "ada" });
   await post(w, `/inbox/${asked.item.item_id}/reply`, { surface: "phone", text: "For what?" });
   const { correlation_id } = ada.of("ask").at(-1) ?? {};
   await post(w, "/ack", { correlation_id, message: "For lunch" });
-  const answer = await say("13");
+  const answer = await showWithRef("13");
   assert.deepEqual([answer.item.text, answer.reply_to_ref], ["For lunch", "10"]);
   await ask(w, "ada", "sam", "Now?", { reply_to: correlation_id ?? "" });
-  assert.equal((await say("14")).reply_to_ref, "13");
+  assert.equal((await showWithRef("14")).reply_to_ref, "13");
 });
 
 Deno.test("what comes first in a thread is shown under nothing, however late it is shown", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const phone = await surface(w, "phone");
   const first = await ask(w, "ada", "sam", "First");
-  await receipt(phone, lastSent(phone).delivery_id, { status: "failed", error_class: "x" });
+  await sendReceipt(phone, lastSentItem(phone).delivery_id, { status: "failed", error_class: "x" });
   await ask(w, "ada", "sam", "Second", { reply_to: first });
-  await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", surface_ref: "2" });
+  await sendReceipt(phone, lastSentItem(phone).delivery_id, { status: "pushed", surface_ref: "2" });
   await phone.drop();
   const again = await surface(w, "phone");
-  assert.deepEqual(sent(again).map(({ reply_to_ref }) => reply_to_ref), [null]);
+  assert.deepEqual(sentItems(again).map(({ reply_to_ref }) => reply_to_ref), [null]);
 });
 
 Deno.test("a thread is one thread, however long it is", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const phone = await surface(w, "phone");
   let reply_to = await ask(w, "ada", "sam", "0");
-  await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", surface_ref: "1" });
+  await sendReceipt(phone, lastSentItem(phone).delivery_id, { status: "pushed", surface_ref: "1" });
   for (let n = 1; n < 40; n++) reply_to = await ask(w, "ada", "sam", `${n}`, { reply_to });
-  assert.equal(lastSent(phone).reply_to_ref, "1");
+  assert.equal(lastSentItem(phone).reply_to_ref, "1");
 });
 
 Deno.test("what the human asks about an answer follows on it, and so does the next answer", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
   const first = await ask(w, "sam", "ada", "How far?");
   await post(w, "/ack", { correlation_id: first, message: "Half way" });
-  await receipt(phone, lastSent(phone).delivery_id, { status: "pushed", surface_ref: "30" });
+  await sendReceipt(phone, lastSentItem(phone).delivery_id, {
+    status: "pushed",
+    surface_ref: "30",
+  });
   await post(w, "/inbox/reply", { surface: "phone", surface_ref: "30", text: "And now?" });
   const asked = ada.of("ask").at(-1);
   assert.equal(asked?.reply_to, first);
   await post(w, "/ack", { correlation_id: asked?.correlation_id, message: "There" });
-  const { item, reply_to_ref } = lastSent(phone);
+  const { item, reply_to_ref } = lastSentItem(phone);
   assert.deepEqual([item.text, reply_to_ref], ["There", "30"]);
 });
 
 Deno.test("the answer to what the human asked about a note is shown under the note", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
-  await shown(w, phone, "20");
+  await notifyAndShow(w, phone, "20");
   const body = { surface: "phone", surface_ref: 20, text: "Why?", ref: 21 };
   const { correlation_id } = await post(w, "/inbox/reply", body);
   assert.deepEqual((await get(w, `/asks/${correlation_id}`)).origin, {
     surface: "phone",
     ref: "21",
   });
-  await ada.say({ type: "ack", request_id: "1", correlation_id, message: "Because" });
-  const { item, reply_to_ref } = lastSent(phone);
+  await ada.send({ type: "ack", request_id: "1", correlation_id, message: "Because" });
+  const { item, reply_to_ref } = lastSentItem(phone);
   assert.deepEqual([item.text, reply_to_ref], ["Because", "20"]);
 });
 
 Deno.test("the delivery of an item is a delivery like any other: listed, counted, traced", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const phone = await surface(w, "phone");
   const id = await ask(w, "ada", "sam", "Ready?");
-  const { delivery_id } = lastSent(phone);
+  const { delivery_id } = lastSentItem(phone);
   const { peer_id } = await get(w, "/peers/phone");
   const [delivery] = (await get(w, `/deliveries?peer_id=${peer_id}`)).deliveries;
   assert.deepEqual(
@@ -251,8 +265,8 @@ Deno.test("the delivery of an item is a delivery like any other: listed, counted
     [delivery_id, "inbox_item", id, peer_id],
   );
   await w.clock.advance(60_000);
-  w.daemon.beat();
-  await receipt(phone, delivery_id);
+  w.daemon.tick();
+  await sendReceipt(phone, delivery_id);
   const trace = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual(trace.stages.map(({ stage }: { stage: string }) => stage), [
     ...["created", "resolved", "queued", "attempting", "sent", "accepted"],
@@ -264,13 +278,13 @@ Deno.test("refs that are no text are refused, and the socket lives on", async ()
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
-  const { delivery_id } = lastSent(phone);
+  const { delivery_id } = lastSentItem(phone);
   for (const surface_ref of [{}, true, "a\u0000b", "\ud800", "9".repeat(5000)]) {
-    await receipt(phone, delivery_id, { status: "pushed", surface_ref });
+    await sendReceipt(phone, delivery_id, { status: "pushed", surface_ref });
   }
   assert.equal(phone.of("error").length, 5);
   assert.equal((await pushTo(w, inbox_item_id, "phone"))?.status, "pending");
-  await receipt(phone, delivery_id, { status: "pushed", surface_ref: "9".repeat(300) });
+  await sendReceipt(phone, delivery_id, { status: "pushed", surface_ref: "9".repeat(300) });
   assert.equal((await pushTo(w, inbox_item_id, "phone"))?.surface_ref, "9".repeat(300));
 });
 
@@ -280,7 +294,7 @@ Deno.test("the dashboard is told as a surface once, however many streams show an
   const { inbox_item_id = "", surfaces } = await notify(w, "ada", "sam");
   await w.clock.settle();
   assert.deepEqual(surfaces, ["dashboard"]);
-  assert.equal(said(w, "surface_pushed").length, 1);
+  assert.equal(eventData(w, "surface_pushed").length, 1);
   const push = await pushTo(w, inbox_item_id, "dashboard");
   const event = w.events.find(({ type }) => type === "inbox_item");
   assert.deepEqual([push?.status, push?.verified, push?.surface_ref, push?.surface_refs], [

@@ -1,44 +1,44 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { enter, get, post, said } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 import {
   attemptOf,
+  connectWorker,
   create,
+  createRecurring,
   job,
+  jobTransitions,
   list,
-  recur,
   result,
   run,
   stateOf,
   update,
-  walked,
-  worker,
 } from "../../../support/daemon/jobs.ts";
 
 /** Ten minutes after the fake clock begins. */
-const SOON = "2030-01-01T00:10:00.000Z";
+const IN_TEN_MINUTES = "2030-01-01T00:10:00.000Z";
 
 Deno.test("a job runs: delivered, armed by its id, completed by the next turn [3.job.armed] [3.job.completes] [2.job.result-summary] [3.job.state-changed] [6.job-state-changed]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id, state, work_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
   assert.match(job_id, /^work-[0-9a-f]{12}$/);
   assert.deepEqual([state, work_id], ["queued", job_id]);
   assert.match(api.fires()[0]?.text ?? "", /^Mend it\n\n\[job work-/);
   const delivered = await job(w, job_id);
   assert.deepEqual([delivered.state, delivered.phase], ["delivered", "delivered"]);
-  await api.end("An earlier turn's end");
+  await api.endTurn("An earlier turn's end");
   assert.equal(await stateOf(w, job_id), "delivered");
-  await api.begin();
+  await api.beginTurn();
   const running = await job(w, job_id);
   assert.deepEqual([running.state, running.phase], ["running", "turn_started"]);
-  await api.end("It was the cache");
+  await api.endTurn("It was the cache");
   const done = await job(w, job_id);
   assert.deepEqual([done.state, done.result_summary], ["completed", "It was the cache"]);
-  assert.deepEqual(walked(w, job_id), [
+  assert.deepEqual(jobTransitions(w, job_id), [
     ...["queued", "dispatching", "delivered", "running", "completed"],
   ]);
-  const events = said(w, "job_state_changed");
+  const events = eventData(w, "job_state_changed");
   assert.deepEqual(Object.keys(events[0] ?? {}), [
     ...["job_id", "state", "prior_state", "phase", "state_reason", "attempt_id"],
   ]);
@@ -54,36 +54,42 @@ Deno.test("a job runs: delivered, armed by its id, completed by the next turn [3
 
 Deno.test("a prompt without the id arms nothing, whatever else it says", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
-  await api.socket.say({ type: "chat_turn", role: "user", text: "[mesh] Mend it" });
-  await api.socket.say({ type: "chat_turn", role: "user", text: "Mend it" });
-  const said = `<peer-message type="ask" id="ask-000000000001">${api.fires()[0]?.delivery_id}`;
-  await api.socket.say({ type: "chat_turn", role: "user", text: `[mesh] ${said}</peer-message>` });
-  await api.end("Something else");
+  await api.socket.send({ type: "chat_turn", role: "user", text: "[mesh] Mend it" });
+  await api.socket.send({ type: "chat_turn", role: "user", text: "Mend it" });
+  const executionOptions = `<peer-message type="ask" id="ask-000000000001">${
+    api.fires()[0]?.delivery_id
+  }`;
+  await api.socket.send({
+    type: "chat_turn",
+    role: "user",
+    text: `[mesh] ${executionOptions}</peer-message>`,
+  });
+  await api.endTurn("Something else");
   assert.equal(await stateOf(w, job_id), "delivered");
 });
 
 Deno.test("another peer's prompt and turn are none of the fire's", async () => {
   await using w = world();
-  const api = await worker(w);
-  const web = await worker(w, "web");
+  const api = await connectWorker(w);
+  const web = await connectWorker(w, "web");
   const { job_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
-  await web.begin(api.fires()[0]?.delivery_id);
-  await web.end("Mine");
+  await web.beginTurn(api.fires()[0]?.delivery_id);
+  await web.endTurn("Mine");
   assert.equal(await stateOf(w, job_id), "delivered");
-  await api.begin();
-  await web.end("Mine again");
+  await api.beginTurn();
+  await web.endTurn("Mine again");
   assert.equal(await stateOf(w, job_id), "running");
 });
 
 Deno.test("a receipt that says seen arms as the prompt does, and so does a bare prompt with the id", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const one = await create(w, { prompt: "One", assigned_peer: "api" });
   await api.receipt("seen");
   assert.equal(await stateOf(w, one.job_id), "running");
-  await api.end("First");
+  await api.endTurn("First");
   assert.equal((await result(w, one.job_id)).result_summary, "First");
   const two = await create(w, { prompt: "Two", assigned_peer: "api" });
   const text = `${api.fires().at(-1)?.delivery_id}: Two`;
@@ -100,7 +106,7 @@ Deno.test("a receipt that says seen arms as the prompt does, and so does a bare 
 
 Deno.test("what hooks report of turns arms and completes a fire that was drained", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "Look around", assigned_peer: "api" });
   assert.equal(await stateOf(w, job_id), "dispatching");
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
@@ -114,24 +120,26 @@ Deno.test("what hooks report of turns arms and completes a fire that was drained
 
 Deno.test("a job has defaults: who is ended with the fire, and whose session goes on [2.job.process-scope] [2.job.continuity] [4.jobs.create]", async () => {
   await using w = world();
-  await worker(w);
-  const own = { prompt: "Go", path: "/work", backend: "codex", due_at: SOON } as const;
+  await connectWorker(w);
+  const own = { prompt: "Go", path: "/work", backend: "codex", due_at: IN_TEN_MINUTES } as const;
   const modes = async (more: Record<string, unknown>) => {
-    const made = "cron" in more ? await recur(w, { ...more }) : await create(w, { ...more });
+    const made = "cron" in more
+      ? await createRecurring(w, { ...more })
+      : await create(w, { ...more });
     return [made.execution.process_scope, made.execution.continuity];
   };
   const { due_at: _, ...always } = own;
   assert.deepEqual(await modes(own), ["per_fire", "fresh"]);
   assert.deepEqual(await modes({ ...always, cron: "0 9 * * *" }), ["per_fire", "resume"]);
-  const named = { prompt: "Go", assigned_peer: "api", due_at: SOON };
+  const named = { prompt: "Go", assigned_peer: "api", due_at: IN_TEN_MINUTES };
   assert.deepEqual(await modes(named), ["persistent", "fresh"]);
-  const said = { process_scope: "persistent", continuity: "resume" } as const;
-  assert.deepEqual(await modes({ ...own, ...said }), ["persistent", "resume"]);
+  const executionOptions = { process_scope: "persistent", continuity: "resume" } as const;
+  assert.deepEqual(await modes({ ...own, ...executionOptions }), ["persistent", "resume"]);
 });
 
 Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", async () => {
   await using w = world();
-  await worker(w);
+  await connectWorker(w);
   const own = { path: "/work", backend: "codex" };
   const whole = { prompt: "Go", assigned_peer: "api" };
   const wrong = async (body: Record<string, unknown>) => {
@@ -145,14 +153,17 @@ Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", asy
   assert.deepEqual(await wrong({ prompt: "Go", path: "/work" }), unfit("assigned_peer"));
   assert.deepEqual(await wrong({ ...whole, ...own }), unfit("assigned_peer"));
   assert.deepEqual(await wrong({ ...whole, process_scope: "per_fire" }), unfit("process_scope"));
-  assert.deepEqual(await wrong({ ...whole, due_at: SOON, cron: "@daily" }), unfit("cron"));
+  assert.deepEqual(
+    await wrong({ ...whole, due_at: IN_TEN_MINUTES, cron: "@daily" }),
+    unfit("cron"),
+  );
   assert.deepEqual(await wrong({ ...whole, cron: "61 * * * *" }), unfit("cron"));
   assert.deepEqual(
     await wrong({ ...whole, cron: "@daily", timezone: "Berlin" }),
     unfit("timezone"),
   );
   assert.deepEqual(
-    await wrong({ ...whole, cron: "@daily", expires_at: SOON }),
+    await wrong({ ...whole, cron: "@daily", expires_at: IN_TEN_MINUTES }),
     unfit("expires_at"),
   );
   assert.deepEqual(await wrong({ ...whole, due_at: "soon" }), unfit("due_at"));
@@ -172,11 +183,11 @@ Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", asy
 
 Deno.test("a summary has ids, states, times, owners and results, and no heavy field [4.jobs.list] [4.jobs.summary] [2.job.fields]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const asked = { prompt: "A secret plan", assigned_peer: "api", request: { why: "a reason" } };
   const { job_id } = await create(w, { ...asked, created_by: "api" });
   await update(w, job_id, { progress: 10, progress_note: "a note" });
-  await recur(w, { ...asked, cron: "@daily" });
+  await createRecurring(w, { ...asked, cron: "@daily" });
   const full = await list(w);
   assert.deepEqual(Object.keys(full), ["work", "recurring"]);
   assert.match(JSON.stringify(full), /A secret plan.*a reason|a reason.*A secret plan/);
@@ -202,12 +213,12 @@ Deno.test("a summary has ids, states, times, owners and results, and no heavy fi
 
 Deno.test("jobs are found by state, owner and circle", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "sam");
-  const { peer_id: assigned_peer } = await worker(w);
+  const { peer_id } = await addPeer(w, "sam");
+  const { peer_id: assigned_peer } = await connectWorker(w);
   const target = { assigned_peer };
   await create(w, { title: "One", ...target, owner_peer: peer_id, circle: "red" });
-  await create(w, { title: "Two", ...target, due_at: SOON });
-  await recur(w, { title: "Three", ...target, cron: "@daily" });
+  await create(w, { title: "Two", ...target, due_at: IN_TEN_MINUTES });
+  await createRecurring(w, { title: "Three", ...target, cron: "@daily" });
   const titles = async (query: Parameters<typeof list>[1]) => {
     const { work, recurring } = await list(w, query);
     return [...work, ...recurring].map(({ title }) => title);
@@ -226,27 +237,36 @@ Deno.test("jobs are found by state, owner and circle", async () => {
 
 Deno.test("a time zone beside an instant is kept with it, for whoever shows the job", async () => {
   await using w = world();
-  await worker(w);
-  const asked = { prompt: "One", assigned_peer: "api", due_at: SOON, timezone: "Europe/Berlin" };
+  await connectWorker(w);
+  const asked = {
+    prompt: "One",
+    assigned_peer: "api",
+    due_at: IN_TEN_MINUTES,
+    timezone: "Europe/Berlin",
+  };
   const { execution } = await create(w, asked);
   assert.deepEqual([execution.schedule.timezone, execution.schedule.cron], [asked.timezone, null]);
 });
 
 Deno.test("a turn that ends without a word completes its fire, on a socket as over HTTP", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
-  await api.begin();
-  await api.end("");
+  await api.beginTurn();
+  await api.endTurn("");
   const { state, result_summary } = await job(w, job_id);
   assert.deepEqual([state, result_summary], ["completed", ""]);
 });
 
 Deno.test("status is the whole detail of a job or a template; an unknown id is said so [4.jobs.status] [2.job.template-id]", async () => {
   await using w = world();
-  await worker(w);
+  await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
-  const { calendar_id } = await recur(w, { prompt: "Two", assigned_peer: "api", cron: "@daily" });
+  const { calendar_id } = await createRecurring(w, {
+    prompt: "Two",
+    assigned_peer: "api",
+    cron: "@daily",
+  });
   assert.match(calendar_id, /^cal-[0-9a-f]{12}$/);
   const one = await get(w, `/jobs/${job_id}/status`);
   assert.deepEqual([one.execution.prompt.body, one.runner.attempt_count], ["One", 1]);
@@ -260,9 +280,9 @@ Deno.test("status is the whole detail of a job or a template; an unknown id is s
 
 Deno.test("an update enriches a job, and a phase of its own holds the fire open [4.jobs.patch]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
-  await api.begin();
+  await api.beginTurn();
   const held = await update(w, job_id, {
     phase: "waiting_for_ci",
     progress: 40,
@@ -272,10 +292,10 @@ Deno.test("an update enriches a job, and a phase of its own holds the fire open 
   });
   assert.deepEqual([held.state, held.phase, held.progress], ["running", "waiting_for_ci", 40]);
   assert.deepEqual(held.progress_events.map(({ note }) => note), ["Pushed"]);
-  await api.end("I wait for the build");
+  await api.endTurn("I wait for the build");
   assert.equal(await stateOf(w, job_id), "running");
   await update(w, job_id, { phase: "turn_started" });
-  await api.end("The build is green");
+  await api.endTurn("The build is green");
   const done = await job(w, job_id);
   assert.deepEqual([done.state, done.result_summary], ["completed", "The build is green"]);
   assert.deepEqual([done.result_data, done.artifacts], [{ branch: "mend" }, ["log.txt"]]);
@@ -283,34 +303,34 @@ Deno.test("an update enriches a job, and a phase of its own holds the fire open 
 
 Deno.test("a phase that was set before the turn began holds the fire open all the same [c2.job.hold-open]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
   await update(w, job_id, { phase: "planning" });
-  await api.begin();
-  await api.end("A plan");
+  await api.beginTurn();
+  await api.endTurn("A plan");
   const held = await job(w, job_id);
   assert.deepEqual([held.state, held.phase], ["running", "planning"]);
 });
 
 Deno.test("an executor that needs input or is blocked is not done with its turn", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
-  await api.begin();
+  await api.beginTurn();
   for (const state of ["awaiting_input", "blocked", "awaiting_input"] as const) {
     assert.equal((await update(w, job_id, { state, state_reason: "no key" })).state, state);
-    await api.end("I cannot go on");
+    await api.endTurn("I cannot go on");
     const now = await job(w, job_id);
     assert.deepEqual([now.state, now.state_reason], [state, "no key"]);
   }
   assert.equal((await update(w, job_id, { state: "running" })).state, "running");
-  await api.end("Done");
+  await api.endTurn("Done");
   assert.equal(await stateOf(w, job_id), "completed");
 });
 
 Deno.test("the running attempt alone ends its job, and what has ended stays as it is [c2.job.attempt-id] [c2.job.terminal]", async () => {
   await using w = world();
-  await worker(w);
+  await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
   const patch = async (body: Record<string, unknown>) => {
     const init = { method: "PATCH", body: JSON.stringify(body) };
@@ -337,10 +357,18 @@ Deno.test("the running attempt alone ends its job, and what has ended stays as i
 
 Deno.test("a job that nobody has begun is ended by hand without an attempt", async () => {
   await using w = world();
-  await worker(w);
-  const { job_id } = await create(w, { prompt: "One", assigned_peer: "api", due_at: SOON });
+  await connectWorker(w);
+  const { job_id } = await create(w, {
+    prompt: "One",
+    assigned_peer: "api",
+    due_at: IN_TEN_MINUTES,
+  });
   assert.equal((await update(w, job_id, { state: "completed" })).state, "completed");
-  const { job_id: other } = await create(w, { prompt: "Two", assigned_peer: "api", due_at: SOON });
+  const { job_id: other } = await create(w, {
+    prompt: "Two",
+    assigned_peer: "api",
+    due_at: IN_TEN_MINUTES,
+  });
   const refused = await w.fetch(`/jobs/${other}`, {
     method: "PATCH",
     body: JSON.stringify({ state: "blocked" }),
@@ -351,14 +379,14 @@ Deno.test("a job that nobody has begun is ended by hand without an attempt", asy
 
 Deno.test("a job waits for its time, or is run before it", async () => {
   await using w = world();
-  const api = await worker(w);
-  const one = await create(w, { prompt: "One", assigned_peer: "api", due_at: SOON });
-  const two = await create(w, { prompt: "Two", assigned_peer: "api", due_at: SOON });
-  await w.beat(599);
+  const api = await connectWorker(w);
+  const one = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
+  const two = await create(w, { prompt: "Two", assigned_peer: "api", due_at: IN_TEN_MINUTES });
+  await w.tick(599);
   assert.equal(api.fires().length, 0);
   await run(w, two.job_id);
   assert.match(api.fires()[0]?.text ?? "", /^Two/);
-  await w.beat(1);
+  await w.tick(1);
   assert.match(api.fires()[1]?.text ?? "", /^One/);
   assert.equal(await stateOf(w, one.job_id), "delivered");
 });

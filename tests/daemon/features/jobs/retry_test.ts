@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { enter, get, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import {
   attemptOf,
   cancel,
+  connectWorker,
   create,
   job,
   retry,
   run,
   stateOf,
   update,
-  worker,
 } from "../../../support/daemon/jobs.ts";
 
 /** Ten minutes after the fake clock begins. */
-const SOON = "2030-01-01T00:10:00.000Z";
+const IN_TEN_MINUTES = "2030-01-01T00:10:00.000Z";
 
 Deno.test("run and retry begin another attempt, and only from where they may [c3.jobs.run-retry]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
   const refusal = async (verb: string) => {
     const { status, error } = await post(w, `/jobs/${job_id}/${verb}`);
@@ -31,15 +31,15 @@ Deno.test("run and retry begin another attempt, and only from where they may [c3
   assert.equal(api.fires().length, 2);
   const second = await attemptOf(w, job_id);
   assert.notEqual(first, second);
-  await api.begin(api.fires()[0]?.delivery_id);
+  await api.beginTurn(api.fires()[0]?.delivery_id);
   assert.equal(await stateOf(w, job_id), "delivered", "the first message is the job's no more");
-  await api.begin();
+  await api.beginTurn();
   for (const verb of ["run", "retry", "pause", "resume"]) assert.deepEqual(await refusal(verb), no);
   await update(w, job_id, { state: "failed", attempt_id: second, error: "No luck" });
   await run(w, job_id);
   assert.equal((await job(w, job_id)).error, null);
-  await api.begin();
-  await api.end("Luck");
+  await api.beginTurn();
+  await api.endTurn("Luck");
   for (const verb of ["run", "retry", "cancel"]) assert.deepEqual(await refusal(verb), no);
   const { runner } = await job(w, job_id);
   assert.deepEqual(runner.attempts.map(({ state }) => state), [
@@ -49,8 +49,8 @@ Deno.test("run and retry begin another attempt, and only from where they may [c3
 
 Deno.test("a job is called off in every state before its end, and an executor at work is told", async () => {
   await using w = world();
-  const api = await worker(w);
-  const waiting = await create(w, { prompt: "One", assigned_peer: "api", due_at: SOON });
+  const api = await connectWorker(w);
+  const waiting = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
   await cancel(w, waiting.job_id, "Not needed");
   const off = await job(w, waiting.job_id);
   assert.deepEqual([off.state, off.cancel_requested, off.cancellation_reason], [
@@ -58,29 +58,29 @@ Deno.test("a job is called off in every state before its end, and an executor at
   ]);
   assert.equal(off.cancel_requested_at, "2030-01-01T00:00:00.000Z");
   const { job_id } = await create(w, { title: "Two", assigned_peer: "api" });
-  await api.begin();
+  await api.beginTurn();
   await cancel(w, job_id);
-  assert.match(api.told().at(-1)?.text ?? "", /"Two" was cancelled: stop/);
-  await api.end("Too late");
+  assert.match(api.reports().at(-1)?.text ?? "", /"Two" was cancelled: stop/);
+  await api.endTurn("Too late");
   const { state, result_summary } = await job(w, job_id);
   assert.deepEqual([state, result_summary], ["cancelled", null]);
-  await w.beat(601);
+  await w.tick(601);
   assert.equal(api.fires().length, 1);
 });
 
 Deno.test("an executor that calls its job off itself is not told to stop", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
   const attempt_id = await attemptOf(w, job_id);
   assert.equal((await update(w, job_id, { state: "cancelled", attempt_id })).state, "cancelled");
   await w.clock.settle();
-  assert.equal(api.told().length, 0);
+  assert.equal(api.reports().length, 0);
 });
 
 Deno.test("what is called off before it went out is never sent", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
   await cancel(w, job_id);
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
@@ -91,7 +91,7 @@ Deno.test("what is called off before it went out is never sent", async () => {
 
 Deno.test("a repeated request with its key is the same job, with the state of now [c3.jobs.once]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const body = { prompt: "Once", assigned_peer: "api" };
   const key = { "idempotency-key": "k-1" };
   const first = await post(w, "/jobs", body, key);

@@ -2,20 +2,34 @@
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
-import { ask, enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
 
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
 /** Claude Code in process 7, in a pane that is there, and all is well. */
-async function healthy(more: Record<string, unknown> = {}) {
-  const [sights, agents] = [new FakePanes(), new FakeAgents()];
-  const w = world({ sights, adapters: [agents] });
+async function healthyPeer(more: Record<string, unknown> = {}) {
+  const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
+  const w = world({ paneObserver, adapters: [agents] });
   w.processes.start(7);
-  sights.open("%3", { front: { pid: 7, started: "1", args: ["claude"] } });
+  paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
   const known = { backend: "claude-code", agent_pid: 7, runtime_session_id: "s-1", ...PANE };
-  const { peer_id } = await enter(w, "ada", { ...known, ...more });
-  return { w, sights, agents, peer_id, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+  const { peer_id } = await addPeer(w, "ada", { ...known, ...more });
+  return {
+    w,
+    paneObserver,
+    agents,
+    peer_id,
+    [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
+  };
 }
 
 async function codes(w: World): Promise<string[]> {
@@ -32,14 +46,14 @@ interface Found {
 }
 
 Deno.test("the doctor lays the evidence side by side, each with its source and its age [4.peers.doctor]", async () => {
-  await using house = await healthy();
-  const { w, peer_id } = house;
+  await using fixture = await healthyPeer();
+  const { w, peer_id } = fixture;
   await post(w, "/peers/ada/turn", { turn_state: "working" });
   await w.clock.advance(5000);
   const report = await get(w, "/peers/ada/doctor");
   assert.deepEqual([report.peer_id, report.contradictions], [peer_id, []]);
-  const told = new Map(report.checks.map((check: Found) => [check.name, check]));
-  const of = (name: string) => told.get(name);
+  const checksByName = new Map(report.checks.map((check: Found) => [check.name, check]));
+  const of = (name: string) => checksByName.get(name);
   const status = { name: "status", ok: true, source: "hook", age_seconds: 5, detail: "busy" };
   assert.deepEqual(of("status"), status);
   const turn = { name: "turn", ok: null, source: "hook", age_seconds: 5, detail: "working" };
@@ -63,8 +77,8 @@ Deno.test("the doctor lays the evidence side by side, each with its source and i
 
 Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidence]", async () => {
   await using w = world();
-  const socket = await join(w, "ada");
-  await socket.say({ type: "status", status: "busy", turn_state: "working" });
+  const socket = await connectPeer(w, "ada");
+  await socket.send({ type: "status", status: "busy", turn_state: "working" });
   await w.clock.advance(7000);
   await post(w, "/peers/ada/offline", { reason: "session_end", source: "hook" });
   await w.clock.advance(3000);
@@ -81,31 +95,31 @@ Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidenc
 const MINUTES = 60_000;
 
 // deno-fmt-ignore
-const CONTRADICTIONS: readonly (readonly [string, string, (house: Awaited<ReturnType<typeof healthy>>) => unknown])[] = [
-  ["PANE_MISSING",        "a pane that tmux does not have",         ({ sights }) => sights.close("%3")],
+const CONTRADICTIONS: readonly (readonly [string, string, (fixture: Awaited<ReturnType<typeof healthyPeer>>) => unknown])[] = [
+  ["PANE_MISSING",        "a pane that tmux does not have",         ({ paneObserver }) => paneObserver.close("%3")],
   ["AGENT_PID_DEAD",      "a process that has ended",               ({ w }) => w.processes.end(7)],
-  ["PANE_OWNER_MISMATCH", "a process outside of its pane",          ({ sights }) => sights.within.clear()],
-  ["SESSION_MISMATCH",    "a process that runs another session",    ({ agents }) => (agents.refuses = "session_changed")],
-  ["SESSION_MISMATCH",    "a session that two live peers have",     twin],
+  ["PANE_OWNER_MISMATCH", "a process outside of its pane",          ({ paneObserver }) => paneObserver.within.clear()],
+  ["SESSION_MISMATCH",    "a process that runs another session",    ({ agents }) => (agents.refusalReason = "session_changed")],
+  ["SESSION_MISMATCH",    "a session that two live peers have",     addSameSessionPeer],
   ["STALE_PENDING_ASK",   "an ask that has waited for half an hour", waiting],
-  ["TURN_STUCK",          "a turn that does not end",               ({ w }) => stuck(w)],
+  ["TURN_STUCK",          "a turn that does not end",               ({ w }) => leaveTurnOpen(w)],
   ["UNPROVED_DELIVERY",   "a message that nothing proved",          unproved],
   ["RETIRED_BUT_LIVE",    "a retired peer whose process runs",      ({ w }) => post(w, "/peers/ada/offline", { terminal: true })],
 ];
 
-async function twin({ w }: { w: World }) {
-  const { peer_id } = await enter(w, "bob", { backend: "claude-code" });
+async function addSameSessionPeer({ w }: { w: World }) {
+  const { peer_id } = await addPeer(w, "bob", { backend: "claude-code" });
   const other = { name: "bob", path: "/work", backend: "claude-code", runtime_session_id: "s-1" };
   await post(w, "/peers", { ...other, peer_id });
 }
 
 async function waiting({ w, agents }: { w: World; agents: FakeAgents }) {
-  agents.refuses = "dialog_open";
+  agents.refusalReason = "dialog_open";
   await ask(w, "cli", "ada");
   await w.clock.advance(31 * MINUTES);
 }
 
-async function stuck(w: World) {
+async function leaveTurnOpen(w: World) {
   await post(w, "/peers/ada/turn", { turn_state: "working" });
   await w.clock.advance(31 * MINUTES);
 }
@@ -117,32 +131,32 @@ async function unproved({ w }: { w: World }) {
 
 for (const [code, what, then] of CONTRADICTIONS) {
   Deno.test(`the doctor finds ${what}`, async () => {
-    await using house = await healthy();
-    const { w, peer_id } = house;
+    await using fixture = await healthyPeer();
+    const { w, peer_id } = fixture;
     assert.deepEqual(await codes(w), []);
-    await then(house);
+    await then(fixture);
     const id = `/peers/${peer_id}/doctor`;
     const { contradictions } = await get(w, id);
     assert.deepEqual(contradictions.map(({ code }: { code: string }) => code), [code]);
-    assert.deepEqual(said(w, "peer_contradiction").map(({ code }) => code), [code]);
+    assert.deepEqual(eventData(w, "peer_contradiction").map(({ code }) => code), [code]);
   });
 }
 
 Deno.test("the doctor finds a peer that is online, and that nothing reaches", async () => {
   await using w = world();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   assert.deepEqual(await codes(w), ["ONLINE_BUT_NO_TRANSPORT"]);
   await post(w, "/peers/ada/offline");
   assert.deepEqual(await codes(w), []);
 });
 
 Deno.test("the doctor forgets what it found of a peer that was removed", async () => {
-  await using house = await healthy();
-  const { w, sights } = house;
-  const { doctor } = w.daemon.lives;
-  sights.close("%3");
+  await using fixture = await healthyPeer();
+  const { w, paneObserver } = fixture;
+  const { doctor } = w.daemon.lifecycle;
+  paneObserver.close("%3");
   assert.deepEqual(await codes(w), ["PANE_MISSING"]);
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await get(w, "/peers/bob/doctor");
   const before = doctor.size;
   await w.fetch("/peers/ada", { method: "DELETE" });
@@ -151,38 +165,38 @@ Deno.test("the doctor forgets what it found of a peer that was removed", async (
 });
 
 Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts [c2.event.contradiction]", async () => {
-  await using house = await healthy();
-  const { w, sights, peer_id } = house;
-  sights.close("%3");
+  await using fixture = await healthyPeer();
+  const { w, paneObserver, peer_id } = fixture;
+  paneObserver.close("%3");
   const before = await get(w, "/peers/ada");
   for (let time = 0; time < 2; time++) assert.deepEqual(await codes(w), ["PANE_MISSING"]);
   assert.deepEqual(await get(w, "/peers/ada"), before);
   const once = [{ peer_id, code: "PANE_MISSING", severity: "error" }];
-  assert.deepEqual(said(w, "peer_contradiction"), once);
-  sights.open("%3", { front: { pid: 7, started: "1", args: [] } });
+  assert.deepEqual(eventData(w, "peer_contradiction"), once);
+  paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: [] } });
   assert.deepEqual(await codes(w), []);
-  sights.close("%3");
+  paneObserver.close("%3");
   assert.deepEqual(await codes(w), ["PANE_MISSING"]);
-  assert.equal(said(w, "peer_contradiction").length, 2);
+  assert.equal(eventData(w, "peer_contradiction").length, 2);
 });
 
 Deno.test("a tmux server that does not answer is no proof that a pane is gone", async () => {
-  await using house = await healthy();
-  house.sights.reachable = false;
-  assert.deepEqual(await codes(house.w), []);
+  await using fixture = await healthyPeer();
+  fixture.paneObserver.reachable = false;
+  assert.deepEqual(await codes(fixture.w), []);
 });
 
 Deno.test("a peer that ends while it is examined is told of as it is then", async () => {
-  await using house = await healthy();
-  const { w, agents, peer_id } = house;
-  agents.meanwhile = () => w.daemon.peers.offline(peer_id, { terminal: true });
+  await using fixture = await healthyPeer();
+  const { w, agents, peer_id } = fixture;
+  agents.onCheck = () => w.daemon.peers.offline(peer_id, { terminal: true });
   const { contradictions } = await get(w, "/peers/ada/doctor");
   assert.deepEqual(contradictions.map(({ code }: { code: string }) => code), ["RETIRED_BUT_LIVE"]);
 });
 
 Deno.test("who is unknown, or closed, has no doctor", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   for (const name of ["nobody", peer_id]) {
     assert.equal((await get(w, `/peers/${name}/doctor`)).error, "unknown_peer");

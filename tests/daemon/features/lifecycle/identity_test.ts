@@ -3,25 +3,31 @@
 import assert from "node:assert/strict";
 import { SignJWT } from "jose";
 import { FakeProcesses, type World, world } from "../../../support/world.ts";
-import { enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes } from "../../../support/host/fake_panes.ts";
 
 const DAY_MS = 24 * 3_600_000;
-const SHOWN = { backend: "claude-code", path: "/work" };
+const CERTIFICATE_FACTS = { backend: "claude-code", path: "/work" };
 
 /** A session of Claude Code in process 7. */
 async function session(w: World, more: Record<string, unknown> = {}) {
   if (!w.processes.isAlive(7)) w.processes.start(7);
-  const known = { runtime_session_id: "s-1", agent_pid: 7, pane_id: "%3", ...SHOWN };
-  return await enter(w, "ada", { ...known, ...more });
+  const known = { runtime_session_id: "s-1", agent_pid: 7, pane_id: "%3", ...CERTIFICATE_FACTS };
+  return await addPeer(w, "ada", { ...known, ...more });
 }
 
 function validate(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
-  return post(w, "/peers/identity/validate", { birth_certificate, ...SHOWN, ...more });
+  return post(w, "/peers/identity/validate", { birth_certificate, ...CERTIFICATE_FACTS, ...more });
 }
 
 function renew(w: World, birth_certificate: string | null, more: Record<string, unknown> = {}) {
-  return post(w, "/peers/identity/renew", { birth_certificate, ...SHOWN, ...more });
+  return post(w, "/peers/identity/renew", { birth_certificate, ...CERTIFICATE_FACTS, ...more });
 }
 
 Deno.test("a certificate brings its peer back, under its own id and name [4.peers.validate]", async () => {
@@ -78,7 +84,7 @@ Deno.test("a certificate dies with its process, whoever bears the pid afterwards
   w.processes.start(7);
   const refused = await validate(w, birth_certificate, { agent_pid: 7 });
   assert.deepEqual([refused.status, refused.reason], [409, "its process has ended"]);
-  await w.beat();
+  await w.tick();
   assert.equal((await get(w, `/peers/${peer_id}`)).status, "offline");
 });
 
@@ -89,7 +95,7 @@ Deno.test("a certificate does not outlive what it is bound to: session, and pane
   const moved = await validate(w, first.birth_certificate);
   assert.equal(moved.reason, "the peer's runtime_session_id is another");
   const second = await session(w, { peer_id: first.peer_id });
-  await enter(w, "eve", { pane_id: "%3" });
+  await addPeer(w, "eve", { pane_id: "%3" });
   assert.equal(
     (await validate(w, second.birth_certificate)).reason,
     "the peer's pane_id is another",
@@ -155,7 +161,7 @@ Deno.test("who is not connected on the certificate's session renews nothing [7.r
   assert.deepEqual(await refusal(), [409, "not_connected"]);
   w.processes.start(7);
   const next = {
-    ...SHOWN,
+    ...CERTIFICATE_FACTS,
     backend: "claude-code",
     agent_pid: 7,
     runtime_session_id: "s-2",
@@ -167,31 +173,31 @@ Deno.test("who is not connected on the certificate's session renews nothing [7.r
 Deno.test("a socket is a connection; a peer that only polls has none", async () => {
   await using w = world();
   const claim = { backend: "sdk", path: "/work" };
-  const { peer_id, birth_certificate } = await enter(w, "ada", { runtime_session_id: "s-1" });
+  const { peer_id, birth_certificate } = await addPeer(w, "ada", { runtime_session_id: "s-1" });
   assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
-  const socket = await join(w, "ada", { peer_id, birth_certificate });
+  const socket = await connectPeer(w, "ada", { peer_id, birth_certificate });
   assert.equal((await renew(w, birth_certificate, claim)).status, 200);
   await socket.drop();
   assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
 });
 
 Deno.test("a pane without a known process is a connection as long as tmux has it", async () => {
-  const sights = new FakePanes();
-  await using w = world({ adapters: [new FakeAgents()], sights });
-  sights.open("%3");
-  const { birth_certificate } = await enter(w, "ada", {
-    ...SHOWN,
+  const paneObserver = new FakePanes();
+  await using w = world({ adapters: [new FakeAgents()], paneObserver });
+  paneObserver.open("%3");
+  const { birth_certificate } = await addPeer(w, "ada", {
+    ...CERTIFICATE_FACTS,
     runtime_session_id: "s-1",
     pane_id: "%3",
   });
   assert.equal((await renew(w, birth_certificate)).status, 200);
-  sights.close("%3");
+  paneObserver.close("%3");
   assert.equal((await renew(w, birth_certificate)).error, "not_connected");
 });
 
 Deno.test("a certificate without a runtime session is not renewed", async () => {
   await using w = world();
-  const { birth_certificate } = await enter(w, "ada");
+  const { birth_certificate } = await addPeer(w, "ada");
   const { status, error } = await renew(w, birth_certificate, { backend: "sdk" });
   assert.deepEqual([status, error], [409, "no_runtime_session"]);
 });
@@ -209,7 +215,7 @@ Deno.test("a certificate is as good after a restart of the daemon as before", as
     await using w = world({ db_path, processes });
     const found = await validate(w, known.birth_certificate, { agent_pid: 7 });
     assert.deepEqual([found.peer_id, found.peer.status], [known.peer_id, "online"]);
-    assert.deepEqual(said(w, "peer_registered"), []);
+    assert.deepEqual(eventData(w, "peer_registered"), []);
   }
   Deno.removeSync(dir, { recursive: true });
 });

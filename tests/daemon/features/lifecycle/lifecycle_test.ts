@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { FakeProcesses, type World, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  eventData,
+  eventTypesSince,
   get,
-  join,
   post,
-  said,
-  typesSince,
 } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
 
@@ -19,9 +19,9 @@ const statusOf = async (w: World, peer_id: string) => (await get(w, `/peers/${pe
 
 Deno.test("a new registration takes a pane from the peer that had it, and the cause is recorded [c2.peer.takeover]", async () => {
   await using w = world();
-  const old = await enter(w, "ada", PANE);
-  const fresh = await enter(w, "bob", PANE);
-  assert.deepEqual(said(w, "peer_offline"), [{
+  const old = await addPeer(w, "ada", PANE);
+  const fresh = await addPeer(w, "bob", PANE);
+  assert.deepEqual(eventData(w, "peer_offline"), [{
     peer_id: old.peer_id,
     name: "ada",
     reason: "pane_takeover",
@@ -38,10 +38,10 @@ Deno.test("a new registration takes a pane from the peer that had it, and the ca
 
 Deno.test("a pane is its server's: one of the same number elsewhere is not taken", async () => {
   await using w = world();
-  const here = await enter(w, "ada", PANE);
-  const there = await enter(w, "bob", { ...PANE, machine: "elsewhere" });
-  const other = await enter(w, "eve", { ...PANE, tmux_socket: "/tmp/other" });
-  const unknown = await enter(w, "joe", { pane_id: "%3" });
+  const here = await addPeer(w, "ada", PANE);
+  const there = await addPeer(w, "bob", { ...PANE, machine: "elsewhere" });
+  const other = await addPeer(w, "eve", { ...PANE, tmux_socket: "/tmp/other" });
+  const unknown = await addPeer(w, "joe", { pane_id: "%3" });
   for (const { peer_id } of [here, there, other, unknown]) {
     const { status, pane_id } = w.daemon.directory.record(peer_id);
     assert.deepEqual([status, pane_id], ["online", "%3"]);
@@ -50,24 +50,24 @@ Deno.test("a pane is its server's: one of the same number elsewhere is not taken
 
 Deno.test("a peer that was offline when its pane was taken has lost it too, without a word", async () => {
   await using w = world();
-  const old = await enter(w, "ada", PANE);
+  const old = await addPeer(w, "ada", PANE);
   await post(w, `/peers/${old.peer_id}/offline`);
   const since = w.events.length;
-  await enter(w, "bob", PANE);
-  assert.deepEqual(typesSince(w, since), ["peer_registered"]);
+  await addPeer(w, "bob", PANE);
+  assert.deepEqual(eventTypesSince(w, since), ["peer_registered"]);
   assert.equal(w.daemon.directory.record(old.peer_id).pane_id, null);
 });
 
 Deno.test("who comes back from nowhere does not bring a pane along that is another's by now", async () => {
   await using w = world();
   w.processes.start(7);
-  const dropped = await enter(w, "ada", { ...PANE, runtime_session_id: "s-1" });
+  const dropped = await addPeer(w, "ada", { ...PANE, runtime_session_id: "s-1" });
   await post(w, "/peer/unregister", { peer_id: dropped.peer_id });
-  const retired = await enter(w, "bob", PANE);
+  const retired = await addPeer(w, "bob", PANE);
   await post(w, `/peers/${retired.peer_id}/offline`, { terminal: true });
-  const { peer_id } = await enter(w, "eve", PANE);
-  await enter(w, "ada", { runtime_session_id: "s-1" });
-  await enter(w, "bob", { peer_id: retired.peer_id, agent_pid: 7 });
+  const { peer_id } = await addPeer(w, "eve", PANE);
+  await addPeer(w, "ada", { runtime_session_id: "s-1" });
+  await addPeer(w, "bob", { peer_id: retired.peer_id, agent_pid: 7 });
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
   for (const back of [dropped, retired]) {
     const { status, pane_id } = w.daemon.directory.record(back.peer_id);
@@ -84,16 +84,16 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
   let peer_id = "";
   {
     await using w = world(options);
-    ({ peer_id } = await enter(w, "ada", { ...PANE, agent_pid: 7, runtime_session_id: "s-1" }));
-    w.daemon.replaced.note({ peer_id, pane_id: "%3", agent_pid: 7, restart_id: "restart-1" });
-    await enter(w, "ada", { peer_id, ...PANE, agent_pid: 8 });
+    ({ peer_id } = await addPeer(w, "ada", { ...PANE, agent_pid: 7, runtime_session_id: "s-1" }));
+    w.daemon.superseded.add({ peer_id, pane_id: "%3", agent_pid: 7, restart_id: "restart-1" });
+    await addPeer(w, "ada", { peer_id, ...PANE, agent_pid: 8 });
     for (const terminal of [false, true]) {
       const answer = await post(w, `/peers/${peer_id}/offline`, { ...stale, terminal });
       assert.deepEqual(answer, { status: 200, ok: true });
       assert.equal(w.daemon.directory.record(peer_id).status, "online");
     }
     const ignored = { restart_id: "restart-1", peer_id };
-    assert.deepEqual(said(w, "peer_restart_offline_ignored"), [ignored, ignored]);
+    assert.deepEqual(eventData(w, "peer_restart_offline_ignored"), [ignored, ignored]);
     for (const half of [{ pane_id: "%3" }, { agent_pid: 7 }, { pane_id: "%3", agent_pid: 8 }]) {
       await post(w, `/peers/${peer_id}/touch`);
       await post(w, `/peers/${peer_id}/offline`, { reason: "agent_exited", ...half });
@@ -111,29 +111,29 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
 
 Deno.test("executions that restarts replaced are forgotten with their peer, and as they get too many", async () => {
   await using w = world();
-  const { replaced } = w.daemon;
-  const { peer_id } = await enter(w, "ada", PANE);
+  const { superseded } = w.daemon;
+  const { peer_id } = await addPeer(w, "ada", PANE);
   for (let agent_pid = 1; agent_pid <= 40; agent_pid++) {
-    replaced.note({ peer_id, pane_id: "%3", agent_pid, restart_id: `restart-${agent_pid}` });
+    superseded.add({ peer_id, pane_id: "%3", agent_pid, restart_id: `restart-${agent_pid}` });
   }
-  assert.equal(replaced.size, 16);
-  assert.equal(replaced.matches({ pane_id: "%3", agent_pid: 40 }), "restart-40");
-  assert.equal(replaced.matches({ pane_id: "%3", agent_pid: 24 }), undefined);
-  replaced.note({ peer_id: "peer-other", pane_id: "%4", agent_pid: 1, restart_id: "restart-0" });
+  assert.equal(superseded.size, 16);
+  assert.equal(superseded.findRestart({ pane_id: "%3", agent_pid: 40 }), "restart-40");
+  assert.equal(superseded.findRestart({ pane_id: "%3", agent_pid: 24 }), undefined);
+  superseded.add({ peer_id: "peer-other", pane_id: "%4", agent_pid: 1, restart_id: "restart-0" });
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   await w.clock.settle();
-  assert.equal(replaced.size, 1);
+  assert.equal(superseded.size, 1);
 });
 
 Deno.test("who comes back by a socket is here, though the process that it had has ended", async () => {
   await using w = world();
   w.processes.start(7);
-  const { peer_id, birth_certificate } = await enter(w, "ada", { agent_pid: 7 });
+  const { peer_id, birth_certificate } = await addPeer(w, "ada", { agent_pid: 7 });
   w.processes.end(7);
-  await w.beat();
+  await w.tick();
   assert.equal(w.daemon.directory.record(peer_id).status, "offline");
-  const socket = await join(w, "ada", { peer_id, birth_certificate });
-  for (let beat = 0; beat < 3; beat++) await w.beat();
+  const socket = await connectPeer(w, "ada", { peer_id, birth_certificate });
+  for (let tick = 0; tick < 3; tick++) await w.tick();
   const { status, agent_pid } = w.daemon.directory.record(peer_id);
   assert.deepEqual([status, agent_pid, socket.closed], ["online", null, undefined]);
 });
@@ -141,7 +141,7 @@ Deno.test("who comes back by a socket is here, though the process that it had ha
 Deno.test("a tombstone is never lifted, not even by an end that comes late", async () => {
   await using w = world();
   w.processes.start(7);
-  const { peer_id } = await enter(w, "ada", { agent_pid: 7 });
+  const { peer_id } = await addPeer(w, "ada", { agent_pid: 7 });
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   w.daemon.peers.offline(peer_id, { terminal: true });
   const claim = { name: "ada", path: "/work", backend: "sdk", peer_id, agent_pid: 7 };
@@ -153,15 +153,15 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   const claude = { backend: "claude-code", pane_id: "%3" };
-  const { peer_id } = await enter(w, "ada", claude);
-  await enter(w, "far", { ...claude, machine: "elsewhere" });
-  agents.sighting = { alive: true, turn_state: "working", source: "session registry" };
-  await w.beat(3);
+  const { peer_id } = await addPeer(w, "ada", claude);
+  await addPeer(w, "far", { ...claude, machine: "elsewhere" });
+  agents.observation = { alive: true, turn_state: "working", source: "session registry" };
+  await w.tick(3);
   const { turn_state, status } = w.daemon.directory.record(peer_id);
   assert.deepEqual([turn_state, status], ["working", "busy"]);
-  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
-  await w.beat(3);
-  assert.deepEqual(said(w, "peer_offline"), [{
+  agents.observation = { alive: false, turn_state: null, source: "tmux" };
+  await w.tick(3);
+  assert.deepEqual(eventData(w, "peer_offline"), [{
     peer_id,
     name: "ada",
     reason: "agent_exited",
@@ -176,63 +176,63 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
 Deno.test("a turn is as old as is told of it, so that what came a moment before the look is news", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
-  const { peer_id } = await enter(w, "ada", { backend: "claude-code", pane_id: "%3" });
+  const { peer_id } = await addPeer(w, "ada", { backend: "claude-code", pane_id: "%3" });
   const at = w.clock.now() - 400;
-  agents.sighting = { alive: true, turn_state: "awaiting_input", source: "session records", at };
-  await w.beat(3);
-  const told = w.daemon.directory.addressees().find((peer) => peer.peer_id === peer_id);
-  assert.deepEqual([told?.turn_state, told?.turn_at], ["awaiting_input", at]);
+  agents.observation = { alive: true, turn_state: "awaiting_input", source: "session records", at };
+  await w.tick(3);
+  const record = w.daemon.directory.reachableAgents().find((peer) => peer.peer_id === peer_id);
+  assert.deepEqual([record?.turn_state, record?.turn_at], ["awaiting_input", at]);
 });
 
 Deno.test("a look that comes late says nothing of the agent that has come since, nor of a socket's", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   const claude = { backend: "claude-code", pane_id: "%3" };
-  const { peer_id } = await enter(w, "ada", claude);
-  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
-  agents.meanwhile = () => {
+  const { peer_id } = await addPeer(w, "ada", claude);
+  agents.observation = { alive: false, turn_state: null, source: "tmux" };
+  agents.onCheck = () => {
     w.daemon.peers.register({ peer_id, path: "/work", backend: "claude-code", pane_id: "%4" });
-    agents.meanwhile = () => (agents.sighting = undefined);
+    agents.onCheck = () => (agents.observation = undefined);
   };
-  await w.beat(3);
+  await w.tick(3);
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
-  const socket = await join(w, "bob", { backend: "claude-code" });
-  agents.meanwhile = () => undefined;
-  agents.sighting = { alive: false, turn_state: null, source: "tmux" };
-  await w.beat(3);
+  const socket = await connectPeer(w, "bob", { backend: "claude-code" });
+  agents.onCheck = () => undefined;
+  agents.observation = { alive: false, turn_state: null, source: "tmux" };
+  await w.tick(3);
   assert.equal(socket.closed, undefined);
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
 Deno.test("renaming an offline peer leaves it offline, and what it says of itself is a sign of life", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   await post(w, `/peers/${peer_id}/offline`);
   assert.equal((await post(w, `/peers/${peer_id}/name`, { name: "eva" })).status, "offline");
   await post(w, `/peers/${peer_id}/description`, { description: "Here again" });
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
-  assert.equal(said(w, "peer_online").length, 1);
+  assert.equal(eventData(w, "peer_online").length, 1);
 });
 
 Deno.test("a live orchestrator is displaced by force alone, and a lost one by anybody [c3.peer.role]", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob");
-  await enter(w, "eve", { circle: "there", role: "orchestrator" });
-  const lead = (id: string, more = {}) =>
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
+  await addPeer(w, "eve", { circle: "there", role: "orchestrator" });
+  const promote = (id: string, more = {}) =>
     post(w, `/peers/${id}/role`, { role: "orchestrator", ...more });
-  assert.equal((await lead("ada")).role, "orchestrator");
-  assert.equal((await lead("ada")).role, "orchestrator");
-  const refused = await lead("bob");
+  assert.equal((await promote("ada")).role, "orchestrator");
+  assert.equal((await promote("ada")).role, "orchestrator");
+  const refused = await promote("bob");
   assert.deepEqual([refused.status, refused.error, refused.peer_id], [
     409,
     "orchestrator_present",
     ada.peer_id,
   ]);
-  assert.equal((await lead("bob", { force: true })).role, "orchestrator");
+  assert.equal((await promote("bob", { force: true })).role, "orchestrator");
   assert.equal((await get(w, "/peers/ada")).role, "agent");
   await post(w, `/peers/${bob.peer_id}/offline`);
-  assert.equal((await lead("ada")).role, "orchestrator");
+  assert.equal((await promote("ada")).role, "orchestrator");
   assert.deepEqual([w.daemon.directory.record(bob.peer_id).role, await statusOf(w, bob.peer_id)], [
     "agent",
     "offline",
@@ -242,7 +242,7 @@ Deno.test("a live orchestrator is displaced by force alone, and a lost one by an
 
 Deno.test("the human keeps its role, and nobody is given it", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   assert.equal((await post(w, "/peers/sam/role", { role: "agent" })).error, "role_fixed");
   assert.equal((await post(w, "/peers/ada/role", { role: "human" })).status, 422);
 });
@@ -250,7 +250,7 @@ Deno.test("the human keeps its role, and nobody is given it", async () => {
 /** An agent with a process of its own. */
 async function agent(w: World, more: Record<string, unknown> = {}) {
   w.processes.start(7, 6);
-  return await enter(w, "ada", { agent_pid: 7, ...more });
+  return await addPeer(w, "ada", { agent_pid: 7, ...more });
 }
 
 Deno.test("a kill asks the peer's own process to end, and retires the peer", async () => {
@@ -261,7 +261,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   assert.deepEqual(killed, { status: 200, ok: true, peer_id, agent_pid: 7, signal: "SIGTERM" });
   assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
   assert.equal(w.daemon.directory.record(peer_id).status, "retired");
-  assert.partialDeepStrictEqual(said(w, "peer_offline").at(-1), {
+  assert.partialDeepStrictEqual(eventData(w, "peer_offline").at(-1), {
     reason: "killed",
     source: "operator",
     detail: "SIGTERM",
@@ -273,7 +273,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
 Deno.test("a process that does not listen is taken down after a grace", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
-  w.processes.deaf.add(7);
+  w.processes.killOnly.add(7);
   const killing = post(w, "/peers/ada/kill");
   await w.clock.advance(4_900);
   assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
@@ -297,7 +297,7 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
   for (const [reason, more, then] of cases) {
     w.processes.start(7);
     w.processes.start(8);
-    const { peer_id } = await enter(w, "ada", { ...more, runtime_session_id: reason });
+    const { peer_id } = await addPeer(w, "ada", { ...more, runtime_session_id: reason });
     then();
     const refused = await post(w, `/peers/${peer_id}/kill`);
     const { status, error } = refused;
@@ -308,34 +308,34 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
 });
 
 Deno.test("no process is killed that is outside of its peer's pane, holds panes, or is another peer's too", async () => {
-  const sights = new FakePanes();
-  await using w = world({ sights });
+  const paneObserver = new FakePanes();
+  await using w = world({ paneObserver });
   w.processes.start(6);
   w.processes.start(100, 6); // The pane's own, below the tmux server.
   w.processes.start(9);
-  sights.open("%3");
+  paneObserver.open("%3");
   await agent(w, PANE);
   assert.equal((await post(w, "/peers/ada/kill")).reason, "agent_elsewhere");
-  sights.within.set("%3", 7);
-  const eve = await enter(w, "eve", { agent_pid: 7, backend: "codex" });
+  paneObserver.within.set("%3", 7);
+  const eve = await addPeer(w, "eve", { agent_pid: 7, backend: "codex" });
   assert.equal((await post(w, "/peers/ada/kill")).reason, "process_shared");
   await post(w, `/peers/${eve.peer_id}/offline`);
-  await enter(w, "bob", { agent_pid: 6 });
+  await addPeer(w, "bob", { agent_pid: 6 });
   assert.equal((await post(w, "/peers/bob/kill")).reason, "process_protected");
   assert.deepEqual(w.processes.signals, []);
   assert.equal((await post(w, "/peers/ada/kill")).ok, true);
-  await enter(w, "joe", { agent_pid: 9, pane_id: "%4", tmux_socket: SOCKET });
+  await addPeer(w, "joe", { agent_pid: 9, pane_id: "%4", tmux_socket: SOCKET });
   assert.equal((await post(w, "/peers/joe/kill")).ok, true, "its pane is gone, and it stayed");
 });
 
 Deno.test("a peer that has come back in another process while it was killed is not retired", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
-  w.processes.deaf.add(7);
+  w.processes.killOnly.add(7);
   const killing = post(w, "/peers/ada/kill");
   await w.clock.advance(1000);
   w.processes.start(9);
-  await enter(w, "ada", { peer_id, agent_pid: 9 });
+  await addPeer(w, "ada", { peer_id, agent_pid: 9 });
   await w.clock.advance(5000);
   assert.equal((await killing).reason, "replaced");
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
@@ -344,7 +344,7 @@ Deno.test("a peer that has come back in another process while it was killed is n
 Deno.test("a peer that was closed while it was killed stays closed", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
-  w.processes.deaf.add(7);
+  w.processes.killOnly.add(7);
   const killing = post(w, "/peers/ada/kill");
   await w.clock.advance(1000);
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });

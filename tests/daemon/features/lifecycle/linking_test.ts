@@ -3,26 +3,26 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {
-  enter,
+  addPeer,
+  connectPeer,
+  eventData,
+  eventTypesSince,
   get,
-  join,
   notify,
   post,
-  said,
-  typesSince,
 } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
 
 const LINK = "/panes/%253/link";
-const CLAUDE = { backend: "claude-code" };
+const CLAUDE_COMMAND = { backend: "claude-code" };
 
 /** A world with tmux, and Claude Code that reads in pane %3 as process 7. */
-function house() {
-  const [sights, agents] = [new FakePanes(), new FakeAgents()];
-  const w = world({ sights, adapters: [agents] });
+function fixture() {
+  const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
+  const w = world({ paneObserver, adapters: [agents] });
   w.processes.start(7);
-  sights.open("%3", { front: { pid: 7, started: "1", args: ["node", "/bin/claude"] } });
-  return { w, sights, agents, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+  paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["node", "/bin/claude"] } });
+  return { w, paneObserver, agents, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
 /** All that the house knows of peers: what a rollback must leave as it was. */
@@ -31,19 +31,22 @@ async function known(w: World) {
 }
 
 Deno.test("orphans are the panes of all known servers that no live peer is on, with a hint for the eye [4.panes.orphans]", async () => {
-  await using at = house();
-  const { w, sights } = at;
+  await using at = fixture();
+  const { w, paneObserver } = at;
   const other = "/tmp/other";
-  sights.open("%4", { command: "bash", front: { pid: 8, started: "2", args: ["-bash"] } });
-  sights.open("%5", { tmux_socket: other, command: "codex" });
-  sights.open("%6", { dead: true });
+  paneObserver.open("%4", {
+    command: "bash",
+    foreground: { pid: 8, started: "2", args: ["-bash"] },
+  });
+  paneObserver.open("%5", { tmux_socket: other, command: "codex" });
+  paneObserver.open("%6", { dead: true });
   const ids = async () =>
     (await get(w, "/panes/orphans")).panes.map(({ pane_id }: { pane_id: string }) => pane_id);
   assert.deepEqual(await ids(), ["%3", "%4"]);
-  const { peer_id } = await enter(w, "ada", { pane_id: "%9", tmux_socket: other });
+  const { peer_id } = await addPeer(w, "ada", { pane_id: "%9", tmux_socket: other });
   assert.deepEqual(await ids(), ["%3", "%4", "%5"]);
-  await enter(w, "bob", { pane_id: "%4", tmux_socket: SOCKET });
-  await enter(w, "eve", { agent_pid: 7 });
+  await addPeer(w, "bob", { pane_id: "%4", tmux_socket: SOCKET });
+  await addPeer(w, "eve", { agent_pid: 7 });
   const { panes } = await get(w, "/panes/orphans");
   assert.deepEqual(panes, [{
     pane_id: "%5",
@@ -62,9 +65,9 @@ Deno.test("orphans are the panes of all known servers that no live peer is on, w
 });
 
 Deno.test("the hint is of the program, or of the script that a runtime runs; else unknown", async () => {
-  await using at = house();
-  const { w, sights } = at;
-  sights.close("%3");
+  await using at = fixture();
+  const { w, paneObserver } = at;
+  paneObserver.close("%3");
   const cases = [
     ["claude", [], "claude-code"],
     ["node", ["node", "/lib/node_modules/@google/gemini-cli/dist/index.js"], "gemini"],
@@ -74,7 +77,7 @@ Deno.test("the hint is of the program, or of the script that a runtime runs; els
     ["bash", ["-bash"], null],
   ] as const;
   for (const [at, [command, args]] of cases.entries()) {
-    sights.open(`%${at}`, { command, front: { pid: 50 + at, started: "1", args } });
+    paneObserver.open(`%${at}`, { command, foreground: { pid: 50 + at, started: "1", args } });
   }
   const { panes } = await get(w, "/panes/orphans");
   for (const [at, [, , backend]] of cases.entries()) {
@@ -84,9 +87,9 @@ Deno.test("the hint is of the program, or of the script that a runtime runs; els
 });
 
 Deno.test("a link registers the agent in a pane, and its messages arrive [4.panes.link]", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w } = at;
-  const linked = await post(w, LINK, { ...CLAUDE, name: "ada", circle: "main" });
+  const linked = await post(w, LINK, { ...CLAUDE_COMMAND, name: "ada", circle: "main" });
   const { peer_id } = linked;
   assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
   const peer = w.daemon.directory.record(peer_id);
@@ -103,31 +106,31 @@ Deno.test("a link registers the agent in a pane, and its messages arrive [4.pane
 });
 
 Deno.test("a link that nothing live answers leaves no peer, and no trace of one [7.link-rolled-back]", async () => {
-  await using at = house();
-  const { w, agents, sights } = at;
+  await using at = fixture();
+  const { w, agents, paneObserver } = at;
   const before = await known(w);
-  agents.refuses = "dialog_open";
-  const refused = await post(w, LINK, CLAUDE);
+  agents.refusalReason = "dialog_open";
+  const refused = await post(w, LINK, CLAUDE_COMMAND);
   const hint = "answer the dialog in the pane, and link again";
   assert.deepEqual(refused, { status: 200, linked: false, reason: "dialog_open", hint });
   assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_rung");
-  sights.close("%3");
-  sights.open("%3");
-  assert.equal((await post(w, LINK, CLAUDE)).reason, "no_process");
+  paneObserver.close("%3");
+  paneObserver.open("%3");
+  assert.equal((await post(w, LINK, CLAUDE_COMMAND)).reason, "no_process");
   assert.deepEqual(await known(w), before);
 });
 
 Deno.test("an agent that ends while it is linked is not registered", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w, agents } = at;
   const before = await known(w);
-  agents.meanwhile = () => w.processes.end(7);
-  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE), {
+  agents.onCheck = () => w.processes.end(7);
+  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE_COMMAND), {
     linked: false,
     reason: "agent_gone",
   });
-  agents.meanwhile = () => (w.processes.end(7), w.processes.start(7));
-  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE), {
+  agents.onCheck = () => (w.processes.end(7), w.processes.start(7));
+  assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE_COMMAND), {
     linked: false,
     reason: "agent_gone",
   });
@@ -135,57 +138,57 @@ Deno.test("an agent that ends while it is linked is not registered", async () =>
 });
 
 Deno.test("a pane that is not there is 404, and one that has a peer is 409", async () => {
-  await using at = house();
-  const { w, sights, agents } = at;
+  await using at = fixture();
+  const { w, paneObserver, agents } = at;
   const errorOf = async (path: string, more = {}) => {
-    const { status, error } = await post(w, path, { ...CLAUDE, ...more });
+    const { status, error } = await post(w, path, { ...CLAUDE_COMMAND, ...more });
     return [status, error];
   };
   assert.deepEqual(await errorOf("/panes/%258/link"), [404, "unknown_pane"]);
   assert.deepEqual(await errorOf("/panes/x/link"), [404, "unknown_pane"]);
   assert.deepEqual(await errorOf(LINK, { tmux_socket: "/tmp/none" }), [404, "unknown_pane"]);
   const other = "/tmp/other";
-  await enter(w, "far", { tmux_socket: other });
-  sights.open("%3", { tmux_socket: other, front: { pid: 9, started: "1", args: [] } });
+  await addPeer(w, "far", { tmux_socket: other });
+  paneObserver.open("%3", { tmux_socket: other, foreground: { pid: 9, started: "1", args: [] } });
   assert.deepEqual(await errorOf(LINK), [404, "unknown_pane"], "it could be either");
   const named = `${LINK}?tmux_socket=${encodeURIComponent(SOCKET)}`;
   assert.deepEqual(await errorOf(named), [200, undefined]);
   assert.deepEqual(await errorOf(LINK, { tmux_socket: SOCKET }), [409, "already_linked"]);
   w.processes.start(9);
   const rival = { pane_id: "%3", tmux_socket: other };
-  agents.meanwhile = () => void w.daemon.peers.register({ path: "/", backend: "sdk", ...rival });
+  agents.onCheck = () => void w.daemon.peers.register({ path: "/", backend: "sdk", ...rival });
   assert.deepEqual(await errorOf(LINK, { tmux_socket: other }), [409, "already_linked"]);
 });
 
 Deno.test("a name that is not for peers links nothing", async () => {
-  await using at = house();
+  await using at = fixture();
   const before = await known(at.w);
-  const { status, error } = await post(at.w, LINK, { ...CLAUDE, name: "telegram" });
+  const { status, error } = await post(at.w, LINK, { ...CLAUDE_COMMAND, name: "telegram" });
   assert.deepEqual([status, error], [422, "reserved_name"]);
   assert.deepEqual(await known(at.w), before);
 });
 
 /** The same agent, registered, and offline. */
-async function lost(at: ReturnType<typeof house>) {
-  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
-  const { peer_id } = await enter(at.w, "ada", { ...CLAUDE, ...place });
+async function lost(at: ReturnType<typeof fixture>) {
+  const location = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  const { peer_id } = await addPeer(at.w, "ada", { ...CLAUDE_COMMAND, ...location });
   await post(at.w, "/peers/ada/offline", { reason: "session_end" });
   return peer_id;
 }
 
 Deno.test("a peer is linked with its recorded pane, whatever process the agent is now [c3.peer.link]", async () => {
-  await using at = house();
-  const { w, sights, agents } = at;
+  await using at = fixture();
+  const { w, paneObserver, agents } = at;
   const peer_id = await lost(at);
   w.processes.end(7);
-  sights.close("%3");
+  paneObserver.close("%3");
   w.processes.start(9);
-  sights.open("%3", { front: { pid: 9, started: "2", args: [] } });
-  agents.refuses = "draft_present";
+  paneObserver.open("%3", { foreground: { pid: 9, started: "2", args: [] } });
+  agents.refusalReason = "draft_present";
   const before = await known(w);
   assert.equal((await post(w, "/peers/ada/link")).reason, "draft_present");
   assert.deepEqual(await known(w), before);
-  agents.refuses = undefined;
+  agents.refusalReason = undefined;
   const linked = await post(w, "/peers/ada/link");
   assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
   const { status, agent_pid } = w.daemon.directory.record(peer_id);
@@ -194,15 +197,15 @@ Deno.test("a peer is linked with its recorded pane, whatever process the agent i
 });
 
 Deno.test("a peer whose pane is gone, or is elsewhere, or another's, cannot be linked", async () => {
-  await using at = house();
-  const { w, sights } = at;
-  await enter(w, "bare");
-  await enter(w, "far", { machine: "elsewhere", pane_id: "%3" });
+  await using at = fixture();
+  const { w, paneObserver } = at;
+  await addPeer(w, "bare");
+  await addPeer(w, "far", { machine: "elsewhere", pane_id: "%3" });
   const peer_id = await lost(at);
   const errorOf = async (name: string) => (await post(w, `/peers/${name}/link`)).error;
   assert.equal(await errorOf("bare"), "missing_pane");
   assert.equal(await errorOf("far"), "other_host");
-  sights.close("%3");
+  paneObserver.close("%3");
   assert.equal(await errorOf("ada"), "unknown_pane");
   await post(w, "/peers/ada/offline", { terminal: true });
   assert.equal(await errorOf(peer_id), "peer_retired");
@@ -210,18 +213,23 @@ Deno.test("a peer whose pane is gone, or is elsewhere, or another's, cannot be l
 });
 
 Deno.test("rehook says what it would do, and does it when told: a lost peer is back online [4.peers.rehook]", async () => {
-  await using at = house();
+  await using at = fixture();
   const { w } = at;
   const peer_id = await lost(at);
   await notify(w, "cli", "ada");
   const before = await known(w);
   const plan = await post(w, "/peers/ada/rehook");
   const would_do = "take it back online: its process 7 reads in %3";
-  const said = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
-  assert.deepEqual(plan, { ...said, acted: false, healthy: false, transport: plan.transport });
+  const expectedLink = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
+  assert.deepEqual(plan, {
+    ...expectedLink,
+    acted: false,
+    healthy: false,
+    transport: plan.transport,
+  });
   assert.deepEqual(await known(w), before);
   const done = await post(w, "/peers/ada/rehook", { apply: true });
-  assert.deepEqual(done, { ...said, acted: true, healthy: true, transport: "pane" });
+  assert.deepEqual(done, { ...expectedLink, acted: true, healthy: true, transport: "pane" });
   await w.clock.settle();
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
   const again = await post(w, "/peers/ada/rehook", { apply: true });
@@ -229,9 +237,9 @@ Deno.test("rehook says what it would do, and does it when told: a lost peer is b
 });
 
 Deno.test("rehook does nothing to a peer that cannot be reached now, and says why", async () => {
-  await using at = house();
+  await using at = fixture();
   await lost(at);
-  at.agents.refuses = "dialog_open";
+  at.agents.refusalReason = "dialog_open";
   const since = at.w.events.length;
   const answer = await post(at.w, "/peers/ada/rehook", { apply: true });
   assert.partialDeepStrictEqual(answer, {
@@ -241,14 +249,14 @@ Deno.test("rehook does nothing to a peer that cannot be reached now, and says wh
     would_do: null,
     reason: "dialog_open",
   });
-  assert.deepEqual(typesSince(at.w, since), []);
+  assert.deepEqual(eventTypesSince(at.w, since), []);
 });
 
 Deno.test("rehook refuses another host, a missing pane, and a pane that is not proved the agent's", async () => {
-  await using at = house();
-  const { w, sights } = at;
-  await enter(w, "bare");
-  await enter(w, "far", { machine: "elsewhere", pane_id: "%3" });
+  await using at = fixture();
+  const { w, paneObserver } = at;
+  await addPeer(w, "bare");
+  await addPeer(w, "far", { machine: "elsewhere", pane_id: "%3" });
   await lost(at);
   const refusal = async (name: string) => {
     const { status, error, reason } = await post(w, `/peers/${name}/rehook`, { apply: true });
@@ -256,13 +264,13 @@ Deno.test("rehook refuses another host, a missing pane, and a pane that is not p
   };
   assert.deepEqual(await refusal("bare"), [409, "missing_pane", undefined]);
   assert.deepEqual(await refusal("far"), [409, "other_host", undefined]);
-  sights.within.set("%3", 8);
+  paneObserver.within.set("%3", 8);
   assert.deepEqual(await refusal("ada"), [409, "pane_unverified", "agent_elsewhere"]);
   w.processes.end(7);
   assert.deepEqual(await refusal("ada"), [409, "pane_unverified", "agent_gone"]);
-  sights.close("%3");
+  paneObserver.close("%3");
   assert.deepEqual(await refusal("ada"), [409, "missing_pane", undefined]);
-  await join(w, "wired");
+  await connectPeer(w, "wired");
   assert.equal((await post(w, "/peers/wired/rehook")).healthy, true);
-  assert.deepEqual(said(w, "peer_online"), []);
+  assert.deepEqual(eventData(w, "peer_online"), []);
 });

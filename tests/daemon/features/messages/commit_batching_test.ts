@@ -2,18 +2,23 @@
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
-import { ask, joinWithReceipts, notify, post } from "../../../support/daemon/peer_clients.ts";
+import {
+  ask,
+  connectPeerWithReceipts,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 
 async function withPeers() {
   const w = world();
-  const ada = await joinWithReceipts(w, "ada");
-  const bob = await joinWithReceipts(w, "bob");
+  const ada = await connectPeerWithReceipts(w, "ada");
+  const bob = await connectPeerWithReceipts(w, "bob");
   await w.clock.advance(20);
   return { w, ada, bob };
 }
 
 /** The commits since the last look. */
-function counting({ daemon: { ground: { db } } }: World) {
+function counting({ daemon: { ctx: { db } } }: World) {
   let before = db.commits;
   return () => {
     const since = db.commits - before;
@@ -22,7 +27,7 @@ function counting({ daemon: { ground: { db } } }: World) {
   };
 }
 
-const stateOf = (w: World, id: string) => w.daemon.delivery.held(id)?.state;
+const stateOf = (w: World, id: string) => w.daemon.delivery.findMessage(id)?.state;
 
 Deno.test("a frame's mark and its receipt are on the disk within 10 ms, by one commit", async () => {
   const { w, bob } = await withPeers();
@@ -30,7 +35,7 @@ Deno.test("a frame's mark and its receipt are on the disk within 10 ms, by one c
   const commits = counting(w);
   const { delivery_id, delivery_state } = await notify(w, "ada", "bob");
   assert.deepEqual([delivery_state, commits()], ["sent", 1]);
-  await bob.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.deepEqual([stateOf(w, delivery_id), commits()], ["seen", 0]);
   await w.clock.advance(10);
   await w.clock.settle();
@@ -53,7 +58,7 @@ Deno.test("what a receiver refuses is not put off: its sender is told at once", 
   await using _ = w;
   const { delivery_id } = await notify(w, "ada", "bob");
   const commits = counting(w);
-  await bob.say({ type: "delivery_ack", delivery_id, status: "failed" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "failed" });
   await w.clock.settle();
   assert.deepEqual([stateOf(w, delivery_id), commits()], ["failed", 1]);
 });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
-  said,
 } from "../../../support/daemon/peer_clients.ts";
 
 interface Drained {
@@ -33,7 +33,7 @@ const stages = async (w: World, id: string): Promise<string[]> =>
 
 Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.deliveries.pending]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await ask(w, "ada", "bob", "One");
   await notify(w, "ada", "bob", "Two");
   const { deliveries, drain_id } = await drain(w);
@@ -43,19 +43,19 @@ Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.d
   ]);
   assert.deepEqual((await drain(w)).deliveries, []);
   assert.equal((await settle(w, { drain_id, status: "accepted" })).ok, true);
-  await w.beat(61);
+  await w.tick(61);
   assert.deepEqual(await drain(w), { status: 200, deliveries: [], drain_id: null });
   assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
 });
 
 Deno.test("what was drained and not settled waits again after 60 s, under the same ids [c3.drain.lease]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   const [first] = (await drain(w)).deliveries;
-  await w.beat(59);
+  await w.tick(59);
   assert.deepEqual((await drain(w)).deliveries, []);
-  await w.beat(1);
+  await w.tick(1);
   const [second] = (await drain(w)).deliveries;
   assert.equal(second?.delivery_id, first?.delivery_id);
   assert.deepEqual([second?.redelivered, second?.attempts], [true, 2]);
@@ -63,10 +63,10 @@ Deno.test("what was drained and not settled waits again after 60 s, under the sa
 
 Deno.test("a late receipt of a drain is believed, and a second one changes nothing", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   const { drain_id, deliveries } = await drain(w);
-  await w.beat(61);
+  await w.tick(61);
   const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
   await settle(w, { drain_id, status: "seen" });
   await settle(w, { delivery_ids, status: "accepted" });
@@ -80,8 +80,8 @@ Deno.test("a late receipt of a drain is believed, and a second one changes nothi
 
 Deno.test("a reader's no ends a note, and closes an ask as send_failed", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const { drain_id } = await drain(w);
   await settle(w, { drain_id, status: "rejected" });
@@ -93,7 +93,7 @@ Deno.test("a reader's no ends a note, and closes an ask as send_failed", async (
 
 Deno.test("a drain is bounded, and a full page leaves the rest in order", async () => {
   await using w = world();
-  await enter(w, "bob", { pane_id: "%5" });
+  await addPeer(w, "bob", { pane_id: "%5" });
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "bob", text);
   const first = await drain(w, "bob", "&max_results=2");
   assert.deepEqual(first.deliveries.map(({ text }) => text), ["1", "2"]);
@@ -106,8 +106,8 @@ Deno.test("a drain is bounded, and a full page leaves the rest in order", async 
 
 Deno.test("at the limit a new ask or note is refused, never an older one dropped [c2.delivery.queue-full] [c2.delivery.outside-limit]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "2" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   await notify(w, "cli", "ada", "One");
   const id = await ask(w, "ada", "bob");
   await ask(w, "cli", "ada", "Two");
@@ -118,17 +118,17 @@ Deno.test("at the limit a new ask or note is refused, never an older one dropped
   await post(w, "/ack", { correlation_id: id, message: "A reply is outside of the limit" });
   const { deliveries } = await drain(w, "ada");
   assert.deepEqual(deliveries.map(({ kind }) => kind), ["notify", "ask", "ack"]);
-  assert.equal(said(w, "notification").length, 1);
+  assert.equal(eventData(w, "notification").length, 1);
 });
 
 Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the ask [c2.delivery.queue-ttl]", async () => {
   await using w = world({ settings: { "daemon.ask_ttl_hours": "48" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
   const id = await ask(w, "cli", "bob");
-  await w.beat(86_399);
+  await w.tick(86_399);
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 2 });
-  await w.beat(1);
+  await w.tick(1);
   assert.deepEqual(w.daemon.delivery.counts(), { expired: 1, queued: 1 });
   const [expired] = (await get(w, "/deliveries?state=expired")).deliveries;
   assert.deepEqual([expired.delivery_id, expired.reason], [delivery_id, "ttl"]);
@@ -138,9 +138,9 @@ Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the
 
 Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved [4.traces.notify]", async () => {
   await using w = world();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
-  await w.beat(30);
+  await w.tick(30);
   assert.deepEqual(await stages(w, delivery_id), [
     "created",
     "resolved",
@@ -148,21 +148,21 @@ Deno.test("bytes without a proof stay sent, and after 30 s the trace says unprov
     "attempting",
     "sent",
   ]);
-  await w.beat(1);
+  await w.tick(1);
   assert.equal((await stages(w, delivery_id)).at(-1), "unproved");
   assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
 });
 
 Deno.test("the trace of an ask tells its whole way, numbered and in order [4.traces.ask] [c2.trace.stages]", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
   await w.clock.advance(5);
   const [frame] = bob.of("ask");
   const delivery_id = frame?.delivery_id ?? "";
-  await bob.say({ type: "delivery_ack", delivery_id, status: "accepted" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "accepted" });
   await w.clock.advance(5);
-  await bob.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "seen" });
   await w.clock.advance(5);
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
   const trace = await get(w, `/traces/${id}`);
@@ -196,7 +196,7 @@ Deno.test("the trace of an ask tells its whole way, numbered and in order [4.tra
 
 Deno.test("deliveries are listed by peer and state, with the conservation count [c3.deliveries.count]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const bob = await notify(w, "cli", "bob");
   await notify(w, "cli", "sam");
   const answer = await get(w, "/deliveries?peer_id=bob&state=queued");
@@ -213,34 +213,34 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
 
 Deno.test("what a connected peer drained and never settled is sent to its socket again", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   await drain(w);
   const { peer_id } = w.daemon.directory.find("bob");
-  const bob = await joinWithReceipts(w, "bob", { peer_id });
+  const bob = await connectPeerWithReceipts(w, "bob", { peer_id });
   assert.deepEqual(bob.of("notify"), []);
-  await w.beat(60);
+  await w.tick(60);
   assert.equal(bob.of("notify").length, 1);
 });
 
 Deno.test("the recipient's own word on an ask is its word on the delivery as well", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
-  await bob.say({ type: "ack", request_id: "1", correlation_id: id, message: "Yes" });
+  await bob.send({ type: "ack", request_id: "1", correlation_id: id, message: "Yes" });
   assert.equal((await get(w, `/asks/${id}`)).delivered_at !== null, true);
   await bob.drop();
-  const again = await joinWithReceipts(w, "bob");
+  const again = await connectPeerWithReceipts(w, "bob");
   assert.deepEqual(again.of("ask"), []);
 });
 
 Deno.test("a prompt that holds an ask's id is told as a step of its delivery", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await ask(w, "ada", "bob", "One");
   const [taken] = (await drain(w)).deliveries;
   const steps: [string, string][] = [];
-  using _ears = w.daemon.ground.events.subscribe({
+  using _ears = w.daemon.ctx.events.subscribe({
     delivery: ({ delivery_id, state }) => void steps.push([delivery_id, state]),
   });
   const correlation_id = taken?.delivery_id.replace("qd-", "ask-");

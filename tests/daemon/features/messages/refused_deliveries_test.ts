@@ -3,21 +3,21 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
   get,
-  join,
-  joinWithReceipts,
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("an asker reads why its ask could not be taken, in the receiver's words", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  const bob = await joinWithReceipts(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
   const delivery_id = bob.of("ask")[0]?.delivery_id;
-  await bob.say({ type: "delivery_ack", delivery_id, status: "failed", detail: "no room left" });
+  await bob.send({ type: "delivery_ack", delivery_id, status: "failed", detail: "no room left" });
   const { close_reason, reply } = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([close_reason, reply], ["send_failed", "no room left"]);
   assert.equal(ada.of("ack")[0]?.text, "no room left");
@@ -25,13 +25,13 @@ Deno.test("an asker reads why its ask could not be taken, in the receiver's word
 
 Deno.test("a note to null is a note to a peer that is unknown, as one to a blank name", async () => {
   await using w = world();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   for (const to_peer of [null, "", "  "]) {
-    const told = await post(w, "/notify", { from_peer: "ada", to_peer, text: "Hi" });
-    const { status, error, reason, detail } = told;
+    const response = await post(w, "/notify", { from_peer: "ada", to_peer, text: "Hi" });
+    const { status, error, reason, detail } = response;
     const expected = [404, "unknown_peer", "unknown_peer", `Unknown peer: ${to_peer}`];
     assert.deepEqual([status, error, reason, detail], expected);
   }
-  const told = await post(w, "/notify", { from_peer: "ada", to_peer: 5, text: "Hi" });
-  assert.deepEqual([told.status, told.error], [422, "invalid_request"]);
+  const response = await post(w, "/notify", { from_peer: "ada", to_peer: 5, text: "Hi" });
+  assert.deepEqual([response.status, response.error], [422, "invalid_request"]);
 });

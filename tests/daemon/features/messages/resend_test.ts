@@ -1,17 +1,22 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { get, join, joinWithReceipts, notify } from "../../../support/daemon/peer_clients.ts";
+import {
+  connectPeer,
+  connectPeerWithReceipts,
+  get,
+  notify,
+} from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("what is sent a second time counts as sent, and its missing proof is told", async () => {
   await using w = world();
-  const careful = await joinWithReceipts(w, "bob");
+  const careful = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await careful.drop();
-  assert.equal(w.daemon.delivery.held(delivery_id)?.state, "queued");
-  const plain = await join(w, "bob");
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.state, "queued");
+  const plain = await connectPeer(w, "bob");
   assert.equal(plain.of("notify").length, 1);
-  assert.equal(w.daemon.delivery.held(delivery_id)?.state, "sent");
-  await w.beat(31);
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.state, "sent");
+  await w.tick(31);
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.equal(stages.at(-1).stage, "unproved");
 });

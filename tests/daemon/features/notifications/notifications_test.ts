@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { enter, get, join, notify, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("a note tells who it is from, whom it went to, and what is known of it [4.notify] [2.notify.delivery-id]", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob");
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
   const { delivery_id, ...answer } = await notify(w, "ada", "bob");
   assert.match(delivery_id, /^notif-[0-9a-f]{12}$/);
   assert.deepEqual(answer, {
@@ -20,7 +27,7 @@ Deno.test("a note tells who it is from, whom it went to, and what is known of it
     to_peer_name: "bob",
     mesh_session_id: bob.mesh_session_id,
   });
-  assert.deepEqual(said(w, "notification"), [{
+  assert.deepEqual(eventData(w, "notification"), [{
     delivery_id,
     from_peer_id: ada.peer_id,
     from: "ada",
@@ -32,7 +39,7 @@ Deno.test("a note tells who it is from, whom it went to, and what is known of it
 
 Deno.test("every refusal of /notify repeats its code as the reason [c1.error-shape]", async () => {
   await using w = world();
-  await enter(w, "ada", { provenance: { addressable: false } });
+  await addPeer(w, "ada", { provenance: { addressable: false } });
   const body = { from_peer: "cli", text: "Hi" };
   const cases = [
     [{ ...body, to_peer: "ada" }, 409, "peer_not_addressable"],
@@ -61,7 +68,7 @@ Deno.test("a note to the human is in the inbox, accepted, with no surface connec
 
 Deno.test("a text is 1 to 262,144 bytes of UTF-8 [c1.text-size]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const status = async (text: string) =>
     (await post(w, "/notify", { from_peer: "cli", to_peer: "bob", text })).status;
   assert.equal(await status("x".repeat(262_144)), 200);
@@ -73,7 +80,7 @@ Deno.test("a text is 1 to 262,144 bytes of UTF-8 [c1.text-size]", async () => {
 
 Deno.test("what is said arrives as it was said", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const text = "a\ttab, a\r\nline, \u001b[31mred, 🦊 and </peer-message>";
   await notify(w, "cli", "bob", text);
   await w.clock.settle();
@@ -82,7 +89,7 @@ Deno.test("what is said arrives as it was said", async () => {
 
 Deno.test("a trace context goes from the header to the frame, and is made where there is none [c1.traceparent]", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
   const body = { from_peer: "cli", to_peer: "bob", text: "Hi" };
   await post(w, "/notify", body, { traceparent });
@@ -97,15 +104,15 @@ Deno.test("a trace context goes from the header to the frame, and is made where 
 
 Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out [3.peer.inbound-only.broadcast] [c3.broadcast.circle]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
-  const bob = await enter(w, "bob");
-  const boss = await enter(w, "boss", { role: "orchestrator" });
-  const eve = await enter(w, "eve");
-  const mute = await enter(w, "mute", { provenance: { addressable: false } });
-  const gone = await enter(w, "gone");
+  await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
+  const boss = await addPeer(w, "boss", { role: "orchestrator" });
+  const eve = await addPeer(w, "eve");
+  const mute = await addPeer(w, "mute", { provenance: { addressable: false } });
+  const gone = await addPeer(w, "gone");
   await post(w, "/peers/gone/offline");
-  await enter(w, "service", { role: "service" });
-  await enter(w, "far", { circle: "there" });
+  await addPeer(w, "service", { role: "service" });
+  await addPeer(w, "far", { circle: "there" });
   const answer = await post(w, "/broadcast", { from_peer: "ada", text: "All", exclude: ["eve"] });
   const names = answer.sent_to.map(({ peer_id }: { peer_id: string }) => peer_id);
   assert.deepEqual(names.sort(), [bob.peer_id, boss.peer_id].sort());
@@ -122,7 +129,7 @@ Deno.test("a broadcast goes to the agents and orchestrators of a circle, and say
     ]),
   );
   assert.deepEqual(answer.failed, []);
-  assert.equal(said(w, "broadcast")[0]?.["sent_to"], 2);
+  assert.equal(eventData(w, "broadcast")[0]?.["sent_to"], 2);
   assert.equal((await get(w, "/inbox")).items.length, 0);
   const there = await post(w, "/broadcast", { from_peer: "ada", text: "All", circle: "there" });
   assert.equal(there.sent_to.length, 1);
@@ -130,8 +137,8 @@ Deno.test("a broadcast goes to the agents and orchestrators of a circle, and say
 
 Deno.test("a full queue fails one copy of a broadcast alone", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  const bob = await enter(w, "bob");
-  await enter(w, "eve");
+  const bob = await addPeer(w, "bob");
+  await addPeer(w, "eve");
   await notify(w, "cli", "bob");
   const answer = await post(w, "/broadcast", { from_peer: "cli", text: "All" });
   assert.equal(answer.sent_to.length, 1);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { skeletonOf } from "../../../../daemon/features/peers/lookalikes.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
-import { enter, get, join, notify, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
 const SAM = { settings: { "human.name": "sam" } };
 
@@ -34,7 +34,7 @@ Deno.test("no route takes the human offline, closes, drops or renames it", async
 
 Deno.test("the human's name and its look-alikes are no names for peers", async () => {
   await using w = world(SAM);
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   for (const name of ["sam", "SAM", "Sam", "5am", "Dashboard", "TELEGRAM", "te1egram"]) {
     const answers = [
       await post(w, "/peers", { name, path: "/work", backend: "sdk" }),
@@ -43,7 +43,7 @@ Deno.test("the human's name and its look-alikes are no names for peers", async (
     for (const { status, error } of answers) {
       assert.deepEqual([status, error], [422, "reserved_name"], name);
     }
-    const socket = await join(w, name, { path: "/work" });
+    const socket = await connectPeer(w, name, { path: "/work" });
     const [refused] = socket.of("error");
     assert.equal(refused?.error, "reserved_name", name);
   }
@@ -68,7 +68,7 @@ Deno.test("nobody else becomes the human", async () => {
 
 Deno.test("an ask to the human reaches the human, whatever was tried on its name", async () => {
   await using w = world(SAM);
-  await enter(w, "victim");
+  await addPeer(w, "victim");
   await post(w, "/peers/sam/offline");
   await post(w, "/peers", { name: "sam", path: "/work", backend: "sdk" });
   await post(w, "/peers", { name: "sam2", role: "human", path: "/work", backend: "sdk" });
@@ -78,7 +78,7 @@ Deno.test("an ask to the human reaches the human, whatever was tried on its name
 
 Deno.test("a sender that is no peer has a name, and no sentence", async () => {
   await using w = world(SAM);
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (
     const from_peer of [
       "@sam\u200b",
@@ -91,38 +91,38 @@ Deno.test("a sender that is no peer has a name, and no sentence", async () => {
   ) {
     for (const route of ["/ask", "/notify"]) {
       const refused = await post(w, route, { from_peer, to_peer: "bob", text: "Hi" });
-      const told = [refused.status, refused.error, refused.issues?.[0]?.path];
-      assert.deepEqual(told, [422, "invalid_request", "from_peer"], from_peer);
+      const refusalFields = [refused.status, refused.error, refused.issues?.[0]?.path];
+      assert.deepEqual(refusalFields, [422, "invalid_request", "from_peer"], from_peer);
     }
   }
 });
 
 Deno.test("a sender whose name looks like the human's is not verified", async () => {
   await using w = world(SAM);
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const from_peer of ["sam", "SAM", "5am", "dashboard", "Telegram"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
-    assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "unverified", from_peer);
+    assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "unverified", from_peer);
   }
   for (const from_peer of ["samuel", "mcp-0123456789ab", "cli"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
-    assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "peer", from_peer);
+    assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "peer", from_peer);
   }
 });
 
 Deno.test("a surface that is called as the human may be is not verified in what it says itself", async () => {
   await using w = world(SAM);
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (
     const [name, voice] of [
       ...[["SAM", "unverified"], ["5am", "unverified"], ["dashboard", "unverified"]],
       ...[["dashb0ard", "unverified"], ["phone", "peer"]],
     ]
   ) {
-    const screen = await join(w, name ?? "", { capabilities: ["inbox_surface"] });
-    await screen.say({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
+    const screen = await connectPeer(w, name ?? "", { capabilities: ["inbox_surface"] });
+    await screen.send({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
     const { delivery_id } = z.object({ delivery_id: z.string() }).parse(screen.of("result")[0]);
-    assert.equal(w.daemon.delivery.held(delivery_id)?.voice, voice, name);
+    assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, voice, name);
   }
 });
 
@@ -131,14 +131,14 @@ Deno.test("a reply to an inbox item is the human's, and not if an agent has sent
   await using w = world({ ...SAM, sockets });
   sockets.holders = [];
   w.processes.start(7);
-  await enter(w, "bob");
-  await enter(w, "worker", { agent_pid: 7 });
+  await addPeer(w, "bob");
+  await addPeer(w, "worker", { agent_pid: 7 });
   for (const [holders, voice] of [[[], "human"], [[7], "unverified"]] as const) {
     sockets.holders = holders;
     // Anybody may name bob as the sender: a reply to it goes to bob.
     const { inbox_item_id } = await notify(w, "bob", "sam", "Look");
     const reply = await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Push to main" });
-    assert.equal(w.daemon.delivery.held(reply.correlation_id)?.voice, voice);
+    assert.equal(w.daemon.delivery.findMessage(reply.correlation_id)?.voice, voice);
   }
 });
 

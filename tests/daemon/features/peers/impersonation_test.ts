@@ -2,15 +2,19 @@
 
 import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";
-import { enter, get, join, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
-import { agent, comeBack } from "../../../support/daemon/restarts.ts";
-import { FakeTerminals, passing, spawningWorld } from "../../../support/daemon/spawns.ts";
+import { agentInPane, registerRelaunched } from "../../../support/daemon/restarts.ts";
+import {
+  advanceUntilSettled,
+  FakeTerminals,
+  spawningWorld,
+} from "../../../support/daemon/spawns.ts";
 
 const CLAIM = { path: "/work", backend: "sdk" };
 
 /** A world whose requests come from process 666, which is nobody's. */
-function strangers() {
+function untrustedCallers() {
   const sockets = new FakeSockets();
   sockets.holders = [666];
   const w = world({ sockets });
@@ -32,13 +36,13 @@ function strangers() {
 const known = (w: World, peer_id: string) => get(w, `/peers/${peer_id}`);
 
 Deno.test("an offline peer of a process or a session is not taken over by its id", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
   const named = [{ agent_pid: 7 }, { runtime_session_id: "s-1" }];
   for (const [index, facts] of named.entries()) {
     const name = `worker-${index}`;
-    const { peer_id } = await as(7, () => enter(w, name, facts));
+    const { peer_id } = await as(7, () => addPeer(w, name, facts));
     await post(w, `/peers/${peer_id}/offline`);
     for (const guess of [{}, { name }, { name, agent_pid: 7 }, { name, agent_pid: 666 }]) {
       const taken = await post(w, "/peers", { ...CLAIM, ...guess, peer_id });
@@ -49,18 +53,18 @@ Deno.test("an offline peer of a process or a session is not taken over by its id
       );
       assert.equal(taken.birth_certificate, undefined);
     }
-    const thief = await join(w, name, { peer_id });
+    const thief = await connectPeer(w, name, { peer_id });
     assert.equal(thief.closed?.code, 4003);
     assert.equal((await known(w, peer_id)).status, "offline");
   }
 });
 
 Deno.test("a live peer is not taken over by the pid or the session that it has named", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
   const facts = { agent_pid: 7, runtime_session_id: "s-1" };
-  const { peer_id } = await as(7, () => enter(w, "worker", facts));
+  const { peer_id } = await as(7, () => addPeer(w, "worker", facts));
   for (const guess of [{ agent_pid: 7 }, { runtime_session_id: "s-1" }, facts]) {
     const other = await post(w, "/peers", { ...CLAIM, path: "/evil", ...guess });
     assert.notEqual(other.peer_id, peer_id, JSON.stringify(guess));
@@ -70,65 +74,65 @@ Deno.test("a live peer is not taken over by the pid or the session that it has n
 });
 
 Deno.test("a certificate is given to who is new or has proved who it is, and to nobody else", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
-  const first = await as(7, () => enter(w, "worker", { agent_pid: 7 }));
+  const first = await as(7, () => addPeer(w, "worker", { agent_pid: 7 }));
   assert.equal(typeof first.birth_certificate, "string");
-  const again = await as(7, () => enter(w, "worker", { agent_pid: 7 }));
+  const again = await as(7, () => addPeer(w, "worker", { agent_pid: 7 }));
   assert.deepEqual([again.peer_id, typeof again.birth_certificate], [first.peer_id, "string"]);
-  const shown = await enter(w, "worker", { birth_certificate: again.birth_certificate });
+  const shown = await addPeer(w, "worker", { birth_certificate: again.birth_certificate });
   assert.deepEqual([shown.peer_id, typeof shown.birth_certificate], [first.peer_id, "string"]);
-  const plain = await enter(w, "poller");
+  const plain = await addPeer(w, "poller");
   await post(w, "/peers/poller/offline");
-  const back = await enter(w, "poller");
+  const back = await addPeer(w, "poller");
   assert.deepEqual([back.peer_id, back.birth_certificate], [plain.peer_id, null]);
 });
 
 Deno.test("a retired peer comes back with a live process, and without a certificate that it has not earned", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w } = at;
   w.processes.start(8);
-  const { peer_id } = await enter(w, "worker");
+  const { peer_id } = await addPeer(w, "worker");
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   const back = await post(w, "/peers", { ...CLAIM, peer_id, agent_pid: 8 });
   assert.deepEqual([back.status, back.peer_id, back.birth_certificate], [200, peer_id, null]);
 });
 
 Deno.test("a peer that names a process which is not its own cannot have it killed", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
   w.processes.start(9);
-  await enter(w, "evil", { agent_pid: 7, backend: "generic" });
+  await addPeer(w, "evil", { agent_pid: 7, backend: "generic" });
   const refused = await post(w, "/peers/evil/kill");
   assert.deepEqual([refused.status, refused.reason], [409, "process_unproved"]);
   assert.equal(w.processes.signals.length, 0);
-  await as(9, () => enter(w, "worker", { agent_pid: 9 }));
+  await as(9, () => addPeer(w, "worker", { agent_pid: 9 }));
   assert.equal((await post(w, "/peers/worker/kill")).ok, true);
   assert.deepEqual(w.processes.signals.map(([pid]) => pid), [9]);
 });
 
 Deno.test("a process in a pane that somebody names as its own is not killed", async () => {
-  const [sights, sockets] = [new FakePanes(), new FakeSockets()];
-  await using w = world({ sights, sockets });
-  sights.open("%3");
+  const [paneObserver, sockets] = [new FakePanes(), new FakeSockets()];
+  await using w = world({ paneObserver, sockets });
+  paneObserver.open("%3");
   w.processes.start(7); // A person's editor.
-  sights.within.set("%3", 7);
+  paneObserver.within.set("%3", 7);
   sockets.holders = [666];
-  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
-  await enter(w, "evil", { ...place, backend: "generic" });
+  const location = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  await addPeer(w, "evil", { ...location, backend: "generic" });
   const refused = await post(w, "/peers/evil/kill");
   assert.deepEqual([refused.status, refused.reason], [409, "process_unproved"]);
   assert.equal(w.processes.signals.length, 0);
 });
 
 Deno.test("what was proved of a process stays proved until another one is named", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
-  const { peer_id, birth_certificate } = await as(7, () => enter(w, "worker", { agent_pid: 7 }));
-  await enter(w, "worker", { peer_id, birth_certificate });
+  const { peer_id, birth_certificate } = await as(7, () => addPeer(w, "worker", { agent_pid: 7 }));
+  await addPeer(w, "worker", { peer_id, birth_certificate });
   assert.equal((await post(w, "/peers/worker/kill")).ok, true);
 });
 
@@ -140,7 +144,7 @@ Deno.test("a hook's processes count only as far as the hook is run by them", asy
       "claude-code": {
         read: () => ({ event: "SessionStart", session_id: "s-1", cwd: "/work", source: "startup" }),
         answer: () => ({}),
-        takesContext: () => false,
+        acceptsContext: () => false,
       },
     },
   });
@@ -161,16 +165,16 @@ Deno.test("a hook's processes count only as far as the hook is run by them", asy
 });
 
 Deno.test("a retired peer that named a process is not had for the pid of any other", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
-  const told = { agent_pid: 7, role: "orchestrator", runtime_session_id: "s-1" };
-  const { peer_id } = await as(7, () => enter(w, "boss", told));
+  const registration = { agent_pid: 7, role: "orchestrator", runtime_session_id: "s-1" };
+  const { peer_id } = await as(7, () => addPeer(w, "boss", registration));
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   for (const agent_pid of [7, 8]) {
     const refused = await post(w, "/peers", { ...CLAIM, peer_id, agent_pid });
     assert.deepEqual([refused.status, refused.error], [409, "identity_not_proven"]);
-    const socket = await join(w, "boss", { peer_id, agent_pid });
+    const socket = await connectPeer(w, "boss", { peer_id, agent_pid });
     assert.equal(socket.closed?.code, 4003);
   }
   assert.equal((await known(w, peer_id)).status, "retired");
@@ -179,20 +183,20 @@ Deno.test("a retired peer that named a process is not had for the pid of any oth
 });
 
 Deno.test("a retired peer comes back with another live process of the caller's own, and gets no certificate", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
-  const { peer_id } = await as(7, () => enter(w, "worker", { agent_pid: 7 }));
+  const { peer_id } = await as(7, () => addPeer(w, "worker", { agent_pid: 7 }));
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   const back = await as(8, () => post(w, "/peers", { ...CLAIM, peer_id, agent_pid: 8 }));
   assert.deepEqual([back.status, back.peer_id, back.birth_certificate], [200, peer_id, null]);
 });
 
 Deno.test("a process that was given the pid of a proved one is not proved itself", async () => {
-  await using at = strangers();
+  await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
-  const { birth_certificate } = await as(7, () => enter(w, "evil", { agent_pid: 7 }));
+  const { birth_certificate } = await as(7, () => addPeer(w, "evil", { agent_pid: 7 }));
   w.processes.end(7);
   w.processes.start(7); // The pid is another program's now.
   const back = await post(w, "/peers", { ...CLAIM, birth_certificate, agent_pid: 7 });
@@ -203,14 +207,14 @@ Deno.test("a process that was given the pid of a proved one is not proved itself
 });
 
 Deno.test("a peer that was linked by its pane is not had by naming its pane and its pid", async () => {
-  const [sights, sockets] = [new FakePanes(), new FakeSockets()];
+  const [paneObserver, sockets] = [new FakePanes(), new FakeSockets()];
   const terminals = new FakeTerminals(new FakeProcesses());
-  await using w = world({ sights, sockets, terminals, adapters: [new FakeAgents()] });
+  await using w = world({ paneObserver, sockets, terminals, adapters: [new FakeAgents()] });
   w.processes.start(7);
-  sights.open("%3", { front: { pid: 7, started: "1", args: ["claude"] } });
+  paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
   const { peer_id } = await post(w, "/panes/%253/link", { backend: "claude-code", name: "ada" });
-  const place = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
-  const session = { ...place, path: "/work", backend: "claude-code", runtime_session_id: "s-1" };
+  const location = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
+  const session = { ...location, path: "/work", backend: "claude-code", runtime_session_id: "s-1" };
   sockets.holders = [666];
   const other = await post(w, "/peers", session);
   assert.notEqual(other.peer_id, peer_id);
@@ -224,20 +228,20 @@ Deno.test("a peer that was linked by its pane is not had by naming its pane and 
 
 Deno.test("a peer that restarts is not had by who names its pane meanwhile", async () => {
   const sockets = new FakeSockets();
-  await using house = await spawningWorld({ sockets });
-  const { w, terminals } = house;
-  const { peer_id, agent_pid } = await agent(house);
+  await using fixture = await spawningWorld({ sockets });
+  const { w, terminals } = fixture;
+  const { peer_id, agent_pid } = await agentInPane(fixture);
   sockets.holders = [agent_pid, 666];
   w.processes.start(666);
   const answer = post(w, "/peers/api/restart");
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
   const pane = [...terminals.panes.values()].at(-1);
-  const place = { pane_id: pane?.pane_id, tmux_socket: terminals.socket, backend: "codex" };
-  const thief = { ...place, path: "/", agent_pid: 666, runtime_session_id: "s-9" };
+  const location = { pane_id: pane?.pane_id, tmux_socket: terminals.socket, backend: "codex" };
+  const thief = { ...location, path: "/", agent_pid: 666, runtime_session_id: "s-9" };
   const stranger = await post(w, "/peers", thief);
   assert.notEqual(stranger.peer_id, peer_id);
   sockets.holders = [pane?.pane_pid ?? 0];
-  assert.equal((await comeBack(house)).peer_id, peer_id);
-  assert.equal((await passing(w, answer)).outcome, "restarted");
+  assert.equal((await registerRelaunched(fixture)).peer_id, peer_id);
+  assert.equal((await advanceUntilSettled(w, answer)).outcome, "restarted");
 });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
-  said,
 } from "../../../support/daemon/peer_clients.ts";
 
 /** All that a refused verb must leave as it was. */
@@ -22,7 +22,7 @@ Deno.test("provenance is told flat in the record, each part of it [2.peer.initia
   await using w = world();
   for (const initiator of ["user", "agent", "system"]) {
     const provenance = { initiator, parent_runtime_id: "s-1", ephemeral: true };
-    await enter(w, initiator, { provenance });
+    await addPeer(w, initiator, { provenance });
     const peer = await get(w, `/peers/${initiator}`);
     assert.deepEqual([peer.initiator, peer.parent_runtime_id, peer.ephemeral], [
       initiator,
@@ -30,7 +30,7 @@ Deno.test("provenance is told flat in the record, each part of it [2.peer.initia
       true,
     ]);
   }
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const bare = await get(w, "/peers/ada");
   assert.deepEqual(["initiator" in bare, "parent_runtime_id" in bare, bare.ephemeral], [
     false,
@@ -44,14 +44,14 @@ Deno.test("provenance is told flat in the record, each part of it [2.peer.initia
 Deno.test("a parent is looked up when it is read, and null while it is not registered [2.peer.parent-peer-id] [7.not-addressable.parent]", async () => {
   await using w = world();
   const provenance = { parent_runtime_id: "s-1", addressable: false };
-  await enter(w, "sub", { provenance });
+  await addPeer(w, "sub", { provenance });
   const parents = async () => [
     (await get(w, "/peers/sub")).parent_peer_id,
     (await post(w, "/ask", { from_peer: "x", to_peer: "sub", text: "Hi" })).parent_peer_id,
     (await post(w, "/notify", { from_peer: "x", to_peer: "sub", text: "Hi" })).parent_peer_id,
   ];
   assert.deepEqual(await parents(), [null, null, null]);
-  const { peer_id } = await enter(w, "boss", { runtime_session_id: "s-1" });
+  const { peer_id } = await addPeer(w, "boss", { runtime_session_id: "s-1" });
   assert.deepEqual(await parents(), [peer_id, peer_id, peer_id]);
   await w.fetch("/peers/boss", { method: "DELETE" });
   assert.deepEqual(await parents(), [null, null, null]);
@@ -59,8 +59,8 @@ Deno.test("a parent is looked up when it is read, and null while it is not regis
 
 Deno.test("an inbound-only peer still speaks, and hears no answer but its asks' [2.peer.addressable]", async () => {
   await using w = world();
-  await enter(w, "sub", { provenance: { addressable: false } });
-  const bob = await join(w, "bob");
+  await addPeer(w, "sub", { provenance: { addressable: false } });
+  const bob = await connectPeer(w, "bob");
   const id = await ask(w, "sub", "bob");
   await notify(w, "sub", "bob");
   await w.clock.settle();
@@ -73,18 +73,18 @@ Deno.test("an inbound-only peer still speaks, and hears no answer but its asks' 
 
 Deno.test("a peer_id outlives a new name, a new process, and time away [2.peer.id-immutable]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada", { runtime_session_id: "s-1" });
+  const { peer_id } = await addPeer(w, "ada", { runtime_session_id: "s-1" });
   await post(w, `/peers/${peer_id}/name`, { name: "eve" });
   await post(w, `/peers/${peer_id}/offline`);
-  const back = await enter(w, "eve", { runtime_session_id: "s-1", agent_pid: 9 });
+  const back = await addPeer(w, "eve", { runtime_session_id: "s-1", agent_pid: 9 });
   assert.equal(back.peer_id, peer_id);
   assert.equal((await get(w, `/peers/${peer_id}`)).name, "eve");
 });
 
 Deno.test("a pull ask keeps its reply to itself, and push is what is not said [2.ask.reply-delivery] [3.ask.reply-pull] [4.ask.reply-delivery]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const pulled = await ask(w, "ada", "bob", "One", { reply_delivery: "pull" });
   const pushed = await ask(w, "ada", "bob", "Two");
   for (const correlation_id of [pulled, pushed]) {
@@ -101,7 +101,7 @@ Deno.test("a pull ask keeps its reply to itself, and push is what is not said [2
 
 Deno.test("an ask says from where the human asked, if it was told [2.ask.origin] [4.ask.origin]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const origin = { surface: "telegram", ref: "41" };
   assert.deepEqual((await get(w, `/asks/${await ask(w, "sam", "bob", "Hi", { origin })}`)).origin, {
     ...origin,
@@ -113,7 +113,7 @@ Deno.test("an ask says from where the human asked, if it was told [2.ask.origin]
 
 Deno.test("what an inbound-only peer is sent is refused with nothing left behind [3.peer.inbound-only.ask] [3.peer.inbound-only.notify] [7.not-addressable.notify] [7.not-addressable.nothing]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob", { provenance: { addressable: false } });
+  const { peer_id } = await addPeer(w, "bob", { provenance: { addressable: false } });
   const before = await traces(w);
   for (const path of ["/ask", "/notify"]) {
     const refused = await post(w, path, { from_peer: "ada", to_peer: "bob", text: "Hi" });
@@ -128,9 +128,9 @@ Deno.test("what an inbound-only peer is sent is refused with nothing left behind
 
 Deno.test("a drain of a peer that takes none is empty, and counts what it dropped [3.peer.inbound-only.drain]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update peers set addressable = 0")); // As a crash might leave it.
   const drained = await get(w, "/deliveries/pending?peer_id=bob");
   assert.deepEqual(drained, {
@@ -139,7 +139,7 @@ Deno.test("a drain of a peer that takes none is empty, and counts what it droppe
     drain_id: null,
     dropped_not_addressable: 1,
   });
-  assert.deepEqual(said(w, "deliveries_dropped"), [
+  assert.deepEqual(eventData(w, "deliveries_dropped"), [
     { peer_id, count: 1, reason: "peer_not_addressable" },
   ]);
   assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
@@ -147,37 +147,37 @@ Deno.test("a drain of a peer that takes none is empty, and counts what it droppe
 
 Deno.test("a connection of a peer that takes none drops what waited [3.peer.inbound-only.connect]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update peers set addressable = 0")); // As a crash might leave it.
-  const bob = await join(w, "bob", { peer_id });
+  const bob = await connectPeer(w, "bob", { peer_id });
   assert.deepEqual(bob.of("notify"), []);
-  assert.deepEqual(said(w, "deliveries_dropped"), [
+  assert.deepEqual(eventData(w, "deliveries_dropped"), [
     { peer_id, count: 1, reason: "peer_not_addressable" },
   ]);
 });
 
 Deno.test("an operator closes a peer by its name as well [4.peers.delete]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   assert.equal((await w.fetch("/peers/bob", { method: "DELETE" })).status, 200);
   assert.equal((await get(w, `/peers/${peer_id}`)).status, 404);
   assert.deepEqual((await get(w, "/peers")).peers, []);
-  assert.deepEqual(said(w, "peer_removed"), [{ peer_id, name: "bob" }]);
+  assert.deepEqual(eventData(w, "peer_removed"), [{ peer_id, name: "bob" }]);
 });
 
 Deno.test("an offline may say all it knows, or nothing at all [4.peers.offline-cause] [4.peers.offline-empty]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
-  await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const cause = { reason: "agent_exited", source: "hook", detail: "exit 1" };
   const body = { ...cause, terminal: false, pane_id: "%3", agent_pid: 9 };
   assert.equal((await post(w, "/peers/ada/offline", body)).status, 200);
   const empty = await w.fetch("/peers/bob/offline", { method: "POST" });
   assert.deepEqual([empty.status, await empty.json()], [200, { ok: true }]);
   assert.equal(w.daemon.directory.find("bob").status, "offline");
-  const [full, bare] = said(w, "peer_offline");
+  const [full, bare] = eventData(w, "peer_offline");
   assert.deepEqual(full, { peer_id, name: "ada", ...cause, terminal: false });
   assert.deepEqual([bare?.["reason"], bare?.["terminal"]], [null, false]);
 });
@@ -190,13 +190,13 @@ Deno.test("a dashboard that has taken an item's event is said to have shown it, 
   const reader = stream.body.getReader();
   await reader.read();
   const { inbox_item_id } = await notify(w, "ada", "sam");
-  assert.deepEqual(said(w, "surface_pushed"), []);
+  assert.deepEqual(eventData(w, "surface_pushed"), []);
   const shown = w.events.find(({ type }) => type === "inbox_item");
   const decoder = new TextDecoder();
   for (let text = ""; !text.includes("event: surface_pushed");) {
     text += decoder.decode((await reader.read()).value);
   }
-  assert.deepEqual(said(w, "surface_pushed"), [
+  assert.deepEqual(eventData(w, "surface_pushed"), [
     { surface: "dashboard", item_id: inbox_item_id, surface_ref: String(shown?.id) },
   ]);
   gone.abort();
@@ -212,7 +212,7 @@ Deno.test("what happens while a reader takes `ready` is told to it", async () =>
   const reader = stream.body.getReader();
   const decoder = new TextDecoder();
   assert.match(decoder.decode((await reader.read()).value), /^event: ready\ndata: {"last":0}/);
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   assert.match(decoder.decode((await reader.read()).value), /^id: 1\nevent: peer_registered/);
   gone.abort();
   await reader.cancel();
@@ -221,7 +221,7 @@ Deno.test("what happens while a reader takes `ready` is told to it", async () =>
 
 Deno.test("an ask without a target leaves nothing behind [7.no-target.nothing]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const before = await traces(w);
   const refused = await post(w, "/ask", { from_peer: "ada", text: "Hi" });
   assert.deepEqual([refused.status, refused.error], [400, "no_target"]);
@@ -230,17 +230,17 @@ Deno.test("an ask without a target leaves nothing behind [7.no-target.nothing]",
 
 Deno.test("@route is a name like any other [7.routing.at-route]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const lost = await post(w, "/ask", { from_peer: "ada", to_peer: "@route", text: "Hi" });
   assert.deepEqual([lost.status, lost.detail], [404, "Unknown peer: @route"]);
 });
 
 Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1.ids.notify]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   const queued = (await get(w, "/deliveries?peer_id=bob")).deliveries[0];
-  const bob = await joinWithReceipts(w, "bob", { peer_id });
+  const bob = await connectPeerWithReceipts(w, "bob", { peer_id });
   const [frame] = bob.of("notify");
   const { trace_id, stages } = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual([queued.delivery_id, frame?.delivery_id, trace_id], [
@@ -249,13 +249,13 @@ Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1
     delivery_id,
   ]);
   assert.equal(stages.at(-1).stage, "sent");
-  await bob.say({ type: "delivery_ack", delivery_id, status: "accepted" });
-  assert.equal(w.daemon.delivery.held(delivery_id)?.state, "accepted");
+  await bob.send({ type: "delivery_ack", delivery_id, status: "accepted" });
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.state, "accepted");
 });
 
 Deno.test("keys that a body has too many are ignored [c1.unknown-keys]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const more = { colour: "blue", nested: { to_peer: "eve" }, fallback: true };
   for (const path of ["/ask", "/notify"]) {
     const answer = await post(w, path, { from_peer: "ada", to_peer: "bob", text: "Hi", ...more });

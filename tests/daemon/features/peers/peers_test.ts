@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
+  eventTypesSince,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
-  said,
-  typesSince,
 } from "../../../support/daemon/peer_clients.ts";
 
 const RECORD = `peer_id name display_name path machine daemon_id tmux_session tmux_socket pane_id
@@ -20,7 +20,7 @@ const RECORD = `peer_id name display_name path machine daemon_id tmux_session tm
 
 Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   const { status: _, ...peer } = await get(w, `/peers/${peer_id}`);
   const found = Object.keys({ ...peer, status: "online" }).filter((key) => key !== "restart");
   assert.deepEqual(found.sort(), RECORD.toSorted());
@@ -42,11 +42,11 @@ Deno.test("an unknown peer is 404 everywhere, and the detail says what was given
 
 Deno.test("a name means the live peer before the offline one, and two live ones are ambiguous [2.peer.name-or-id] [c1.peer-argument.ambiguous]", async () => {
   await using w = world();
-  const old = await enter(w, "ada");
+  const old = await addPeer(w, "ada");
   await post(w, `/peers/${old.peer_id}/offline`, {});
-  const fresh = await enter(w, "ada", { path: "/elsewhere" });
+  const fresh = await addPeer(w, "ada", { path: "/elsewhere" });
   assert.equal((await get(w, "/peers/ada")).peer_id, fresh.peer_id);
-  const there = await enter(w, "ada", { circle: "there" });
+  const there = await addPeer(w, "ada", { circle: "there" });
   const answer = await get(w, "/peers/ada");
   assert.deepEqual([answer.status, answer.error], [409, "ambiguous_peer"]);
   assert.deepEqual(answer.candidates, [
@@ -58,9 +58,9 @@ Deno.test("a name means the live peer before the offline one, and two live ones 
 
 Deno.test("a name is looked for in the caller's circle, save for those who serve all circles [c1.peer-argument]", async () => {
   await using w = world();
-  const boss = await enter(w, "boss", { circle: "there", role: "orchestrator" });
-  const bob = await enter(w, "bob", { circle: "there" });
-  await enter(w, "ada", { circle: "here" });
+  const boss = await addPeer(w, "boss", { circle: "there", role: "orchestrator" });
+  const bob = await addPeer(w, "bob", { circle: "there" });
+  await addPeer(w, "ada", { circle: "here" });
   const asked = { from_peer: "ada", text: "Ready?" };
   assert.equal((await post(w, "/ask", { ...asked, to_peer: "bob" })).error, "unknown_peer");
   for (
@@ -78,11 +78,16 @@ Deno.test("a name is looked for in the caller's circle, save for those who serve
 
 Deno.test("plain offline says its cause once, and the peer comes back by a touch [3.peer.offline] [6.offline-causes]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
+  const { peer_id } = await addPeer(w, "ada");
   const cause = { reason: "session_end", source: "hook", detail: "/exit" };
   await post(w, `/peers/${peer_id}/offline`, cause);
   await post(w, `/peers/${peer_id}/offline`, cause);
-  assert.deepEqual(said(w, "peer_offline"), [{ peer_id, name: "ada", ...cause, terminal: false }]);
+  assert.deepEqual(eventData(w, "peer_offline"), [{
+    peer_id,
+    name: "ada",
+    ...cause,
+    terminal: false,
+  }]);
   assert.equal((w.daemon.directory.record(peer_id)).status, "offline");
   await post(w, `/peers/${peer_id}/touch`, {});
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
@@ -91,23 +96,23 @@ Deno.test("plain offline says its cause once, and the peer comes back by a touch
 
 Deno.test("a peer that comes back finds its name taken, and gets the next one", async () => {
   await using w = world();
-  const old = await enter(w, "ada");
+  const old = await addPeer(w, "ada");
   await post(w, `/peers/${old.peer_id}/offline`, {});
-  await enter(w, "ada", { path: "/elsewhere" });
+  await addPeer(w, "ada", { path: "/elsewhere" });
   await post(w, `/peers/${old.peer_id}/touch`, {});
   assert.equal(w.daemon.directory.record(old.peer_id).name, "ada-2");
 });
 
 Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  const { peer_id } = await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  const { peer_id } = await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await notify(w, "ada", "bob");
   await post(w, `/peers/${peer_id}/offline`, { terminal: true, reason: "agent_exited" });
   await w.clock.settle();
-  const [told] = ada.of("ack");
-  assert.deepEqual([told?.correlation_id, told?.close_reason, told?.outcome], [
+  const [ackFrame] = ada.of("ack");
+  assert.deepEqual([ackFrame?.correlation_id, ackFrame?.close_reason, ackFrame?.outcome], [
     id,
     "peer_retired",
     "failed",
@@ -125,7 +130,7 @@ Deno.test("terminal offline retires: the asks are closed, the queue is dropped, 
 Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by nothing [3.peer.terminal.rejects] [3.peer.terminal.live-pid] [3.peer.delete.removes] [3.peer.delete.tombstone] [7.peer-retired.http] [7.peer-retired.ws]", async () => {
   await using w = world();
   w.processes.start(77);
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   const claim = { name: "bob", path: "/work", backend: "sdk", peer_id };
   assert.equal((await post(w, "/peers", claim)).error, "peer_retired");
@@ -135,13 +140,13 @@ Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by 
   assert.deepEqual(await removed.json(), { ok: true });
   assert.equal((await get(w, `/peers/${peer_id}`)).status, 404);
   assert.equal((await post(w, "/peers", { ...claim, agent_pid: 77 })).error, "peer_retired");
-  const socket = await join(w, "bob", { peer_id, agent_pid: 77 });
+  const socket = await connectPeer(w, "bob", { peer_id, agent_pid: 77 });
   assert.deepEqual(socket.closed, { code: 4004, reason: "peer_retired" });
 });
 
 Deno.test("a retired peer's socket is severed, and what it had not receipted is not queued again [3.peer.terminal.severs]", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
   await notify(w, "cli", "bob");
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
@@ -152,21 +157,21 @@ Deno.test("a retired peer's socket is severed, and what it had not receipted is 
 
 Deno.test("unregister drops the registration, cuts the socket, and the peer may come back [3.peer.unregister] [4.peers.unregister]", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
   assert.equal((await post(w, "/peer/unregister", { peer_id: "bob" })).ok, true);
   await w.clock.settle();
   assert.equal(bob.closed?.code, 1001);
   assert.equal((await get(w, "/peers")).peers.length, 0);
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   assert.equal(w.daemon.directory.find("bob").peer_id, peer_id);
 });
 
 Deno.test("a description is told for 15 minutes, and a touch does not make it fresh [c2.peer.description]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
-  const told = await post(w, `/peers/${peer_id}/description`, { description: "Writes tests" });
-  assert.equal(told.description, "Writes tests");
+  const { peer_id } = await addPeer(w, "ada");
+  const ackFrame = await post(w, `/peers/${peer_id}/description`, { description: "Writes tests" });
+  assert.equal(ackFrame.description, "Writes tests");
   await w.clock.advance(15 * 60_000);
   assert.equal((await get(w, "/peers/ada")).description, "Writes tests");
   await w.clock.advance(1);
@@ -176,8 +181,8 @@ Deno.test("a description is told for 15 minutes, and a touch does not make it fr
 
 Deno.test("a renamed peer is found by its new name, which no live peer of its circle may hold", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   assert.equal((await post(w, "/peers/bob/name", { name: "ada" })).name, "ada-2");
   assert.equal((await get(w, "/peers/bob")).status, 404);
   const reserved = await post(w, "/peers/ada/name", { name: "mcp-1" });
@@ -186,21 +191,24 @@ Deno.test("a renamed peer is found by its new name, which no live peer of its ci
 
 Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life [c2.peer.unseen]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
-  await enter(w, "bob");
-  await w.beat(300);
+  const { peer_id } = await addPeer(w, "ada");
+  await addPeer(w, "bob");
+  await w.tick(300);
   await ask(w, "ada", "bob");
   await w.fetch("/deliveries/pending?peer_id=bob");
-  await w.beat(600);
+  await w.tick(600);
   assert.equal(w.daemon.directory.record(peer_id).status, "online");
-  await w.beat(1);
+  await w.tick(1);
   assert.equal(w.daemon.directory.record(peer_id).status, "offline");
-  assert.deepEqual(said(w, "peer_offline").map(({ reason }) => reason), ["not_seen", "not_seen"]);
+  assert.deepEqual(eventData(w, "peer_offline").map(({ reason }) => reason), [
+    "not_seen",
+    "not_seen",
+  ]);
 });
 
 Deno.test("a turn makes a peer busy and idle again, and its prompt proves what it holds [2.peer.model]", async () => {
   await using w = world();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
   const prompt = `[mesh] <peer-message type="notify" id="${delivery_id}" …`;
   await post(w, "/peers/bob/turn", { turn_state: "working", model: "m-1", prompt });
@@ -208,15 +216,15 @@ Deno.test("a turn makes a peer busy and idle again, and its prompt proves what i
     w.daemon.directory.find("bob").peer_id,
   );
   assert.deepEqual([status, turn_state, model], ["busy", "working", "m-1"]);
-  assert.equal(w.daemon.delivery.held(delivery_id)?.state, "seen");
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.state, "seen");
   await post(w, "/peers/bob/turn", { turn_state: "awaiting_input" });
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
 Deno.test("losing addressability closes and drops, in one event with the counts [3.peer.lose.updated] [3.peer.lose.closes-asks] [3.peer.lose.drops-queue] [3.peer.lose.tells-askers] [3.peer.lose.one-event] [3.ask.not-addressable] [6.peer-updated] [6.peer-not-addressable] [2.peer.addressable-reason] [7.not-addressable.ask]", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await notify(w, "ada", "bob");
   const since = w.events.length;
@@ -224,7 +232,7 @@ Deno.test("losing addressability closes and drops, in one event with the counts 
   const { peer_id, ...peer } = await post(w, "/peers/bob/provenance", body);
   await w.clock.settle();
   assert.deepEqual([peer.addressable, peer.addressable_reason], [false, "subagent"]);
-  assert.deepEqual(typesSince(w, since), [
+  assert.deepEqual(eventTypesSince(w, since), [
     "peer_updated",
     "deliveries_dropped",
     "ack",
@@ -254,26 +262,26 @@ Deno.test("losing addressability closes and drops, in one event with the counts 
 
 Deno.test("a registration may lose addressability too, and costs the same", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   const id = await ask(w, "cli", "bob");
-  await enter(w, "bob", { peer_id, provenance: { addressable: false } });
+  await addPeer(w, "bob", { peer_id, provenance: { addressable: false } });
   assert.equal((await get(w, `/asks/${id}`)).close_reason, "peer_not_addressable");
   assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
 });
 
 Deno.test("a reply to a peer that takes none is dropped and recorded, and stays on the ask [7.dropped-recorded] [6.dropped-rows] [3.peer.lose.inbound-only]", async () => {
   await using w = world();
-  await enter(w, "ada", { provenance: { addressable: false } });
-  await enter(w, "bob");
+  await addPeer(w, "ada", { provenance: { addressable: false } });
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
-  assert.equal(said(w, "deliveries_dropped").length, 1);
+  assert.equal(eventData(w, "deliveries_dropped").length, 1);
   assert.equal((await get(w, `/asks/${id}`)).reply, "Yes");
 });
 
 Deno.test("provenance is a live peer's alone, and replaces all that was known [4.peers.provenance]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada", {
+  const { peer_id } = await addPeer(w, "ada", {
     provenance: { initiator: "agent", ephemeral: true },
   });
   const replaced = await post(w, "/peers/ada/provenance", { source: "hook" });
@@ -289,12 +297,12 @@ Deno.test("provenance is a live peer's alone, and replaces all that was known [4
 
 Deno.test("the inventory is complete, and each filter narrows it [4.peers.list] [4.peers.list-source] [4.peers.list-addressable] [4.peers.list-listed]", async () => {
   await using w = world();
-  await enter(w, "ada", { runtime_session_id: "s-1" });
-  await enter(w, "sub", { provenance: { parent_runtime_id: "s-1", source: "hook" } });
-  await enter(w, "lost", { provenance: { parent_runtime_id: "s-9" } });
-  await enter(w, "own", { provenance: { initiator: "system" }, circle: "there" });
-  await enter(w, "mute", { provenance: { addressable: false } });
-  const gone = await enter(w, "gone");
+  await addPeer(w, "ada", { runtime_session_id: "s-1" });
+  await addPeer(w, "sub", { provenance: { parent_runtime_id: "s-1", source: "hook" } });
+  await addPeer(w, "lost", { provenance: { parent_runtime_id: "s-9" } });
+  await addPeer(w, "own", { provenance: { initiator: "system" }, circle: "there" });
+  await addPeer(w, "mute", { provenance: { addressable: false } });
+  const gone = await addPeer(w, "gone");
   await post(w, `/peers/${gone.peer_id}/offline`, { terminal: true });
   const names = async (query: string) =>
     (await get(w, `/peers${query}`)).peers.map(({ name }: { name: string }) => name);
@@ -308,12 +316,12 @@ Deno.test("the inventory is complete, and each filter narrows it [4.peers.list] 
 
 Deno.test("the peer of a pane is found by it, on the tmux server that is named", async () => {
   await using w = world();
-  const here = await enter(w, "ada", { pane_id: "%3", tmux_socket: "/tmp/a" });
-  await enter(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/b" });
+  const here = await addPeer(w, "ada", { pane_id: "%3", tmux_socket: "/tmp/a" });
+  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/b" });
   const found = await get(w, "/peers/by-pane/%253?tmux_socket=/tmp/a");
   assert.equal(found.peer_id, here.peer_id);
   assert.equal((await get(w, "/peers/by-pane/%254")).status, 404);
-  await enter(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/a" });
-  const [taken] = said(w, "peer_offline");
+  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/a" });
+  const [taken] = eventData(w, "peer_offline");
   assert.deepEqual([taken?.["name"], taken?.["reason"]], ["ada", "pane_takeover"]);
 });

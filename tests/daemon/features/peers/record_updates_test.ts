@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
-import { get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import { connectPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("a connected peer is told its record when that changes, and nobody else is", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  const bob = await join(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  const bob = await connectPeer(w, "bob");
   const { peer_id } = await get(w, "/peers/bob");
   assert.deepEqual(bob.of("peer_update"), []);
   await post(w, "/peers/bob/name", { name: "rob" });
@@ -18,8 +18,8 @@ Deno.test("a connected peer is told its record when that changes, and nobody els
     peer: renamed?.peer,
   });
   const { status: _, restart: _restart, ...peer } = await get(w, "/peers/rob");
-  const { status, ...told } = Object(renamed?.peer);
-  assert.deepEqual([status, told], ["online", peer]);
+  const { status, ...peerFields } = Object(renamed?.peer);
+  assert.deepEqual([status, peerFields], ["online", peer]);
   await post(w, "/peers/rob/provenance", { addressable: false });
   const { peer: after } = bob.of("peer_update").at(-1) ?? {};
   assert.equal(Object(after).addressable, false);
@@ -28,7 +28,7 @@ Deno.test("a connected peer is told its record when that changes, and nobody els
 
 Deno.test("the event of a new name names it", async () => {
   await using w = world();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   await post(w, "/peers/bob/name", { name: "rob" });
-  assert.deepEqual(said(w, "peer_updated").map(({ name }) => name), ["rob"]);
+  assert.deepEqual(eventData(w, "peer_updated").map(({ name }) => name), ["rob"]);
 });

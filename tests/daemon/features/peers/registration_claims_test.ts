@@ -1,8 +1,8 @@
 /** What a registration proves itself to be: by a certificate, a process, or what it leaves out. */
 
 import assert from "node:assert/strict";
-import { FakeSockets, HERE, type World, world } from "../../../support/world.ts";
-import { enter, get, join, post } from "../../../support/daemon/peer_clients.ts";
+import { FakeSockets, LOOPBACK, type World, world } from "../../../support/world.ts";
+import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { connect } from "../../../support/daemon/mcp_server.ts";
 import { SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
 
@@ -10,7 +10,7 @@ import { SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
 async function session(w: World, more: Record<string, unknown> = {}) {
   if (!w.processes.isAlive(7)) w.processes.start(7);
   const known = { runtime_session_id: "s-1", agent_pid: 7, pane_id: "%3" };
-  return await enter(w, "ada", { ...known, ...more });
+  return await addPeer(w, "ada", { ...known, ...more });
 }
 
 interface Known {
@@ -19,14 +19,14 @@ interface Known {
 }
 
 /** Who calls a tool, as the tools see it. */
-async function whoCalls(w: World, headers: Record<string, string>) {
-  const send = (request: Request) => w.daemon.fetch(request, HERE);
-  await using at = await connect(send, { generation: "2026-07-28", headers });
+async function identifyCaller(w: World, headers: Record<string, string>) {
+  const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
+  await using at = await connect(send, { protocolVersion: "2026-07-28", headers });
   const { data } = await at.call("whoami");
   return data["error"] ?? `${data["name"]} by ${data["proof"]}`;
 }
 
-const showing = ({ peer_id, birth_certificate }: Known) => ({
+const certificateHeaders = ({ peer_id, birth_certificate }: Known) => ({
   "x-mesh-peer": peer_id,
   "x-mesh-certificate": birth_certificate ?? "",
 });
@@ -37,7 +37,7 @@ Deno.test("a registration that shows a certificate is refused where it says anot
   await using w = world();
   w.processes.start(8);
   const { peer_id, birth_certificate } = await session(w);
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   for (
     const [other, what] of [
       [{ backend: "codex" }, "backend"],
@@ -66,16 +66,16 @@ Deno.test("a certificate of an earlier session proves nothing, at no door", asyn
   const { birth_certificate, peer_id } = old;
   const refused = await post(w, "/peers", { ...CLAIM, birth_certificate });
   assert.deepEqual([refused.status, refused.error], [409, "certificate_mismatch"]);
-  const socket = await join(w, "ada", { peer_id, birth_certificate });
+  const socket = await connectPeer(w, "ada", { peer_id, birth_certificate });
   assert.equal(socket.closed?.code, 4003);
-  assert.equal(await whoCalls(w, showing(fresh)), "ada by certificate");
-  assert.equal(await whoCalls(w, showing(old)), "certificate_mismatch");
+  assert.equal(await identifyCaller(w, certificateHeaders(fresh)), "ada by certificate");
+  assert.equal(await identifyCaller(w, certificateHeaders(old)), "certificate_mismatch");
 });
 
 Deno.test("a certificate moves with its peer's path, and the old one is worth nothing", async () => {
   await using w = world();
-  const { peer_id, birth_certificate } = await enter(w, "ada");
-  await enter(w, "ada", { peer_id, path: "/other" });
+  const { peer_id, birth_certificate } = await addPeer(w, "ada");
+  await addPeer(w, "ada", { peer_id, path: "/other" });
   const asked = { birth_certificate, backend: "sdk", path: "/work" };
   const refused = await post(w, "/peers/identity/validate", asked);
   assert.deepEqual([refused.status, refused.reason], [409, "the peer's path is another"]);
@@ -83,45 +83,45 @@ Deno.test("a certificate moves with its peer's path, and the old one is worth no
 
 Deno.test("a retired peer's certificate calls no tool", async () => {
   await using w = world();
-  const known = await enter(w, "ada");
+  const known = await addPeer(w, "ada");
   await post(w, "/peers/ada/offline", { terminal: true });
-  assert.equal(await whoCalls(w, showing(known)), "mcp-http by none");
+  assert.equal(await identifyCaller(w, certificateHeaders(known)), "mcp-http by none");
 });
 
 Deno.test("a process may be several peers, each under a name of its own", async () => {
   await using w = world();
   w.processes.start(7);
-  const ada = await enter(w, "ada", { agent_pid: 7 });
-  const bob = await enter(w, "bob", { agent_pid: 7 });
+  const ada = await addPeer(w, "ada", { agent_pid: 7 });
+  const bob = await addPeer(w, "bob", { agent_pid: 7 });
   assert.notEqual(ada.peer_id, bob.peer_id);
   assert.deepEqual((await get(w, "/peers")).peers.map(({ name }: { name: string }) => name), [
     ...["ada", "bob"],
   ]);
-  assert.equal((await enter(w, "bob", { agent_pid: 7 })).peer_id, bob.peer_id);
-  assert.equal(await whoCalls(w, { "x-mesh-pid": "7" }), "mcp-http by none");
+  assert.equal((await addPeer(w, "bob", { agent_pid: 7 })).peer_id, bob.peer_id);
+  assert.equal(await identifyCaller(w, { "x-mesh-pid": "7" }), "mcp-http by none");
 });
 
 Deno.test("a process that registers again is the same peer: unnamed, in its pane, or as it was called", async () => {
   await using w = world();
   w.processes.start(7);
-  await enter(w, "ada");
-  const { peer_id, display_name } = await enter(w, "ada", { agent_pid: 7, pane_id: "%3" });
+  await addPeer(w, "ada");
+  const { peer_id, display_name } = await addPeer(w, "ada", { agent_pid: 7, pane_id: "%3" });
   assert.equal(display_name, "ada-2");
-  for (const said of [{}, { name: "ada" }, { name: "eve", pane_id: "%3" }]) {
-    assert.equal((await post(w, "/peers", { ...CLAIM, agent_pid: 7, ...said })).peer_id, peer_id);
+  for (const fields of [{}, { name: "ada" }, { name: "eve", pane_id: "%3" }]) {
+    assert.equal((await post(w, "/peers", { ...CLAIM, agent_pid: 7, ...fields })).peer_id, peer_id);
   }
   const long = "n".repeat(64);
   w.processes.start(8);
-  await enter(w, long);
-  const second = await enter(w, long, { agent_pid: 8 });
-  assert.equal((await enter(w, long, { agent_pid: 8 })).peer_id, second.peer_id);
+  await addPeer(w, long);
+  const second = await addPeer(w, long, { agent_pid: 8 });
+  assert.equal((await addPeer(w, long, { agent_pid: 8 })).peer_id, second.peer_id);
 });
 
 Deno.test("a socket that does not say where it works leaves the peer where it is", async () => {
   await using w = world();
-  const { peer_id, birth_certificate } = await enter(w, "ada");
+  const { peer_id, birth_certificate } = await addPeer(w, "ada");
   for (const proof of [{ peer_id }, { birth_certificate }, {}]) {
-    const socket = await join(w, "ada", { ...proof, path: undefined });
+    const socket = await connectPeer(w, "ada", { ...proof, path: undefined });
     assert.equal(socket.of("connected")[0]?.peer_id, peer_id);
     assert.equal((await get(w, `/peers/${peer_id}`)).path, "/work");
     await socket.drop();
@@ -130,30 +130,30 @@ Deno.test("a socket that does not say where it works leaves the peer where it is
 
 Deno.test("a hook version that is null is none", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada", { metadata: { hook_version: null } });
+  const { peer_id } = await addPeer(w, "ada", { metadata: { hook_version: null } });
   assert.equal((await get(w, `/peers/${peer_id}`)).source, "unknown");
 });
 
 Deno.test("where windows are circles a newcomer's is its pane's, if it names none itself [c1.circle]", async () => {
-  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
-  const { w, terminals } = house;
-  const place = { pane_id: terminals.userPane().pane_id, tmux_socket: SOCKET };
-  const { peer_id, circle } = await enter(w, "ada", { ...place, tmux_session: "office" });
+  await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = fixture;
+  const location = { pane_id: terminals.userPane().pane_id, tmux_socket: SOCKET };
+  const { peer_id, circle } = await addPeer(w, "ada", { ...location, tmux_session: "office" });
   assert.equal(circle, "window-4");
-  terminals.panes.set(place.pane_id, { ...terminals.userPane(), ...place, window: "@9" });
-  await enter(w, "ada", { peer_id, ...place });
+  terminals.panes.set(location.pane_id, { ...terminals.userPane(), ...location, window: "@9" });
+  await addPeer(w, "ada", { peer_id, ...location });
   assert.equal((await get(w, `/peers/${peer_id}`)).circle, "window-4", "once, for good");
-  assert.equal((await enter(w, "bob", { ...place, circle: "red" })).circle, "red");
-  assert.equal((await enter(w, "eve", { ...place, machine: "there" })).circle, "default");
-  assert.equal((await enter(w, "joe", { ...place, pane_id: "%77" })).circle, "default");
-  await join(w, "kim", place);
+  assert.equal((await addPeer(w, "bob", { ...location, circle: "red" })).circle, "red");
+  assert.equal((await addPeer(w, "eve", { ...location, machine: "there" })).circle, "default");
+  assert.equal((await addPeer(w, "joe", { ...location, pane_id: "%77" })).circle, "default");
+  await connectPeer(w, "kim", location);
   assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
 
 Deno.test("a name that two circles hold is told apart by the circle, at every route of a peer [c1.peer-argument]", async () => {
   await using w = world();
-  const red = await enter(w, "ada", { circle: "red" });
-  const blue = await enter(w, "ada", { circle: "blue" });
+  const red = await addPeer(w, "ada", { circle: "red" });
+  const blue = await addPeer(w, "ada", { circle: "blue" });
   for (
     const [verb, body] of [
       ["touch", {}],
@@ -177,8 +177,8 @@ Deno.test("a pid in a header proves its peer only from that process, or from one
   const sockets = new FakeSockets();
   await using w = world({ sockets });
   w.processes.start(7);
-  await enter(w, "boss", { agent_pid: 7, role: "orchestrator" });
-  assert.equal(await whoCalls(w, { "x-mesh-pid": "7" }), "boss by process");
+  await addPeer(w, "boss", { agent_pid: 7, role: "orchestrator" });
+  assert.equal(await identifyCaller(w, { "x-mesh-pid": "7" }), "boss by process");
   sockets.holders = [666];
-  assert.equal(await whoCalls(w, { "x-mesh-pid": "7" }), "mcp-http by none");
+  assert.equal(await identifyCaller(w, { "x-mesh-pid": "7" }), "mcp-http by none");
 });

@@ -3,7 +3,13 @@ import { randomIds } from "kit/core/clock.ts";
 import { Registration } from "../../../../daemon/features/peers/contract.ts";
 import { nameOf } from "../../../../daemon/features/peers/registration.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
-import { enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 
 const body = { path: "/work/api", backend: "claude-code" };
 
@@ -28,7 +34,7 @@ Deno.test("a name is suffixed while a live peer of the circle holds it, and only
   await using w = world();
   const names = [];
   for (const circle of ["here", "here", "here", "there"]) {
-    names.push((await enter(w, "ada", { circle })).display_name);
+    names.push((await addPeer(w, "ada", { circle })).display_name);
   }
   assert.deepEqual(names, ["ada", "ada-2", "ada-3", "ada"]);
 });
@@ -36,8 +42,8 @@ Deno.test("a name is suffixed while a live peer of the circle holds it, and only
 Deno.test("a suffix shortens a name that is as long as names may be", async () => {
   await using w = world();
   const long = "n".repeat(64);
-  assert.equal((await enter(w, long)).display_name, long);
-  assert.equal((await enter(w, long)).display_name, `${"n".repeat(62)}-2`);
+  assert.equal((await addPeer(w, long)).display_name, long);
+  assert.equal((await addPeer(w, long)).display_name, `${"n".repeat(62)}-2`);
 });
 
 Deno.test("without a name a peer is called by its folder and backend [c1.name-default]", () => {
@@ -78,22 +84,22 @@ Deno.test("names and circles are letters, digits, dots, underscores and hyphens,
 Deno.test("the same process, or the same session, is the same peer", async () => {
   await using w = world();
   w.processes.start(7);
-  const first = await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
-  const byProcess = await enter(w, "ada", { agent_pid: 7 });
-  const bySession = await enter(w, "ada", { runtime_session_id: "s-1" });
+  const first = await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  const byProcess = await addPeer(w, "ada", { agent_pid: 7 });
+  const bySession = await addPeer(w, "ada", { runtime_session_id: "s-1" });
   const ids = [first, byProcess, bySession].map(({ peer_id }) => peer_id);
   assert.equal(new Set(ids).size, 1);
   w.processes.end(7);
   w.processes.start(7);
-  assert.notEqual((await enter(w, "ada", { agent_pid: 7 })).peer_id, first.peer_id);
+  assert.notEqual((await addPeer(w, "ada", { agent_pid: 7 })).peer_id, first.peer_id);
 });
 
 Deno.test("another session of the same agent is another mesh session of the same peer", async () => {
   await using w = world();
   w.processes.start(7);
-  const first = await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
-  const same = await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
-  const next = await enter(w, "ada", { agent_pid: 7, runtime_session_id: "s-2" });
+  const first = await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  const same = await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
+  const next = await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-2" });
   assert.equal(same.mesh_session_id, first.mesh_session_id);
   assert.notEqual(next.mesh_session_id, first.mesh_session_id);
 });
@@ -101,8 +107,8 @@ Deno.test("another session of the same agent is another mesh session of the same
 Deno.test("what is given replaces what was known, and what is not given stays [2.peer.provenance-given] [2.peer.provenance-kept]", async () => {
   await using w = world();
   const known = { model: "m-1", role: "orchestrator", metadata: { team: "a" } };
-  const { peer_id } = await enter(w, "ada", { ...known, provenance: { initiator: "agent" } });
-  await enter(w, "ada", { peer_id, model: "m-2" });
+  const { peer_id } = await addPeer(w, "ada", { ...known, provenance: { initiator: "agent" } });
+  await addPeer(w, "ada", { peer_id, model: "m-2" });
   const peer = await get(w, "/peers/ada");
   assert.deepEqual([peer.model, peer.role, peer.metadata, peer.initiator], [
     "m-2",
@@ -110,7 +116,7 @@ Deno.test("what is given replaces what was known, and what is not given stays [2
     { team: "a" },
     "agent",
   ]);
-  await enter(w, "ada", { peer_id, provenance: {} });
+  await addPeer(w, "ada", { peer_id, provenance: {} });
   assert.equal("initiator" in await get(w, "/peers/ada"), false);
 });
 
@@ -124,11 +130,11 @@ Deno.test("only an unknown source is inferred from what the runtime says of itse
     [{ transport: "stdio" }, {}, "unknown"],
   ] as const;
   for (const [metadata, provenance, source] of cases) {
-    const { peer_id } = await enter(w, "ada", { metadata, provenance });
+    const { peer_id } = await addPeer(w, "ada", { metadata, provenance });
     assert.equal((await get(w, `/peers/${peer_id}`)).source, source);
   }
-  const { peer_id } = await enter(w, "late");
-  await enter(w, "late", { peer_id, metadata: { hook_version: "3" } });
+  const { peer_id } = await addPeer(w, "late");
+  await addPeer(w, "late", { peer_id, metadata: { hook_version: "3" } });
   assert.equal((await get(w, "/peers/late")).source, "hook");
 });
 
@@ -136,7 +142,7 @@ Deno.test("a live peer's id is claimed by its certificate or its process, else r
   const sockets = new FakeSockets();
   await using w = world({ sockets });
   w.processes.start(7);
-  const socket = await join(w, "bob", { agent_pid: 7 });
+  const socket = await connectPeer(w, "bob", { agent_pid: 7 });
   const { peer_id } = w.daemon.directory.find("bob");
   const claim = { name: "bob", path: "/work", backend: "sdk", peer_id };
   sockets.holders = [8];
@@ -158,12 +164,12 @@ Deno.test("a certificate of another daemon, or one that has expired, proves noth
   await using w = world();
   await using other = world({ ids: randomIds });
   const claim = { name: "bob", path: "/work", backend: "sdk" };
-  const foreign = await enter(other, "bob");
+  const foreign = await addPeer(other, "bob");
   const forged = await post(w, "/peers", {
     ...claim,
     birth_certificate: foreign.birth_certificate,
   });
-  const own = await enter(w, "bob");
+  const own = await addPeer(w, "bob");
   await w.clock.advance(25 * 3_600_000);
   const late = await post(w, "/peers", { ...claim, birth_certificate: own.birth_certificate });
   assert.deepEqual([forged.status, forged.error], [409, "certificate_mismatch"]);
@@ -172,7 +178,7 @@ Deno.test("a certificate of another daemon, or one that has expired, proves noth
 
 Deno.test("without a live socket, name, backend and circle must agree with the record", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob", { circle: "main" });
+  const { peer_id } = await addPeer(w, "bob", { circle: "main" });
   const claim = { name: "bob", path: "/work", backend: "sdk", circle: "main", peer_id };
   for (const wrong of [{ name: "eve" }, { backend: "codex" }, { circle: "other" }]) {
     assert.equal((await post(w, "/peers", { ...claim, ...wrong })).error, "identity_not_proven");
@@ -182,10 +188,10 @@ Deno.test("without a live socket, name, backend and circle must agree with the r
 
 Deno.test("a registration says so once, and a repeated one is an update", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "ada");
-  await enter(w, "ada", { peer_id });
+  const { peer_id } = await addPeer(w, "ada");
+  await addPeer(w, "ada", { peer_id });
   assert.deepEqual(w.events.map(({ type }) => type), ["peer_registered", "peer_updated"]);
-  assert.deepEqual(said(w, "peer_registered"), [
+  assert.deepEqual(eventData(w, "peer_registered"), [
     { peer_id, name: "ada", circle: "default", backend: "sdk", role: "agent" },
   ]);
 });
@@ -193,7 +199,7 @@ Deno.test("a registration says so once, and a repeated one is an update", async 
 Deno.test("metadata is kept as it is, and has a bound", async () => {
   await using w = world();
   const metadata = { a: [1, { b: null }], constructor: "x" };
-  const { peer_id } = await enter(w, "ada", { metadata });
+  const { peer_id } = await addPeer(w, "ada", { metadata });
   assert.deepEqual((await get(w, `/peers/${peer_id}`)).metadata, metadata);
   const large = { a: "x".repeat(70_000) };
   assert.equal((await post(w, "/peers", { ...body, metadata: large })).status, 422);
@@ -220,6 +226,6 @@ Deno.test("there is one human: the configured one, or the first that registers [
 
   await using bare = world();
   assert.equal((await get(bare, "/peers/dashboard")).detail, "Unknown peer: dashboard");
-  const tom = await enter(bare, "tom", { role: "human" });
+  const tom = await addPeer(bare, "tom", { role: "human" });
   assert.equal((await get(bare, "/peers/dashboard")).peer_id, tom.peer_id);
 });

@@ -2,38 +2,48 @@
 
 import assert from "node:assert/strict";
 import {
-  enter,
+  addPeer,
+  connectPeer,
+  connectPeerWithReceipts,
+  eventData,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
-  said,
 } from "../../../support/daemon/peer_clients.ts";
-import { agent, comeBack, type House } from "../../../support/daemon/restarts.ts";
-import { codex, generic, passing, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
+import {
+  agentInPane,
+  registerRelaunched,
+  type SpawningWorld,
+} from "../../../support/daemon/restarts.ts";
+import {
+  advanceUntilSettled,
+  codex,
+  generic,
+  SOCKET,
+  spawningWorld,
+} from "../../../support/daemon/spawns.ts";
 import { type World, world } from "../../../support/world.ts";
 
 /** What a restart looks at before lies on a real disk. */
-async function isToldToEnd(w: World): Promise<void> {
+async function waitForSigterm(w: World): Promise<void> {
   while ((await get(w, "/peers/api")).status !== "offline") await w.clock.advance(100);
 }
 
 /** An agent whose process was told to end, and takes its time. */
-async function stopping(house: House) {
-  const { w, terminals, folder } = house;
-  const { peer_id, pane_id, agent_pid } = await agent(house);
+async function startRestart(fixture: SpawningWorld) {
+  const { w, terminals, folder } = fixture;
+  const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
   terminals.deaf = ["SIGTERM", "SIGKILL"];
   const answer = post(w, "/peers/api/restart");
-  await isToldToEnd(w);
-  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
-  return { peer_id, answer, old: { ...place, runtime_session_id: "s-1" } };
+  await waitForSigterm(w);
+  const location = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
+  return { peer_id, answer, old: { ...location, runtime_session_id: "s-1" } };
 }
 
 Deno.test("what the old execution still says while it is stopped brings its peer not back [3.peer.restart.relaunch]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  const { peer_id, answer, old } = await stopping(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { peer_id, answer, old } = await startRestart(fixture);
   const status = async () => (await get(w, `/peers/${peer_id}`)).status;
   assert.equal(await status(), "offline");
   const { birth_certificate } = await post(w, "/peers", old);
@@ -51,32 +61,32 @@ Deno.test("what the old execution still says while it is stopped brings its peer
     const { status: answered } = await post(w, where, body);
     assert.deepEqual([answered, await status()], [200, "offline"], where);
   }
-  const socket = await join(w, "api", { ...old, peer_id });
+  const socket = await connectPeer(w, "api", { ...old, peer_id });
   assert.equal((await notify(w, "ada", "api")).delivery_state, "queued");
-  await w.beat();
+  await w.tick();
   assert.deepEqual([socket.of("notify").length, await status()], [0, "offline"]);
   terminals.deaf = [];
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
   await post(w, "/peers/api/turn", { turn_state: "idle" });
   assert.equal(await status(), "offline", "nothing of the new execution has registered");
-  assert.equal((await comeBack(house)).peer_id, peer_id);
-  assert.equal((await passing(w, answer)).outcome, "restarted");
+  assert.equal((await registerRelaunched(fixture)).peer_id, peer_id);
+  assert.equal((await advanceUntilSettled(w, answer)).outcome, "restarted");
   assert.equal(await status(), "online");
-  assert.equal(said(w, "peer_offline").length, 1);
+  assert.equal(eventData(w, "peer_offline").length, 1);
 });
 
 Deno.test("an agent that does not end is here as before, and what waited reaches it", async () => {
-  await using house = await spawningWorld({ adapters: [codex, generic], hooks: {} });
-  const { w } = house;
-  const { peer_id, pane_id, agent_pid } = await agent(house);
-  house.terminals.deaf = ["SIGTERM", "SIGKILL"];
+  await using fixture = await spawningWorld({ adapters: [codex, generic], hooks: {} });
+  const { w } = fixture;
+  const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
+  fixture.terminals.deaf = ["SIGTERM", "SIGKILL"];
   const proof = { peer_id, agent_pid, backend: "codex", path: undefined };
-  const socket = await joinWithReceipts(w, "api", proof);
+  const socket = await connectPeerWithReceipts(w, "api", proof);
   const answer = post(w, "/peers/api/restart");
-  await isToldToEnd(w);
+  await waitForSigterm(w);
   assert.equal((await notify(w, "ada", "api")).delivery_state, "queued");
-  const { failed } = await passing(w, answer);
+  const { failed } = await advanceUntilSettled(w, answer);
   assert.deepEqual([failed.stage, failed.reason], ["stop", "did_not_stop"]);
   const peer = await get(w, `/peers/${peer_id}`);
   assert.deepEqual([peer.status, peer.pane_id, peer.transport], ["online", pane_id, "websocket"]);
@@ -85,19 +95,19 @@ Deno.test("an agent that does not end is here as before, and what waited reaches
 
 Deno.test("to who was taken offline nothing is sent, though its socket stands, until it is heard of", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
-  const socket = await joinWithReceipts(w, "bob", { peer_id });
-  const ways = [
+  const { peer_id } = await addPeer(w, "bob");
+  const socket = await connectPeerWithReceipts(w, "bob", { peer_id });
+  const lateReports = [
     () => post(w, "/peers/bob/touch"),
-    () => socket.say({ type: "status", status: "online" }),
-    () => socket.say({ type: "notify", request_id: "1", to_peer: "eve", text: "Hello" }),
+    () => socket.send({ type: "status", status: "online" }),
+    () => socket.send({ type: "notify", request_id: "1", to_peer: "eve", text: "Hello" }),
     () => post(w, "/peers/bob/rehook", { apply: true }),
   ];
-  await enter(w, "eve");
-  for (const [at, back] of ways.entries()) {
+  await addPeer(w, "eve");
+  for (const [at, back] of lateReports.entries()) {
     await post(w, "/peers/bob/offline", { reason: "session_end" });
     assert.equal((await notify(w, "ada", "bob")).delivery_state, "queued");
-    await w.beat();
+    await w.tick();
     const gone = await get(w, "/peers/bob");
     assert.deepEqual([gone.transport, gone.ws_connected, gone.inbound_status], [
       ...["none", true, "offline"],
@@ -112,8 +122,8 @@ Deno.test("to who was taken offline nothing is sent, though its socket stands, u
 
 Deno.test("a rehook of an offline peer says that its socket is open, and does nothing unasked", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
-  await join(w, "bob", { peer_id });
+  const { peer_id } = await addPeer(w, "bob");
+  await connectPeer(w, "bob", { peer_id });
   await post(w, "/peers/bob/offline", { reason: "session_end" });
   const looked = await post(w, "/peers/bob/rehook");
   assert.deepEqual([looked.acted, looked.healthy, looked.would_do, looked.reason], [

@@ -3,36 +3,36 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {
-  enter,
+  addPeer,
+  connectPeer,
+  eventData,
   get,
-  join,
   notify,
   post,
-  said,
   signIn,
 } from "../../../support/daemon/peer_clients.ts";
-import { cancel, edit, ids, look, schedule } from "../../../support/daemon/schedules.ts";
+import { cancel, edit, ids, readSchedule, schedule } from "../../../support/daemon/schedules.ts";
 
 const MINUTE = 60, HOUR = 3600, DAY = 86_400;
 
-async function cast(options: Parameters<typeof world>[0] = {}) {
+async function worldWithPeers(options: Parameters<typeof world>[0] = {}) {
   const w = world({ settings: { "human.name": "sam" }, ...options });
-  await enter(w, "ada");
-  const bob = await join(w, "bob");
+  await addPeer(w, "ada");
+  const bob = await connectPeer(w, "bob");
   return { w, bob, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
 Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-shot]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, { fire_at: "2030-01-01T02:10:00+02:00" });
   assert.equal(made.fire_at, "2030-01-01T00:10:00.000Z");
-  await w.beat(10 * MINUTE - 1);
+  await w.tick(10 * MINUTE - 1);
   assert.deepEqual(bob.of("notify"), []);
-  await w.beat();
+  await w.tick();
   const [note, ...more] = bob.of("notify");
   assert.deepEqual([note?.text, note?.from_peer, more], ["Stand up", "ada", []]);
-  const fired = await look(w, made.schedule_id);
+  const fired = await readSchedule(w, made.schedule_id);
   assert.deepEqual(fired, {
     ...made,
     state: "fired",
@@ -41,19 +41,19 @@ Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-sh
     last_fired_at: "2030-01-01T00:10:00.000Z",
     last_message_id: note?.delivery_id,
   });
-  await w.beat(DAY);
+  await w.tick(DAY);
   assert.equal(bob.of("notify").length, 1);
 });
 
 Deno.test("a scheduled ask is an ask as any other: it is answered, and its sender is told", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
-  const ada = await join(w, "eve");
+  const ada = await connectPeer(w, "eve");
   const made = await schedule(w, { from_peer: "eve", kind: "ask", fire_at: "5m" });
-  await w.beat(5 * MINUTE);
+  await w.tick(5 * MINUTE);
   const [ask] = bob.of("ask");
   assert.ok(ask);
-  const { last_message_id } = await look(w, made.schedule_id);
+  const { last_message_id } = await readSchedule(w, made.schedule_id);
   assert.equal(last_message_id, ask.correlation_id);
   await post(w, "/ack", { correlation_id: ask.correlation_id, message: "Yes" });
   await w.clock.settle();
@@ -62,78 +62,80 @@ Deno.test("a scheduled ask is an ask as any other: it is answered, and its sende
 });
 
 Deno.test("a recurring one is sent again and again, until it is cancelled [4.schedules]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
   const made = await schedule(w, { cron: "@hourly" });
   assert.deepEqual([made.fire_at, made.timezone], [null, "UTC"]);
   assert.equal(made.next_fire_at, "2030-01-01T01:00:00.000Z");
-  for (let hour = 0; hour < 3; hour++) await w.beat(HOUR);
-  assert.equal(said(w, "schedule_fired").length, 3);
-  const found = await look(w, made.schedule_id);
+  for (let hour = 0; hour < 3; hour++) await w.tick(HOUR);
+  assert.equal(eventData(w, "schedule_fired").length, 3);
+  const found = await readSchedule(w, made.schedule_id);
   assert.deepEqual([found.state, found.next_fire_at], ["active", "2030-01-01T04:00:00.000Z"]);
   assert.equal((await cancel(w, made.schedule_id)).state, "cancelled");
-  await w.beat(HOUR);
+  await w.tick(HOUR);
   const { deliveries } = await get(w, "/deliveries?peer_id=bob");
   assert.equal(deliveries.length, 3);
 });
 
 Deno.test("fires that were missed collapse into one, also of a daemon that was down [c2.schedule.collapse]", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
-  const before = await cast({ db_path });
+  const before = await worldWithPeers({ db_path });
   const { clock } = before.w;
   const every = await schedule(before.w, { cron: "*/5 * * * *", text: "Again" });
   const once = await schedule(before.w, { fire_at: "1h", text: "Once" });
   await before.w[Symbol.asyncDispose]();
   await clock.advance(3 * DAY * 1000 + 1000);
   await using w = world({ db_path, clock });
-  const bob = await join(w, "bob");
-  await w.beat();
-  await w.beat();
+  const bob = await connectPeer(w, "bob");
+  await w.tick();
+  await w.tick();
   assert.deepEqual(bob.of("notify").map(({ text }) => text).sort(), ["Again", "Once"]);
-  assert.equal((await look(w, once.schedule_id)).state, "fired");
-  const next = (await look(w, every.schedule_id)).next_fire_at;
+  assert.equal((await readSchedule(w, once.schedule_id)).state, "fired");
+  const next = (await readSchedule(w, every.schedule_id)).next_fire_at;
   assert.equal(next, "2030-01-04T00:05:00.000Z");
   await Deno.remove(db_path.replace("/mesh.db", ""), { recursive: true });
 });
 
 Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as an ask would [c2.schedule.inbound-only] [3.peer.inbound-only.schedule]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
-  const ada = await join(w, "eve");
+  const ada = await connectPeer(w, "eve");
   const provenance = { addressable: false };
-  const { peer_id } = await enter(w, "deaf", { provenance });
+  const { peer_id } = await addPeer(w, "deaf", { provenance });
   for (const kind of ["ask", "notify"]) {
     const made = await schedule(w, { from_peer: "eve", to_peer: "deaf", kind, fire_at: "1m" });
-    await w.beat(MINUTE);
-    const failed = await look(w, made.schedule_id);
+    await w.tick(MINUTE);
+    const failed = await readSchedule(w, made.schedule_id);
     assert.deepEqual(
       [failed.state, failed.last_outcome, failed.last_error, failed.last_message_id],
       ["failed", "failed", "peer_not_addressable", null],
     );
-    const [told] = ada.of("notify").slice(-1);
-    assert.equal(told?.from_peer, "mesh");
+    const [lastNotify] = ada.of("notify").slice(-1);
+    assert.equal(lastNotify?.from_peer, "mesh");
     assert.match(
-      told?.text ?? "",
+      lastNotify?.text ?? "",
       new RegExp(`scheduled ${kind} to "deaf" \\(${made.schedule_id}`),
     );
-    assert.match(told?.text ?? "", /takes no messages \(peer_not_addressable\)/);
+    assert.match(lastNotify?.text ?? "", /takes no messages \(peer_not_addressable\)/);
   }
   assert.deepEqual((await get(w, `/asks?peer_id=${peer_id}`)).asks, []);
   assert.deepEqual((await get(w, `/deliveries?peer_id=${peer_id}`)).deliveries, []);
 });
 
 Deno.test("a recipient that is gone fails the fire with the truth, and the sender is told [c2.schedule.failed]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
-  const eve = await join(w, "eve");
-  const retired = await enter(w, "tom");
-  const closed = await enter(w, "kim");
+  const eve = await connectPeer(w, "eve");
+  const retired = await addPeer(w, "tom");
+  const closed = await addPeer(w, "kim");
   const one = await schedule(w, { from_peer: "eve", to_peer: retired.peer_id });
   const two = await schedule(w, { from_peer: "eve", to_peer: "kim" });
   await post(w, "/peers/tom/offline", { terminal: true });
   await w.fetch(`/peers/${closed.peer_id}`, { method: "DELETE" });
-  await w.beat(10 * MINUTE);
-  const errors = await Promise.all([one, two].map(({ schedule_id }) => look(w, schedule_id)));
+  await w.tick(10 * MINUTE);
+  const errors = await Promise.all(
+    [one, two].map(({ schedule_id }) => readSchedule(w, schedule_id)),
+  );
   assert.deepEqual(errors.map(({ state, last_error }) => [state, last_error]), [
     ["failed", "peer_retired"],
     ["failed", "unknown_peer"],
@@ -143,15 +145,15 @@ Deno.test("a recipient that is gone fails the fire with the truth, and the sende
 });
 
 Deno.test("the human is told of a failure in the inbox; a sender that is gone is told nothing", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
-  const { peer_id: tom } = await enter(w, "tom");
+  const { peer_id: tom } = await addPeer(w, "tom");
   await schedule(w, { from_peer: "sam", to_peer: tom });
   await schedule(w, { from_peer: "cli", to_peer: "tom" });
   await schedule(w, { from_peer: "ada", to_peer: "tom" });
   await post(w, "/peers/tom/offline", { terminal: true });
   await post(w, "/peers/ada/offline", { terminal: true });
-  await w.beat(10 * MINUTE);
+  await w.tick(10 * MINUTE);
   assert.equal((await ids(w, { state: "failed" })).length, 3);
   const { items } = await get(w, "/inbox");
   assert.equal(items.length, 1);
@@ -160,51 +162,51 @@ Deno.test("the human is told of a failure in the inbox; a sender that is gone is
 });
 
 Deno.test("a recurring one records a failure, goes on, and tells nobody [c2.schedule.recurring-fails]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
-  const eve = await join(w, "eve");
-  const { peer_id } = await enter(w, "tom");
+  const eve = await connectPeer(w, "eve");
+  const { peer_id } = await addPeer(w, "tom");
   const { schedule_id } = await schedule(w, { from_peer: "eve", to_peer: "tom", cron: "@hourly" });
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
-  await w.beat(HOUR);
-  const failed = await look(w, schedule_id);
+  await w.tick(HOUR);
+  const failed = await readSchedule(w, schedule_id);
   assert.deepEqual([failed.state, failed.last_error], ["active", "unknown_peer"]);
-  const tom = await join(w, "tom");
-  await w.beat(HOUR);
-  const went_on = await look(w, schedule_id);
+  const tom = await connectPeer(w, "tom");
+  await w.tick(HOUR);
+  const went_on = await readSchedule(w, schedule_id);
   assert.deepEqual([went_on.last_outcome, went_on.last_error], ["fired", null]);
   assert.deepEqual([tom, eve, bob].map((one) => one.of("notify").length), [1, 0, 0]);
 });
 
 Deno.test("a name is looked up when the message is due: whoever bears it then gets it", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, {});
   await post(w, "/peers/bob/offline", { terminal: true });
-  const other = await join(w, "bob");
-  await w.beat(10 * MINUTE);
-  assert.equal((await look(w, made.schedule_id)).state, "fired");
+  const other = await connectPeer(w, "bob");
+  await w.tick(10 * MINUTE);
+  assert.equal((await readSchedule(w, made.schedule_id)).state, "fired");
   assert.deepEqual([bob.of("notify").length, other.of("notify").length], [0, 1]);
 });
 
 Deno.test("a name is looked for in the circle that was given, else in the sender's", async () => {
   await using w = world();
-  await enter(w, "ada", { circle: "red" });
-  const red = await join(w, "bob", { circle: "red" });
-  const blue = await join(w, "bob", { circle: "blue" });
+  await addPeer(w, "ada", { circle: "red" });
+  const red = await connectPeer(w, "bob", { circle: "red" });
+  const blue = await connectPeer(w, "bob", { circle: "blue" });
   const own = await schedule(w, { fire_at: "1m" });
   const other = await schedule(w, { fire_at: "1m", circle: "blue", text: "Blue" });
   assert.deepEqual([own.circle, other.circle], ["red", "blue"]);
-  await w.beat(MINUTE);
+  await w.tick(MINUTE);
   assert.deepEqual(red.of("notify").map(({ text }) => text), ["Stand up"]);
   assert.deepEqual(blue.of("notify").map(({ text }) => text), ["Blue"]);
   assert.deepEqual(await ids(w, { circle: "blue" }), [other.schedule_id]);
 });
 
 Deno.test("what is active can be edited; what has come to its end cannot [c3.schedules.edit]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
-  const eve = await join(w, "eve");
+  const eve = await connectPeer(w, "eve");
   const { schedule_id } = await schedule(w);
   const changed = await edit(w, schedule_id, { text: "Sit", to_peer: "eve", kind: "ask" });
   assert.deepEqual([changed.text, changed.to_peer, changed.kind], ["Sit", "eve", "ask"]);
@@ -220,7 +222,7 @@ Deno.test("what is active can be edited; what has come to its end cannot [c3.sch
   assert.equal((await edit(w, schedule_id, { cron: "0 10 * * 1" })).timezone, "Asia/Tokyo");
   const once = await edit(w, schedule_id, { fire_at: "in 1h" });
   assert.deepEqual([once.cron, once.timezone], [null, null]);
-  await w.beat(HOUR);
+  await w.tick(HOUR);
   assert.deepEqual([bob.of("notify").length, eve.of("ask")[0]?.text], [0, "Sit"]);
   await assert.rejects(edit(w, schedule_id, { text: "Late" }), {
     status: 409,
@@ -230,7 +232,7 @@ Deno.test("what is active can be edited; what has come to its end cannot [c3.sch
 });
 
 Deno.test("one that is cancelled is not sent, and stays cancelled [c3.schedules.cancel]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
   const { schedule_id } = await schedule(w);
   await cancel(w, schedule_id);
@@ -239,21 +241,21 @@ Deno.test("one that is cancelled is not sent, and stays cancelled [c3.schedules.
     status: 409,
     message: /^illegal_state/,
   });
-  await w.beat(HOUR);
+  await w.tick(HOUR);
   assert.deepEqual(bob.of("notify"), []);
   assert.deepEqual(await ids(w, { state: "cancelled" }), [schedule_id]);
   await assert.rejects(cancel(w, "sched-0"), { status: 404, message: /^unknown_schedule/ });
 });
 
 Deno.test("the list has what is active by its next fire, then the rest, and can be narrowed [c3.schedules.list]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
   const late = (await schedule(w, { fire_at: "2h" })).schedule_id;
   const early = (await schedule(w, { cron: "@hourly", to_peer: "sam" })).schedule_id;
   const gone = (await schedule(w, { from_peer: "cli" })).schedule_id;
   const last = (await schedule(w, { from_peer: "cli" })).schedule_id;
   await cancel(w, gone);
-  await w.beat();
+  await w.tick();
   await cancel(w, last);
   assert.deepEqual(await ids(w), [early, late, last, gone]);
   assert.deepEqual(await ids(w, { limit: "1" }), [early]);
@@ -267,33 +269,33 @@ Deno.test("the list has what is active by its next fire, then the rest, and can 
 });
 
 Deno.test("only what the human scheduled through a proven door is framed as the human's [c2.schedule.human]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
   const dashboard = await signIn(w);
-  const voices = async () => {
+  const authorKinds = async () => {
     const { deliveries } = await get(w, "/deliveries?peer_id=bob");
     return deliveries.map(({ delivery_id }: { delivery_id: string }) =>
-      w.daemon.delivery.held(delivery_id)?.voice
+      w.daemon.delivery.findMessage(delivery_id)?.voice
     );
   };
   await schedule(w, { from_peer: "sam" }, dashboard);
-  await w.beat(10 * MINUTE);
-  assert.deepEqual(await voices(), ["human"]);
+  await w.tick(10 * MINUTE);
+  assert.deepEqual(await authorKinds(), ["human"]);
   await schedule(w, { from_peer: "sam" });
-  await w.beat(10 * MINUTE);
-  assert.deepEqual((await voices()).sort(), ["human", "unverified"]);
+  await w.tick(10 * MINUTE);
+  assert.deepEqual((await authorKinds()).sort(), ["human", "unverified"]);
   const { schedule_id } = await schedule(w, { from_peer: "sam" }, dashboard);
   await edit(w, schedule_id, { text: "Delete it all" });
   await edit(w, schedule_id, { fire_at: "1m" }, dashboard);
-  await w.beat(10 * MINUTE);
-  assert.deepEqual((await voices()).sort(), ["human", "unverified", "unverified"]);
+  await w.tick(10 * MINUTE);
+  assert.deepEqual((await authorKinds()).sort(), ["human", "unverified", "unverified"]);
   await schedule(w, { from_peer: "ada" }, dashboard);
-  await w.beat(10 * MINUTE);
-  assert.deepEqual((await voices()).filter((voice: string) => voice === "peer"), ["peer"]);
+  await w.tick(10 * MINUTE);
+  assert.deepEqual((await authorKinds()).filter((voice: string) => voice === "peer"), ["peer"]);
 });
 
 Deno.test("a repeat with its key is the same schedule, as it is now [c1.idempotency.schedules]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
   const key = { "idempotency-key": "one" };
   const body = { from_peer: "ada", to_peer: "bob", text: "Stand up", fire_at: "10m" };
@@ -309,50 +311,50 @@ Deno.test("a repeat with its key is the same schedule, as it is now [c1.idempote
 });
 
 Deno.test("each fire is told, with ids and outcome, and without the text [c2.event.schedule-fired]", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
   const { schedule_id } = await schedule(w, { text: "A secret" });
   const { peer_id: from_peer_id } = await get(w, "/peers/ada");
-  await w.beat(10 * MINUTE);
-  const { last_message_id: message_id } = await look(w, schedule_id);
+  await w.tick(10 * MINUTE);
+  const { last_message_id: message_id } = await readSchedule(w, schedule_id);
   const who = { from_peer_id, from: "ada", to: "bob" };
   const fired = { schedule_id, kind: "notify", state: "fired", outcome: "fired", error: null };
-  assert.deepEqual(said(w, "schedule_fired"), [{ ...fired, message_id, ...who }]);
+  assert.deepEqual(eventData(w, "schedule_fired"), [{ ...fired, message_id, ...who }]);
   assert.equal(JSON.stringify(w.events).includes("A secret"), false);
 });
 
 Deno.test("the message of a one-shot belongs to the trace that scheduled it; each fire of many has its own", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
   const trace_id = "0af7651916cd43dd8448eb211c80319c";
   const headers = { traceparent: `00-${trace_id}-b7ad6b7169203331-01` };
   await schedule(w, { fire_at: "1m" }, headers);
   await schedule(w, { cron: "* * * * *" }, headers);
-  for (let minute = 0; minute < 2; minute++) await w.beat(MINUTE);
+  for (let minute = 0; minute < 2; minute++) await w.tick(MINUTE);
   const traces = bob.of("notify").map(({ traceparent }) => traceparent.split("-")[1]);
   assert.equal(traces.filter((one) => one === trace_id).length, 1);
   assert.equal(new Set(traces).size, 3);
 });
 
 Deno.test("more than a thousand active ones are refused", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w } = at;
-  w.daemon.ground.db.transactNow(() => {
+  w.daemon.ctx.db.transactNow(() => {
     for (let count = 0; count < 1000; count++) {
       const more = { from_peer: "ada", to_peer: "bob", text: "x", kind: "notify" as const };
       w.daemon.schedules.create({ ...more, fire_at: { in_ms: 60_000 } }, { proven_human: false });
     }
   });
   await assert.rejects(schedule(w), { status: 429, message: /^schedules_full/ });
-  await w.beat(MINUTE);
+  await w.tick(MINUTE);
   assert.equal((await ids(w, { state: "fired" })).length, 200, "A beat is bounded");
   await schedule(w);
 });
 
 Deno.test("a fault of ours keeps no other from firing, and is tried again", async () => {
-  await using at = await cast();
+  await using at = await worldWithPeers();
   const { w, bob } = at;
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   const bad = await schedule(w, { text: "Bad", fire_at: "1m" });
   await schedule(w, { text: "Good", fire_at: "1m" });
   db.transact((tx) =>
@@ -361,37 +363,37 @@ Deno.test("a fault of ours keeps no other from firing, and is tried again", asyn
      begin select raise(abort, 'broken'); end`,
     )
   );
-  await w.beat(MINUTE);
+  await w.tick(MINUTE);
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good"]);
   assert.match(w.logged.splice(0).join(), /A scheduled message failed/);
-  assert.equal((await look(w, bad.schedule_id)).state, "active");
+  assert.equal((await readSchedule(w, bad.schedule_id)).state, "active");
   db.transact((tx) => tx.run("drop trigger broken"));
-  await w.beat(MINUTE);
+  await w.tick(MINUTE);
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good", "Bad"]);
 });
 
 Deno.test("limits hold for scheduled messages, and leave nothing half done", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   const { schedule_id } = await schedule(w, { fire_at: "1m" });
-  await w.beat(MINUTE);
-  assert.equal((await look(w, schedule_id)).last_error, "queue_full");
+  await w.tick(MINUTE);
+  assert.equal((await readSchedule(w, schedule_id)).last_error, "queue_full");
   assert.equal((await get(w, "/deliveries?peer_id=bob")).deliveries.length, 1);
 });
 
 Deno.test("what has come to its end is forgotten with the history, what is active never", async () => {
-  await using at = await cast({ settings: { "daemon.history_days": "2" } });
+  await using at = await worldWithPeers({ settings: { "daemon.history_days": "2" } });
   const { w } = at;
   const kept = (await schedule(w, { fire_at: "30d" })).schedule_id;
   const fired = (await schedule(w)).schedule_id;
   const cancelled = (await schedule(w)).schedule_id;
   await cancel(w, cancelled);
-  await w.beat(DAY);
+  await w.tick(DAY);
   assert.deepEqual((await ids(w)).sort(), [kept, fired, cancelled].sort());
-  await w.beat(DAY + 1);
+  await w.tick(DAY + 1);
   assert.deepEqual((await ids(w)).sort(), [fired, kept].sort());
-  await w.beat(DAY);
+  await w.tick(DAY);
   assert.deepEqual(await ids(w), [kept]);
 });

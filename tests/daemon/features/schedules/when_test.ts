@@ -2,18 +2,18 @@
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
-import { enter, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, post } from "../../../support/daemon/peer_clients.ts";
 import { schedule } from "../../../support/daemon/schedules.ts";
 
-async function cast(): Promise<World> {
+async function createPeers(): Promise<World> {
   const w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   return w;
 }
 
 // deno-fmt-ignore
-const TIMES: readonly (readonly [said: string, meant: string])[] = [
+const TIMES: readonly (readonly [pattern: string, meant: string])[] = [
   ["10m",                           "2030-01-01T00:10:00.000Z"],
   ["in 2h",                         "2030-01-01T02:00:00.000Z"],
   ["IN 2H",                         "2030-01-01T02:00:00.000Z"],
@@ -34,57 +34,57 @@ const TIMES: readonly (readonly [said: string, meant: string])[] = [
 
 for (const [fire_at, meant] of TIMES) {
   Deno.test(`a schedule takes "${fire_at}" for a time [c3.schedules.times]`, async () => {
-    await using w = await cast();
+    await using w = await createPeers();
     assert.equal((await schedule(w, { fire_at })).fire_at, meant);
   });
 }
 
-const GOOD = { from_peer: "ada", to_peer: "bob", text: "Stand up" };
+const VALID_SCHEDULE = { from_peer: "ada", to_peer: "bob", text: "Stand up" };
 const AGO = "2029-12-31T23:58:59Z";
 
 // deno-fmt-ignore
-const WRONG: readonly (readonly [what: string, body: Record<string, unknown>, said: RegExp])[] = [
-  ["neither time nor pattern",    { ...GOOD },                                        /Exactly one of fire_at and cron/],
-  ["both a time and a pattern",   { ...GOOD, fire_at: "1h", cron: "@daily" },         /Exactly one of fire_at and cron/],
-  ["a past instant",              { ...GOOD, fire_at: AGO },                          /fire_at: 2029-12-31T23:58:59.000Z has passed: it is 2030-01-01T00:00:00.000Z now/],
-  ["a time without an offset",    { ...GOOD, fire_at: "2030-02-01T09:00:00" },        /is not an instant with its offset, such as/],
-  ["a day that is none",          { ...GOOD, fire_at: "2030-02-30T09:00:00Z" },       /"2030-02-30T09:00:00Z" is not an instant/],
-  ["a unit that is none",         { ...GOOD, fire_at: "10 parsecs" },                 /or so long from now, such as 10m, in 2h, 1h30m or 2d/],
-  ["a unit twice",                { ...GOOD, fire_at: "10m 5m" },                     /"10m 5m" is not/],
-  ["units upside down",           { ...GOOD, fire_at: "30m1h" },                      /"30m1h" is not/],
-  ["a negative span",             { ...GOOD, fire_at: "-10m" },                       /"-10m" is not/],
-  ["an empty time",               { ...GOOD, fire_at: "" },                           /"" is not/],
-  ["a number for a time",         { ...GOOD, fire_at: 600 },                          /fire_at: .*expected string/],
-  ["more than ten years",         { ...GOOD, fire_at: "99999d" },                     /fire_at: more than ten years away/],
-  ["more than a date can hold",   { ...GOOD, fire_at: "999999999w" },                 /fire_at: more than ten years away/],
-  ["four fields",                 { ...GOOD, cron: "* * * *" },                       /cron: five fields/],
-  ["seconds",                     { ...GOOD, cron: "0 * * * * *" },                   /cron: five fields/],
-  ["a minute that is none",       { ...GOOD, cron: "61 * * * *" },                    /cron: five fields/],
-  ["a pattern that never fires",  { ...GOOD, cron: "0 0 30 2 *" },                    /cron: a pattern that fires at all/],
-  ["a zone that is none",         { ...GOOD, cron: "@daily", timezone: "Mars/Base" }, /timezone: an IANA time zone/],
-  ["a kind that is none",         { ...GOOD, fire_at: "1h", kind: "shout" },          /kind: .*"notify"\|"ask"/],
-  ["no text",                     { ...GOOD, text: "", fire_at: "1h" },               /text: /],
-  ["too long a text",             { ...GOOD, text: "x".repeat(262_145), fire_at: "1h" }, /text: Longer than 262144 bytes/],
-  ["no sender",                   { ...GOOD, from_peer: "", fire_at: "1h" },          /from_peer: /],
-  ["no recipient",                { ...GOOD, to_peer: undefined, fire_at: "1h" },     /to_peer: /],
-  ["a circle that is none",       { ...GOOD, circle: "a b", fire_at: "1h" },          /circle: A name is/],
+const INVALID: readonly (readonly [what: string, body: Record<string, unknown>, pattern: RegExp])[] = [
+  ["neither time nor pattern",    { ...VALID_SCHEDULE },                                        /Exactly one of fire_at and cron/],
+  ["both a time and a pattern",   { ...VALID_SCHEDULE, fire_at: "1h", cron: "@daily" },         /Exactly one of fire_at and cron/],
+  ["a past instant",              { ...VALID_SCHEDULE, fire_at: AGO },                          /fire_at: 2029-12-31T23:58:59.000Z has passed: it is 2030-01-01T00:00:00.000Z now/],
+  ["a time without an offset",    { ...VALID_SCHEDULE, fire_at: "2030-02-01T09:00:00" },        /is not an instant with its offset, such as/],
+  ["a day that is none",          { ...VALID_SCHEDULE, fire_at: "2030-02-30T09:00:00Z" },       /"2030-02-30T09:00:00Z" is not an instant/],
+  ["a unit that is none",         { ...VALID_SCHEDULE, fire_at: "10 parsecs" },                 /or so long from now, such as 10m, in 2h, 1h30m or 2d/],
+  ["a unit twice",                { ...VALID_SCHEDULE, fire_at: "10m 5m" },                     /"10m 5m" is not/],
+  ["units upside down",           { ...VALID_SCHEDULE, fire_at: "30m1h" },                      /"30m1h" is not/],
+  ["a negative span",             { ...VALID_SCHEDULE, fire_at: "-10m" },                       /"-10m" is not/],
+  ["an empty time",               { ...VALID_SCHEDULE, fire_at: "" },                           /"" is not/],
+  ["a number for a time",         { ...VALID_SCHEDULE, fire_at: 600 },                          /fire_at: .*expected string/],
+  ["more than ten years",         { ...VALID_SCHEDULE, fire_at: "99999d" },                     /fire_at: more than ten years away/],
+  ["more than a date can hold",   { ...VALID_SCHEDULE, fire_at: "999999999w" },                 /fire_at: more than ten years away/],
+  ["four fields",                 { ...VALID_SCHEDULE, cron: "* * * *" },                       /cron: five fields/],
+  ["seconds",                     { ...VALID_SCHEDULE, cron: "0 * * * * *" },                   /cron: five fields/],
+  ["a minute that is none",       { ...VALID_SCHEDULE, cron: "61 * * * *" },                    /cron: five fields/],
+  ["a pattern that never fires",  { ...VALID_SCHEDULE, cron: "0 0 30 2 *" },                    /cron: a pattern that fires at all/],
+  ["a zone that is none",         { ...VALID_SCHEDULE, cron: "@daily", timezone: "Mars/Base" }, /timezone: an IANA time zone/],
+  ["a kind that is none",         { ...VALID_SCHEDULE, fire_at: "1h", kind: "shout" },          /kind: .*"notify"\|"ask"/],
+  ["no text",                     { ...VALID_SCHEDULE, text: "", fire_at: "1h" },               /text: /],
+  ["too long a text",             { ...VALID_SCHEDULE, text: "x".repeat(262_145), fire_at: "1h" }, /text: Longer than 262144 bytes/],
+  ["no sender",                   { ...VALID_SCHEDULE, from_peer: "", fire_at: "1h" },          /from_peer: /],
+  ["no recipient",                { ...VALID_SCHEDULE, to_peer: undefined, fire_at: "1h" },     /to_peer: /],
+  ["a circle that is none",       { ...VALID_SCHEDULE, circle: "a b", fire_at: "1h" },          /circle: A name is/],
 ];
 
-for (const [what, body, said] of WRONG) {
+for (const [what, body, pattern] of INVALID) {
   Deno.test(`a schedule with ${what} is refused, and says what is allowed`, async () => {
-    await using w = await cast();
+    await using w = await createPeers();
     const answer = await post(w, "/schedules", body);
     assert.deepEqual([answer.status, answer.error], [422, "invalid_request"]);
-    assert.match(answer.detail, said);
+    assert.match(answer.detail, pattern);
     assert.ok(answer.issues.length > 0);
   });
 }
 
 Deno.test("a recipient that is unknown, retired, ambiguous or oneself is refused at once [c2.schedule.recipient]", async () => {
-  await using w = await cast();
-  await enter(w, "eve", { circle: "red" });
-  await enter(w, "eve", { circle: "blue" });
-  const tom = await enter(w, "tom");
+  await using w = await createPeers();
+  await addPeer(w, "eve", { circle: "red" });
+  await addPeer(w, "eve", { circle: "blue" });
+  const tom = await addPeer(w, "tom");
   await post(w, `/peers/${tom.peer_id}/offline`, { terminal: true });
   const refusals: [string, string, number, string][] = [
     ["ada", "nobody", 404, "unknown_peer"],
@@ -121,9 +121,9 @@ Deno.test("a recipient that is unknown, retired, ambiguous or oneself is refused
 });
 
 Deno.test("an instant that has just passed is sent with the next beat", async () => {
-  await using w = await cast();
+  await using w = await createPeers();
   const { schedule_id } = await schedule(w, { fire_at: "2029-12-31T23:59:30Z" });
-  await w.beat();
+  await w.tick();
   const answer = await (await w.fetch(`/schedules/${schedule_id}`)).json();
   assert.deepEqual([answer.state, answer.last_fired_at], ["fired", "2030-01-01T00:00:01.000Z"]);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { SwiftClock } from "../../../support/swift_clock.ts";
-import { enter } from "../../../support/daemon/peer_clients.ts";
+import { addPeer } from "../../../support/daemon/peer_clients.ts";
 import { schedule } from "../../../support/daemon/schedules.ts";
 
 const HOUR_MS = 3_600_000, DAY_MS = 24 * HOUR_MS;
@@ -20,22 +20,22 @@ const NEW_YORK = { from: utc(3, 10, 7), to: utc(11, 3, 6), winter: -5, summer: -
 
 /** When the clock on the wall shows a time, in hours; the spring change where it never does. */
 function instant({ from, to, winter, summer }: typeof BERLIN, day: number, hours: number): number {
-  const wall = day + hours * HOUR_MS;
-  const inWinter = wall - winter * HOUR_MS, inSummer = wall - summer * HOUR_MS;
+  const wallClock = day + hours * HOUR_MS;
+  const inWinter = wallClock - winter * HOUR_MS, inSummer = wallClock - summer * HOUR_MS;
   if (inSummer >= from && inSummer < to) return inSummer; // The first of two, in autumn.
   return inWinter >= from && inSummer < from ? from : inWinter;
 }
 
 /** All fires of the year, one for each day that counts. */
 function expected(
-  place: typeof BERLIN,
+  zone: typeof BERLIN,
   hours: number,
   counts: (weekday: number) => boolean,
 ): string[] {
   const first = utc(1, 1, 0);
   const days = Array.from({ length: DAYS + 1 }, (_, at) => first + at * DAY_MS);
   return days.filter((day) => counts(new Date(day).getUTCDay()))
-    .map((day) => instant(place, day, hours))
+    .map((day) => instant(zone, day, hours))
     .filter((at) => at > first && at <= first + DAYS * DAY_MS)
     .map((at) => new Date(at).toISOString());
 }
@@ -51,17 +51,17 @@ const PATTERNS = [
 
 Deno.test("for a year a message is sent by the clock on the wall, through both changes [c2.schedule.year]", async () => {
   await using w = world({ clock: new SwiftClock() });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const made: string[] = [];
   for (const [cron, timezone] of PATTERNS) {
     made.push((await schedule(w, { cron, timezone })).schedule_id);
   }
   for (let at = STEP_MS; at <= DAYS * DAY_MS; at += STEP_MS) {
     await w.clock.advance(STEP_MS);
-    w.daemon.schedules.beat(w.clock.now());
-    if (at % DAY_MS === 0) w.daemon.beat(); // The rest of the house need not look so often.
-    await w.daemon.ground.db.durable();
+    w.daemon.schedules.tick(w.clock.now());
+    if (at % DAY_MS === 0) w.daemon.tick(); // The rest of the house need not look so often.
+    await w.daemon.ctx.db.whenDurable();
   }
   for (const [index, [cron, timezone, fires]] of PATTERNS.entries()) {
     const fired = w.events.flatMap((event) =>

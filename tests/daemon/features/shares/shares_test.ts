@@ -7,10 +7,10 @@ import {
   revokeShare,
 } from "../../../../daemon/features/shares/contract.ts";
 import { runCli } from "../../../../cli.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
-import { enter } from "../../../support/daemon/peer_clients.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
+import { addPeer } from "../../../support/daemon/peer_clients.ts";
 import { connect } from "../../../support/daemon/mcp_server.ts";
-import { HERE, type World, world, type WorldOptions } from "../../../support/world.ts";
+import { LOOPBACK, type World, world, type WorldOptions } from "../../../support/world.ts";
 import {
   daemonId,
   RELAY,
@@ -25,7 +25,7 @@ function connected(r: RelayWorld, number = 1): Promise<World> {
 }
 
 async function withAgent(w: World, name = "web"): Promise<string> {
-  return (await enter(w, name, { agent_pid: 41 })).peer_id;
+  return (await addPeer(w, name, { agent_pid: 41 })).peer_id;
 }
 
 Deno.test("a daemon shares a peer by its name, and the link leads to that very peer", async () => {
@@ -59,21 +59,21 @@ Deno.test("through the tunnel a guest hears the peer, and is cut off when the da
   const peer_id = await withAgent(w);
   const { share_id } = await w.call(createShare, { body: { peer: peer_id } });
   const stream = await r.fetch(`/s/${share_id}/stream`);
-  const heard: string[] = [];
+  const chunks: string[] = [];
   const reading = (async () => {
     for await (const text of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      heard.push(text);
+      chunks.push(text);
     }
-  })().catch((fault: unknown) => fault);
+  })().catch((error: unknown) => error);
   await r.clock.settle();
   await w.post("/notify", { from_peer: "cli", to_peer: "web", text: "main is green" });
   await r.clock.settle();
-  const news = heard.join("");
+  const news = chunks.join("");
   assert.match(news, /event: notification/);
   assert.ok(news.includes(peer_id) && !news.includes("main is green"));
   await w.call(revokeShare, { params: { id: share_id } });
   await reading;
-  assert.equal(r.relay.rooms.shares.viewersOf(share_id), 0);
+  assert.equal(r.relay.features.shares.viewersOf(share_id), 0);
 });
 
 Deno.test("a daemon lists the shares of its own machine, though others have the same secret", async () => {
@@ -88,7 +88,7 @@ Deno.test("a daemon lists the shares of its own machine, though others have the 
   assert.deepEqual(shares.map((share) => share.share_id), [share_id]);
 });
 
-const SET = {
+const RELAY_SETTINGS = {
   "relay.enabled": "true",
   "relay.url": "https://relay.test",
   "relay.secret": SECRET,
@@ -99,12 +99,12 @@ const answering = (status: number, body: BodyInit) => () =>
 // deno-fmt-ignore
 const REFUSED: [why: string, options: WorldOptions, peer: string, status: number, error: RegExp][] = [
   ["without a relay",            {},                                                                   "web",  503, /^relay_disabled/],
-  ["with the relay away",        { settings: SET },                                                    "web",  502, /^relay_unreachable: .*nobody listens there/],
-  ["of a peer that nobody knows", { settings: SET },                                                   "none", 404, /^unknown_peer/],
-  ["that the relay refuses",     { settings: SET, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
-  ["where no relay is",          { settings: SET, send: answering(404, "<html>") },                    "web",  502, /^relay_refused: .*HTTP 404/],
-  ["that leads elsewhere",       { settings: SET, send: answering(302, "") },                          "web",  502, /^relay_refused/],
-  ["that makes no sense",        { settings: SET, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*no sense/],
+  ["with the relay away",        { settings: RELAY_SETTINGS },                                                    "web",  502, /^relay_unreachable: .*nobody listens there/],
+  ["of a peer that nobody knows", { settings: RELAY_SETTINGS },                                                   "none", 404, /^unknown_peer/],
+  ["that the relay refuses",     { settings: RELAY_SETTINGS, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
+  ["where no relay is",          { settings: RELAY_SETTINGS, send: answering(404, "<html>") },                    "web",  502, /^relay_refused: .*HTTP 404/],
+  ["that leads elsewhere",       { settings: RELAY_SETTINGS, send: answering(302, "") },                          "web",  502, /^relay_refused/],
+  ["that makes no sense",        { settings: RELAY_SETTINGS, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*no sense/],
 ];
 for (const [why, options, peer, status, message] of REFUSED) {
   Deno.test(`no share is made ${why}, and the daemon says why`, async () => {
@@ -120,7 +120,7 @@ Deno.test("a relay that never answers is not waited for for ever", async () => {
     new Promise<Response>((_, reject) =>
       request.signal.addEventListener("abort", () => reject(request.signal.reason))
     );
-  await using w = world({ settings: SET, send });
+  await using w = world({ settings: RELAY_SETTINGS, send });
   await withAgent(w);
   const asking = w.call(createShare, { body: { peer: "web" } });
   const refused = assert.rejects(asking, { status: 502, message: /no answer within 15 s/ });
@@ -133,7 +133,7 @@ Deno.test("an agent shares itself by a tool, and ends it; a caller that nobody k
   await using w = await connected(r);
   w.processes.start(41);
   const peer_id = await withAgent(w);
-  const fetch = (request: Request) => w.daemon.fetch(request, HERE);
+  const fetch = (request: Request) => w.daemon.fetch(request, LOOPBACK);
   await using agent = await connect(fetch, { headers: { "x-mesh-pid": "41" } });
   const { data, text } = await agent.call("share_session", { ttl_seconds: 60 });
   assert.deepEqual([data["peer_id"], data["permissions"]], [peer_id, "ro"]);
@@ -161,9 +161,9 @@ Deno.test("mesh share prints the link, lists it and ends it", async () => {
     MESH_STATE: "/none",
     MESH_DAEMON__PORT: String(server.addr.port),
   };
-  const mesh = async (...words: string[]) => {
-    const { terminal, lines } = paper();
-    const code = await runCli(words, env, terminal, w.clock);
+  const mesh = async (...args: string[]) => {
+    const { terminal, lines } = capturedTerminal();
+    const code = await runCli(args, env, terminal, w.clock);
     return { code, ...lines };
   };
   const made = await mesh("share", "web", "--permissions", "rw", "--ttl", "3600");

@@ -5,20 +5,20 @@ import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";
 import { FakeProcesses } from "../../../support/world.ts";
 import { get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes } from "../../../support/host/fake_panes.ts";
-import { create, job, recur, run, stateOf } from "../../../support/daemon/jobs.ts";
+import { create, createRecurring, job, run, stateOf } from "../../../support/daemon/jobs.ts";
 import { SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
 
 const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
 
 /** A house that starts Codex, which runs its sessions itself, or in a server that it shares. */
-async function house(kind: "session" | "server") {
+async function fixture(kind: "session" | "server") {
   const processes = new FakeProcesses();
   const codex = Object.assign(new FakeAgents("codex"), {
     resume: () => Promise.resolve({ ok: true as const, args: ["resume", THREAD] }),
   });
-  const sights = new FakePanes();
+  const paneObserver = new FakePanes();
   const hooks = { codex: codexHooks((pid) => ({ pid: pid - 1, kind })) };
-  const at = await spawningWorld({ adapters: [codex], hooks, sights, processes });
+  const at = await spawningWorld({ adapters: [codex], hooks, paneObserver, processes });
   const { w, terminals, folder } = at;
   return {
     w,
@@ -26,21 +26,25 @@ async function house(kind: "session" | "server") {
     folder,
     terminals,
     /** Its terminal is drawn: what runs there can be seen. */
-    async appear() {
+    async addAgent() {
       for (let turn = 0; turn < 50 && terminals.panes.size === 0; turn++) await w.clock.settle();
       const [seen] = [...terminals.panes.values()].toReversed();
       const { pane_id, pane_pid: pid } = seen ?? { pane_id: "", pane_pid: 0 };
-      for (const { pane_id } of [...sights.panes]) sights.close(pane_id);
-      const front = { pid, started: processes.startOf(pid) ?? "", args: ["node", "codex"] };
-      sights.open(pane_id, { tmux_socket: SOCKET, command: "node", front });
+      for (const { pane_id } of [...paneObserver.panes]) paneObserver.close(pane_id);
+      const foreground = {
+        pid,
+        started: processes.startTimeOf(pid) ?? "",
+        args: ["node", "codex"],
+      };
+      paneObserver.open(pane_id, { tmux_socket: SOCKET, command: "node", foreground });
       processes.start(7_001, pid); // The program itself, below its launcher.
-      await w.beat(3);
+      await w.tick(3);
       return pane_id;
     },
     hook: (hook_event_name: string, more: Record<string, unknown> = {}) => {
       const payload = { hook_event_name, session_id: THREAD, cwd: folder, ...more };
-      const place = { "x-mesh-hook-pid": "7002", "x-mesh-pane": "%1", "x-mesh-tmux": SOCKET };
-      return post(w, "/hooks/codex", payload, place);
+      const location = { "x-mesh-hook-pid": "7002", "x-mesh-pane": "%1", "x-mesh-tmux": SOCKET };
+      return post(w, "/hooks/codex", payload, location);
     },
     agents: async () => {
       const { peers } = await get(w, "/peers?status=online");
@@ -53,14 +57,14 @@ async function house(kind: "session" | "server") {
 
 for (const kind of ["session", "server"] as const) {
   Deno.test(`a job is done by a Codex that is silent until its prompt, in a ${kind} of its kind`, async () => {
-    await using at = await house(kind);
+    await using at = await fixture(kind);
     const { w, folder } = at;
     const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
-    at.codex.refuses = "dialog_open";
-    const pane_id = await at.appear();
+    at.codex.refusalReason = "dialog_open";
+    const pane_id = await at.addAgent();
     assert.deepEqual([await at.agents(), await stateOf(w, job_id)], [[], "dispatching"]);
-    at.codex.refuses = undefined;
-    await w.beat(3);
+    at.codex.refusalReason = undefined;
+    await w.tick(3);
     const [linked] = await at.agents();
     assert.equal(linked.pane_id, pane_id);
     assert.equal(await stateOf(w, job_id), "delivered");
@@ -79,20 +83,20 @@ for (const kind of ["session", "server"] as const) {
 }
 
 Deno.test("a session that is taken up again is linked as the peer that it was", async () => {
-  await using at = await house("session");
+  await using at = await fixture("session");
   const { w, folder, terminals } = at;
   const asked = { title: "Mend", path: folder, backend: "codex" as const, cron: "@yearly" };
-  const { calendar_id } = await recur(w, asked);
+  const { calendar_id } = await createRecurring(w, asked);
   const worked: unknown[] = [];
   for (const text of ["Mended", "Mended again"]) {
     const { job_id } = await run(w, calendar_id);
-    await at.appear();
+    await at.addAgent();
     const [attempt] = (await job(w, job_id)).runner.attempts;
     await at.hook("UserPromptSubmit", { prompt: `[mesh ${attempt?.delivery_id}] Mend` });
     await at.hook("Stop", { stop_hook_active: false, last_assistant_message: text });
     assert.equal((await job(w, job_id)).result_summary, text);
     worked.push(attempt?.executor_peer_id);
-    for (let turn = 0; turn < 60 && (await at.agents()).length > 0; turn++) await w.beat();
+    for (let turn = 0; turn < 60 && (await at.agents()).length > 0; turn++) await w.tick();
     assert.equal(terminals.panes.size, 0, "it is ended with the fire");
   }
   assert.equal(worked[0], worked[1]);
@@ -100,13 +104,13 @@ Deno.test("a session that is taken up again is linked as the peer that it was", 
 });
 
 Deno.test("a session that was there before a pane, or in a pane of its own, is not made one with it", async () => {
-  await using at = await house("server");
+  await using at = await fixture("server");
   const { w, folder } = at;
   await at.hook("UserPromptSubmit", { prompt: "Good morning" });
   const [older] = await at.agents();
   await w.clock.advance(1_000);
   const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
-  await at.appear();
+  await at.addAgent();
   const [attempt] = (await job(w, job_id)).runner.attempts;
   await at.hook("UserPromptSubmit", { prompt: `[mesh ${attempt?.delivery_id}] Mend` });
   assert.equal(await stateOf(w, job_id), "delivered");

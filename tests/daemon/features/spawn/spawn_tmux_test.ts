@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Hooks } from "../../../../daemon/features/agents/adapter.ts";
 import { isWithheld, Panes } from "../../../../daemon/host/tmux/terminals.ts";
-import { isAlive, parentOf, sendSignal, startOf } from "../../../../daemon/host/processes.ts";
+import { isAlive, parentOf, sendSignal, startTimeOf } from "../../../../daemon/host/processes.ts";
 import { FakeProcesses, world } from "../../../support/world.ts";
 import { get, post } from "../../../support/daemon/peer_clients.ts";
 import { codex } from "../../../support/daemon/spawns.ts";
@@ -10,7 +10,7 @@ import { silent, type Terminal, until, withTmux } from "../../../support/host/pr
 
 /** The kernel's own processes, where a world wants made-up ones. */
 class RealProcesses extends FakeProcesses {
-  override readonly startOf = startOf;
+  override readonly startTimeOf = startTimeOf;
   override readonly parentOf = parentOf;
   override readonly signal = sendSignal;
   override isAlive(pid: number, started?: string): boolean {
@@ -45,18 +45,18 @@ const hooks: Hooks = {
   codex: {
     read: () => ({ event: "SessionStart", session_id: "" }),
     answer: () => ({}),
-    takesContext: () => false,
+    acceptsContext: () => false,
   },
 };
 
 /** A daemon that listens, with a real tmux, and a command that runs the agent above. */
-function house(terminal: Terminal, settings: Record<string, string> = {}, env = {}) {
-  const program = `${terminal.dir}/agent.ts`, told = `${terminal.dir}/agent.log`;
+function fixture(terminal: Terminal, settings: Record<string, string> = {}, env = {}) {
+  const program = `${terminal.dir}/agent.ts`, logFile = `${terminal.dir}/agent.log`;
   Deno.writeTextFileSync(program, AGENT);
   const folder = Deno.realPathSync(terminal.dir);
-  const { tmuxes } = terminal;
+  const { tmuxServers } = terminal;
   const panes = new Panes({
-    tmuxes,
+    tmuxServers,
     log: silent,
     env: { ...Deno.env.toObject(), TMUX: `${terminal.socket},1,0`, ...env },
   });
@@ -71,7 +71,7 @@ function house(terminal: Terminal, settings: Record<string, string> = {}, env = 
     "-A",
     "--no-config",
     program,
-    told,
+    logFile,
     "$(touch hacked)",
     ";x",
   ];
@@ -106,7 +106,7 @@ function house(terminal: Terminal, settings: Record<string, string> = {}, env = 
 }
 
 /** Lets the daemon's time pass along with the real one until an answer is there. */
-async function within<T>(w: ReturnType<typeof house>["w"], work: Promise<T>): Promise<T> {
+async function within<T>(w: ReturnType<typeof fixture>["w"], work: Promise<T>): Promise<T> {
   let done = false;
   const watched = work.finally(() => done = true);
   watched.catch(() => undefined); // It is awaited below, once it is done.
@@ -121,7 +121,7 @@ withTmux(
   "a spawned agent gets its words as they are, and none of our secrets",
   async (terminal) => {
     const secret = { MESH_DAEMON__AUTH_TOKEN: "s3cret", MESH_SURFACES__TELEGRAM__TOKEN: "s3cret" };
-    await using at = house(terminal, {}, { ...secret, HARMLESS: "1", CLAUDE_PID: "1" });
+    await using at = fixture(terminal, {}, { ...secret, HARMLESS: "1", CLAUDE_PID: "1" });
     const { w, folder } = at;
     const path = `${folder}/odd #(touch hacked) #{pane_id} 'x' "y" $HOME`;
     Deno.mkdirSync(path);
@@ -155,7 +155,7 @@ withTmux(
 );
 
 withTmux("two circles are two sessions, and names are taken whole", async (terminal) => {
-  await using at = house(terminal);
+  await using at = fixture(terminal);
   const { w, folder: path } = at;
   const spawn = (circle: string) => post(w, "/spawn", { path, backend: "codex", circle });
   const spawned = [await spawn("red-long"), ...await Promise.all([spawn("red"), spawn("red")])];
@@ -170,7 +170,7 @@ withTmux("two circles are two sessions, and names are taken whole", async (termi
 });
 
 withTmux("in window mode the agent stands beside the pane that asked", async (terminal) => {
-  await using at = house(terminal, { "daemon.circle_boundary": "window" });
+  await using at = fixture(terminal, { "daemon.circle_boundary": "window" });
   const { w, folder: path } = at;
   const source_pane = terminal.start("sleep 1000");
   const window = terminal.format(source_pane, "#{window_id}");
@@ -186,7 +186,7 @@ withTmux("in window mode the agent stands beside the pane that asked", async (te
 withTmux(
   "a restart takes place in the same pane, with the session, as the same peer",
   async (terminal) => {
-    await using at = house(terminal);
+    await using at = fixture(terminal);
     const { w, folder: path } = at;
     const { pane_id } = await post(w, "/spawn", { path, backend: "codex", name: "api" });
     const before = await until("the agent", () => at.agents[0]);
@@ -207,7 +207,7 @@ withTmux(
 );
 
 withTmux("a program is looked for as it would be run", async (terminal) => {
-  await using at = house(terminal, {}, { PATH: "/nowhere" });
+  await using at = fixture(terminal, {}, { PATH: "/nowhere" });
   terminal.start("sleep 1000");
   Deno.writeTextFileSync(`${terminal.dir}/tool`, "#!/bin/sh", { mode: 0o755 });
   Deno.writeTextFileSync(`${terminal.dir}/text`, "no program");
@@ -231,13 +231,13 @@ withTmux("a program is looked for as it would be run", async (terminal) => {
     [false, ["A=1"],                         {}       ],
   ];
   for (const [there, argv, env] of cases) {
-    const found = await at.panes.finds(terminal.socket, { cwd: terminal.dir, argv, env });
+    const found = await at.panes.hasProgram(terminal.socket, { cwd: terminal.dir, argv, env });
     assert.equal(found, there, argv.join(" "));
   }
 });
 
 withTmux("another program in the pane is not replaced", async (terminal) => {
-  await using at = house(terminal);
+  await using at = fixture(terminal);
   const pane_id = terminal.start("sleep 1000");
   const seen = await at.panes.look(terminal.socket, pane_id);
   assert.ok(seen);
@@ -256,7 +256,7 @@ withTmux("another program in the pane is not replaced", async (terminal) => {
 });
 
 withTmux("a shell in which other jobs run is not replaced", async (terminal) => {
-  await using at = house(terminal);
+  await using at = fixture(terminal);
   const pane_id = terminal.start("sh -c 'sleep 1001 & sleep 1002 & wait'");
   const seen = await at.panes.look(terminal.socket, pane_id);
   const children = () => {
@@ -276,7 +276,7 @@ withTmux("a shell in which other jobs run is not replaced", async (terminal) => 
 withTmux(
   "a pane is found by its mark, and closed while it holds what was started in it alone",
   async (terminal) => {
-    await using at = house(terminal);
+    await using at = fixture(terminal);
     const { panes } = at, { socket, dir: cwd } = terminal;
     const launch = { cwd, argv: ["sleep", "1000"], env: {}, mark: "attempt-3f9c04d1a2b7" };
     terminal.start("sleep 1000");
@@ -286,9 +286,9 @@ withTmux(
     assert.equal((await panes.find(socket, launch.mark))?.pane_id, pane.pane_id);
     assert.equal(await panes.find(socket, "attempt-000000000000"), undefined);
     assert.equal(await panes.find(`${terminal.dir}/none`, launch.mark), undefined);
-    assert.equal(await panes.closeSame(socket, { ...pane, pane_pid: pane.pane_pid + 1 }), false);
+    assert.equal(await panes.closeIfSame(socket, { ...pane, pane_pid: pane.pane_pid + 1 }), false);
     assert.ok(isAlive(pane.pane_pid));
-    assert.equal(await panes.closeSame(socket, pane), true);
+    assert.equal(await panes.closeIfSame(socket, pane), true);
     await until("the end of its program", () => !isAlive(pane.pane_pid));
     assert.equal(await panes.look(socket, pane.pane_id), undefined);
   },

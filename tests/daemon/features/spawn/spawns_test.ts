@@ -6,13 +6,19 @@ import { listMessages } from "../../../../daemon/features/messages/log/contract.
 import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import type { World } from "../../../support/world.ts";
-import { enter, get, join, post, said } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 import { COMMANDS, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
 
 /** The agent in a pane says who it is, as its hook or the program itself would. */
-function arrive(w: World, pane_id: string, more: Record<string, unknown> = {}) {
-  const place = { path: "/work", backend: "codex", pane_id, tmux_socket: SOCKET };
-  return post(w, "/peers", { ...place, tmux_session: "main", ...more });
+function registerSpawned(w: World, pane_id: string, more: Record<string, unknown> = {}) {
+  const location = { path: "/work", backend: "codex", pane_id, tmux_socket: SOCKET };
+  return post(w, "/peers", { ...location, tmux_session: "main", ...more });
 }
 
 async function texts(w: World, peer: string): Promise<string[]> {
@@ -23,8 +29,8 @@ async function texts(w: World, peer: string): Promise<string[]> {
 Deno.test("the configuration of spawning is told, without a value of any variable [4.spawn.config]", async () => {
   const profiles = { careful: { backend: "codex", args: ["--ask"], env: { KEY: "k-1" } } };
   const settings = { "spawn.profiles": JSON.stringify(profiles) };
-  await using house = await spawningWorld({ settings });
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld({ settings });
+  const { w, folder, terminals } = fixture;
   assert.deepEqual(await get(w, "/spawn/config"), {
     status: 200,
     enabled: true,
@@ -42,8 +48,8 @@ Deno.test("the configuration of spawning is told, without a value of any variabl
 Deno.test("without a command, or without a folder, nothing is spawned [4.spawn.config]", async () => {
   for (const missing of ["spawn.commands", "spawn.allowed_paths"]) {
     const empty = missing === "spawn.commands" ? "{}" : "[]";
-    await using house = await spawningWorld({ settings: { [missing]: empty } });
-    const { w, folder } = house;
+    await using fixture = await spawningWorld({ settings: { [missing]: empty } });
+    const { w, folder } = fixture;
     assert.equal((await get(w, "/spawn/config")).enabled, false);
     const refused = await post(w, "/spawn", { path: folder, backend: "codex" });
     assert.deepEqual([refused.status, refused.error], [503, "spawn_disabled"]);
@@ -56,8 +62,8 @@ Deno.test("a spawn runs the configured command in a pane of its circle [4.spawn]
     "spawn.profiles": JSON.stringify(profiles),
     "spawn.env": JSON.stringify({ EDITOR: "vi" }),
   };
-  await using house = await spawningWorld({ settings });
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld({ settings });
+  const { w, folder, terminals } = fixture;
   const asked = { path: folder, backend: "codex", profile: "careful", circle: "main", name: "api" };
   const spawned = await post(w, "/spawn", asked);
   const { spawn_id } = spawned;
@@ -81,24 +87,29 @@ Deno.test("a spawn runs the configured command in a pane of its circle [4.spawn]
     pane_id: "%1",
     how: "window",
   }]);
-  const { peer_id, display_name, circle } = await arrive(w, "%1", { tmux_session: "elsewhere" });
+  const { peer_id, display_name, circle } = await registerSpawned(w, "%1", {
+    tmux_session: "elsewhere",
+  });
   assert.deepEqual([display_name, circle], ["api", "main"]);
   await w.clock.settle();
-  assert.deepEqual(said(w, "spawn").map((one) => [one["registration_state"], one["peer_id"]]), [
-    ["awaiting", null],
-    ["registered", peer_id],
-  ]);
+  assert.deepEqual(
+    eventData(w, "spawn").map((one) => [one["registration_state"], one["peer_id"]]),
+    [
+      ["awaiting", null],
+      ["registered", peer_id],
+    ],
+  );
 });
 
 Deno.test("a spawn's message waits for its peer, and is a notify from its sender [4.spawn.seed]", async () => {
-  await using house = await spawningWorld();
-  const { w, folder } = house;
-  await enter(w, "lead");
+  await using fixture = await spawningWorld();
+  const { w, folder } = fixture;
+  await addPeer(w, "lead");
   const asked = { path: folder, backend: "codex", message: "Begin with the tests" };
   const spawned = await post(w, "/spawn", { ...asked, from_peer: "lead" });
   assert.equal(spawned.seed_state, "awaiting_registration");
   assert.deepEqual(await texts(w, "lead"), []);
-  const { peer_id } = await arrive(w, spawned.pane_id);
+  const { peer_id } = await registerSpawned(w, spawned.pane_id);
   await w.clock.settle();
   const { messages } = await w.call(listMessages, { query: { peer: peer_id } });
   const [note] = messages;
@@ -108,18 +119,18 @@ Deno.test("a spawn's message waits for its peer, and is a notify from its sender
     "notify",
     "lead",
   ]);
-  await arrive(w, spawned.pane_id);
-  await w.beat();
+  await registerSpawned(w, spawned.pane_id);
+  await w.tick();
   assert.equal((await texts(w, peer_id)).length, 1, "only once");
 });
 
 Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
   for (const at_terminal of [true, false]) {
-    await using house = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
-    const { w, folder } = house;
+    await using fixture = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
+    const { w, folder } = fixture;
     const asked = { path: folder, backend: "codex", message: "Begin", from_peer: "sam" };
     const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
-    const { peer_id } = await arrive(w, pane_id);
+    const { peer_id } = await registerSpawned(w, pane_id);
     await w.clock.settle();
     const [held] = w.daemon.delivery.waiting(peer_id, 1);
     assert.equal(held?.voice, at_terminal ? "human" : "unverified");
@@ -127,14 +138,14 @@ Deno.test("a seed that the human wrote at a terminal is the human's word when it
 });
 
 Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
-  await using house = await spawningWorld();
-  const { w, folder } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder } = fixture;
   const spawned = await post(w, "/spawn", { path: folder, backend: "codex", message: "Hi" });
-  await arrive(w, "%9");
-  await arrive(w, spawned.pane_id, { tmux_socket: "/tmp/another" });
-  await arrive(w, spawned.pane_id, { backend: "generic" });
-  await w.beat();
-  assert.equal(said(w, "notification").length, 0);
+  await registerSpawned(w, "%9");
+  await registerSpawned(w, spawned.pane_id, { tmux_socket: "/tmp/another" });
+  await registerSpawned(w, spawned.pane_id, { backend: "generic" });
+  await w.tick();
+  assert.equal(eventData(w, "notification").length, 0);
 });
 
 Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.spawn.seed]", async () => {
@@ -143,75 +154,75 @@ Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.
   const options = { clock, ids, db_path: joinPath(dir, "mesh.db") };
   let pane_id = "";
   {
-    await using house = await spawningWorld(options);
-    const asked = { path: house.folder, backend: "codex", message: "Begin", from_peer: "lead" };
-    ({ pane_id } = await post(house.w, "/spawn", asked));
+    await using fixture = await spawningWorld(options);
+    const asked = { path: fixture.folder, backend: "codex", message: "Begin", from_peer: "lead" };
+    ({ pane_id } = await post(fixture.w, "/spawn", asked));
   }
   {
-    await using house = await spawningWorld(options);
-    const { peer_id } = await arrive(house.w, pane_id);
-    await house.w.clock.settle();
-    assert.deepEqual(await texts(house.w, peer_id), ["Begin"]);
+    await using fixture = await spawningWorld(options);
+    const { peer_id } = await registerSpawned(fixture.w, pane_id);
+    await fixture.w.clock.settle();
+    assert.deepEqual(await texts(fixture.w, peer_id), ["Begin"]);
   }
   await Deno.remove(dir, { recursive: true });
 });
 
 Deno.test("what nothing can carry is not kept, and the answer says so [4.spawn.seed]", async () => {
   const commands = JSON.stringify({ gemini: ["gemini"] });
-  await using house = await spawningWorld({ settings: { "spawn.commands": commands } });
-  const { w, folder } = house;
+  await using fixture = await spawningWorld({ settings: { "spawn.commands": commands } });
+  const { w, folder } = fixture;
   const spawned = await post(w, "/spawn", { path: folder, backend: "gemini", message: "Hi" });
   assert.equal(spawned.seed_state, "undeliverable");
   assert.equal(spawned.warnings.length, 2);
 });
 
 Deno.test("an agent that does not register in time is late, and still known when it comes", async () => {
-  await using house = await spawningWorld();
-  const { w, folder } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder } = fixture;
   const headers = { "idempotency-key": "one" };
   const asked = { path: folder, backend: "codex", message: "Hi" };
   const { pane_id } = await post(w, "/spawn", asked, headers);
-  await w.beat(301);
+  await w.tick(301);
   const late = await post(w, "/spawn", asked, headers);
   assert.equal(late.registration_state, "timed_out");
   assert.equal(late.seed_state, "awaiting_registration");
-  await arrive(w, pane_id);
+  await registerSpawned(w, pane_id);
   await w.clock.settle();
   const known = await post(w, "/spawn", asked, headers);
   assert.deepEqual([known.registration_state, known.seed_state], ["registered", null]);
-  assert.equal(said(w, "notification").length, 1);
+  assert.equal(eventData(w, "notification").length, 1);
 });
 
 Deno.test("when the pane closes unregistered, whoever left a message is told", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
-  const lead = await join(w, "lead");
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
+  const lead = await connectPeer(w, "lead");
   const asked = { path: folder, backend: "codex", message: "Hi", from_peer: "lead" };
   const { pane_id } = await post(w, "/spawn", asked);
   terminals.panes.delete(pane_id);
-  await w.beat(3);
-  const [told] = lead.of("notify");
-  assert.match(told?.text ?? "", /never registered/);
-  const last = said(w, "spawn").at(-1);
+  await w.tick(3);
+  const [notification] = lead.of("notify");
+  assert.match(notification?.text ?? "", /never registered/);
+  const last = eventData(w, "spawn").at(-1);
   assert.deepEqual([last?.["registration_state"], last?.["seed_state"]], [
     "timed_out",
     "undeliverable",
   ]);
-  await arrive(w, pane_id);
+  await registerSpawned(w, pane_id);
   await w.clock.settle();
   assert.equal(lead.of("notify").length, 1);
 });
 
 Deno.test("only folders below the allowed ones are started in, links followed", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
-  const outside = await Deno.makeTempDir();
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
+  const platform = await Deno.makeTempDir();
   await Deno.mkdir(joinPath(folder, "api"));
-  await Deno.symlink(outside, joinPath(folder, "way-out"));
-  await Deno.symlink(joinPath(folder, "api"), joinPath(outside, "way-in"));
+  await Deno.symlink(platform, joinPath(folder, "way-out"));
+  await Deno.symlink(joinPath(folder, "api"), joinPath(platform, "way-in"));
   await Deno.writeTextFile(joinPath(folder, "file"), "");
   const wrong = [
-    outside,
+    platform,
     joinPath(folder, "way-out"),
     joinPath(folder, ".."),
     joinPath(folder, "none"),
@@ -227,19 +238,19 @@ Deno.test("only folders below the allowed ones are started in, links followed", 
     assert.deepEqual([path, status, error], [path, 403, "path_not_allowed"]);
   }
   assert.equal(terminals.launches.length, 0);
-  await post(w, "/spawn", { path: joinPath(outside, "way-in"), backend: "codex" });
+  await post(w, "/spawn", { path: joinPath(platform, "way-in"), backend: "codex" });
   await post(w, "/spawn", { path: `${folder}/api/../api`, backend: "codex" });
   assert.deepEqual(terminals.launches.map(({ cwd }) => cwd), [
     joinPath(folder, "api"),
     joinPath(folder, "api"),
   ]);
-  await Deno.remove(outside, { recursive: true });
+  await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("what the configuration does not name is not started", async () => {
   const profiles = JSON.stringify({ careful: { backend: "generic" } });
-  await using house = await spawningWorld({ settings: { "spawn.profiles": profiles } });
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld({ settings: { "spawn.profiles": profiles } });
+  const { w, folder, terminals } = fixture;
   const refused = async (more: Record<string, unknown>) => {
     const { status, error } = await post(w, "/spawn", { path: folder, ...more });
     return [status, error];
@@ -261,13 +272,13 @@ Deno.test("what the configuration does not name is not started", async () => {
 });
 
 Deno.test("an agent that is quicker than the record of its spawn is what was asked for all the same", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
   const open = terminals.openWindow.bind(terminals);
   terminals.openWindow = async (...given) => {
     const opened = await open(...given);
     assert.ok(opened.ok);
-    await arrive(w, opened.pane.pane_id);
+    await registerSpawned(w, opened.pane.pane_id);
     return opened;
   };
   const asked = { name: "lead", circle: "red", role: "orchestrator", message: "Begin" };
@@ -279,8 +290,8 @@ Deno.test("an agent that is quicker than the record of its spawn is what was ask
 });
 
 Deno.test("one key spawns once, and a refusal may be tried again", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
   const asked = { path: folder, backend: "codex" }, headers = { "idempotency-key": "k" };
   terminals.broken = "tmux sleeps";
   assert.equal((await post(w, "/spawn", asked, headers)).status, 502);
@@ -296,9 +307,9 @@ Deno.test("one key spawns once, and a refusal may be tried again", async () => {
 });
 
 Deno.test("a spawn that cannot be written down is not left running", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
-  const { db } = w.daemon.ground;
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
+  const { db } = w.daemon.ctx;
   const { transact } = db;
   db.transact = () => {
     throw new Problem("storage_failed", {});
@@ -311,23 +322,23 @@ Deno.test("a spawn that cannot be written down is not left running", async () =>
 });
 
 Deno.test("in window mode the caller's window is split, and bounds the circle", async () => {
-  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, folder, terminals } = fixture;
   const { pane_id: source_pane } = terminals.userPane();
   const asked = { path: folder, backend: "codex" };
   const lost = await post(w, "/spawn", asked);
   assert.deepEqual([lost.status, lost.error], [422, "source_pane_required"]);
   const { pane_id } = await post(w, "/spawn", { ...asked, source_pane });
   assert.equal(terminals.launches[0]?.how, `split ${source_pane}`);
-  assert.equal((await arrive(w, pane_id)).circle, "window-4");
-  await enter(w, "lead", { pane_id: source_pane, tmux_socket: SOCKET });
+  assert.equal((await registerSpawned(w, pane_id)).circle, "window-4");
+  await addPeer(w, "lead", { pane_id: source_pane, tmux_socket: SOCKET });
   await post(w, "/spawn", { ...asked, from_peer: "lead" });
   assert.equal(terminals.launches[1]?.how, `split ${source_pane}`);
 });
 
 Deno.test("in window mode the window of an agent that a user starts is its circle, once", async () => {
-  await using house = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
-  const { w, terminals } = house;
+  await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
+  const { w, terminals } = fixture;
   const { pane_id } = terminals.userPane();
   const headers = { "x-mesh-pane": pane_id, "x-mesh-tmux": `${SOCKET},1,0` };
   await post(w, "/hooks/codex", {}, headers);
@@ -339,11 +350,11 @@ Deno.test("in window mode the window of an agent that a user starts is its circl
 });
 
 Deno.test("a fork is a sibling on another backend, in its source's folder and circle [4.peers.fork]", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, terminals } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
   const { pane_id, pane_pid: agent_pid } = terminals.userPane();
-  const place = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, circle: "red" };
-  const { peer_id } = await enter(w, "api", { backend: "codex", ...place });
+  const location = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, circle: "red" };
+  const { peer_id } = await addPeer(w, "api", { backend: "codex", ...location });
   const fork = (body: unknown) => post(w, `/peers/api/fork-backend`, body);
   assert.equal((await fork({ backend: "codex" })).error, "same_backend");
   assert.equal((await fork({ backend: "codex" })).status, 409);
@@ -357,7 +368,7 @@ Deno.test("a fork is a sibling on another backend, in its source's folder and ci
   ]);
   assert.equal(terminals.launches[0]?.cwd, folder);
   assert.equal((await get(w, `/peers/${peer_id}`)).status, "online");
-  const sibling = await arrive(w, forked.pane_id, { backend: "generic" });
+  const sibling = await registerSpawned(w, forked.pane_id, { backend: "generic" });
   assert.deepEqual([sibling.circle, sibling.role], ["red", "agent"]);
 });
 
@@ -368,8 +379,8 @@ Deno.test("the spawn settings are maps, and a mistake in one shows none of its v
   assert.deepEqual(read("spawn: {commands: }")["spawn.commands"], {});
   assert.throws(() => read("spawn: {commands: {codex: codex}}"), /spawn\.commands\.codex/);
   assert.throws(() => read("spawn: {commands: {rm: [rm]}}"), /spawn\.commands/);
-  assert.throws(() => read("spawn: {env: {KEY: [s3cret]}}"), (fault: Error) => {
-    assert.doesNotMatch(fault.message, /s3cret/);
-    return /spawn\.env/.test(fault.message);
+  assert.throws(() => read("spawn: {env: {KEY: [s3cret]}}"), (error: Error) => {
+    assert.doesNotMatch(error.message, /s3cret/);
+    return /spawn\.env/.test(error.message);
   });
 });

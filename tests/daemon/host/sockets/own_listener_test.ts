@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { runCli } from "../../../../cli.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { listenerAt } from "../../../../daemon/host/sockets/own_listener.ts";
-import { paper } from "../../../support/cli/captured_output.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 
 /** Listens as another user, on a port of its own, and writes down what it is sent. */
 const THIEF = `use Socket; $| = 1; socket(my $s, PF_INET, SOCK_STREAM, 0);
@@ -35,22 +35,29 @@ Deno.test("our own listener is ours, at its address and at a wildcard's", {
 Deno.test("where no daemon is up, another user's program at its address is sent nothing", {
   ignore: !isLinux || !isRoot,
 }, async () => {
-  const args = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "perl", "-e", THIEF];
+  const args = [
+    `--reuid=${NOBODY_UID}`,
+    `--regid=${NOBODY_UID}`,
+    "--clear-groups",
+    "perl",
+    "-e",
+    THIEF,
+  ];
   const thief = new Deno.Command("setpriv", { args, stdout: "piped", stdin: "null" }).spawn();
-  const said = thief.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const port = Number((await said.read()).value);
+  const stdout = thief.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const port = Number((await stdout.read()).value);
   const home = Deno.makeTempDirSync();
   try {
     assert.equal(listenerAt(addressOf(port)), "not_ours");
-    const { terminal, lines } = paper();
+    const { terminal, lines } = capturedTerminal();
     const env = {
       MESH_STATE: home,
       MESH_CONFIG: join(home, "config.yaml"),
       MESH_DAEMON__PORT: String(port),
       MESH_DAEMON__AUTH_TOKEN: "a token of 16 letters",
     };
-    for (const words of [["peers"], ["status"], ["notify", "ada", "Hi"]]) {
-      assert.equal(await runCli(words, env, terminal, new FakeClock()), 3, words.join(" "));
+    for (const args of [["peers"], ["status"], ["notify", "ada", "Hi"]]) {
+      assert.equal(await runCli(args, env, terminal, new FakeClock()), 3, args.join(" "));
     }
     assert.match(lines.err, new RegExp(`No daemon answers at http://127.0.0.1:${port}`));
   } finally {
@@ -58,5 +65,5 @@ Deno.test("where no daemon is up, another user's program at its address is sent 
     await thief.status;
     Deno.removeSync(home, { recursive: true });
   }
-  assert.equal((await said.read()).value, undefined, "it was sent nothing");
+  assert.equal((await stdout.read()).value, undefined, "it was sent nothing");
 });

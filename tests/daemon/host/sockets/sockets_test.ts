@@ -4,16 +4,16 @@ import assert from "node:assert/strict";
 import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
 import { findInTable, SocketDiagnostics } from "../../../../daemon/host/sockets/netlink.ts";
 import {
-  type Connection,
   machineSockets,
   namesConnection,
+  type TcpConnection,
 } from "../../../../daemon/host/sockets/sockets.ts";
 import { treeOf } from "../../../../daemon/host/processes.ts";
 import { until } from "../../../support/host/private_tmux.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 
 /** A listener on loopback, and the connections that it has taken. */
 class Server implements AsyncDisposable {
@@ -30,7 +30,7 @@ class Server implements AsyncDisposable {
     return this.#listener.addr.port;
   }
 
-  async accept(): Promise<Connection> {
+  async accept(): Promise<TcpConnection> {
     const connection = await this.#listener.accept();
     this.taken.push(connection);
     const remote = connection.remoteAddr;
@@ -67,8 +67,8 @@ for (const hostname of ["127.0.0.1", "::1"]) {
     const connection = await server.accept();
     const sockets = machineSockets();
     assert.equal(sockets.find(connection)?.uid, Deno.uid());
-    assert.equal(sockets.holds(Deno.pid, connection), true);
-    assert.equal(sockets.holds(1, { ...connection, local_port: 1 }), false);
+    assert.equal(sockets.ownsSocket(Deno.pid, connection), true);
+    assert.equal(sockets.ownsSocket(1, { ...connection, local_port: 1 }), false);
   });
 }
 
@@ -80,8 +80,8 @@ Deno.test("a process holds what a process below it has opened, and no other does
   const owner = shell(script), other = shell("read -r _; true");
   const connection = await server.accept();
   const sockets = machineSockets();
-  assert.equal(sockets.holds(owner.pid, connection), true);
-  assert.equal(sockets.holds(other.pid, connection), false);
+  assert.equal(sockets.ownsSocket(owner.pid, connection), true);
+  assert.equal(sockets.ownsSocket(other.pid, connection), false);
   assert.ok(treeOf(owner.pid, 10).length >= 2);
   await end(owner);
   await end(other);
@@ -95,8 +95,8 @@ Deno.test("a process with many children is looked through as far as the caller s
   const owner = shell(`${crowd} (exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`);
   const connection = await server.accept();
   const sockets = machineSockets();
-  assert.equal(sockets.holds(owner.pid, connection), false);
-  assert.equal(sockets.holds(owner.pid, connection, Infinity), true);
+  assert.equal(sockets.ownsSocket(owner.pid, connection), false);
+  assert.equal(sockets.ownsSocket(owner.pid, connection, Infinity), true);
   await end(owner);
 });
 
@@ -119,14 +119,14 @@ Deno.test("where a wildcard is listened on, two connections of one port prove no
   const connection = await server.accept();
   const sockets = machineSockets();
   assert.equal(sockets.find(connection)?.uid, Deno.uid());
-  assert.equal(sockets.holds(client.pid, connection), true);
+  assert.equal(sockets.ownsSocket(client.pid, connection), true);
   const input = client.stdin.getWriter();
   await input.write(new TextEncoder().encode("\n"));
   const twin = await server.accept();
   assert.deepEqual(twin.remote, connection.remote);
   for (const one of [connection, twin]) {
     assert.equal(sockets.find(one), undefined);
-    assert.equal(sockets.holds(client.pid, one), false);
+    assert.equal(sockets.ownsSocket(client.pid, one), false);
   }
   client.kill("SIGKILL");
   await input.abort();
@@ -147,9 +147,9 @@ Deno.test(
   { ignore: !isLinux || !isRoot },
   async () => {
     await using server = new Server();
-    const child = shell(`exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3`, NOBODY);
+    const child = shell(`exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3`, NOBODY_UID);
     const connection = await server.accept();
-    assert.equal(machineSockets().find(connection)?.uid, NOBODY);
+    assert.equal(machineSockets().find(connection)?.uid, NOBODY_UID);
     await end(child);
   },
 );
@@ -175,7 +175,7 @@ Deno.test(
       assert.equal(orphan.uid, 0);
     }
     assert.equal(machineSockets().find(connection), undefined);
-    assert.equal(machineSockets().holds(Deno.pid, connection), false);
+    assert.equal(machineSockets().ownsSocket(Deno.pid, connection), false);
   },
 );
 

@@ -3,27 +3,27 @@
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { IDLE_MS_MAX, SERVERS_MAX, Tmuxes } from "../../../../daemon/host/tmux/tmux.ts";
+import { IDLE_MS_MAX, SERVERS_MAX, TmuxServers } from "../../../../daemon/host/tmux/tmux.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { SEARCH_PATH, silent, until, withTmux } from "../../../support/host/private_tmux.ts";
 
 /** A server never answers these in time, by a clock that only the test moves. */
-const PATIENT = { answer_ms_max: 10 * IDLE_MS_MAX };
+const LONG_TIMEOUTS = { answer_ms_max: 10 * IDLE_MS_MAX };
 
 function clients(log: Log = silent) {
   const clock = new FakeClock();
-  const ground = { clock, ids: randomIds, log, search_path: SEARCH_PATH };
+  const ctx = { clock, ids: randomIds, log, search_path: SEARCH_PATH };
   const dir = Deno.makeTempDirSync();
-  const tmuxes = new Tmuxes({ ...ground, ...PATIENT, state_dir: dir });
+  const tmuxServers = new TmuxServers({ ...ctx, ...LONG_TIMEOUTS, state_dir: dir });
   return {
     clock,
-    tmuxes,
+    tmuxServers,
     async pass(ms: number): Promise<void> {
       await clock.advance(ms);
-      tmuxes.beat(clock.now());
+      tmuxServers.tick(clock.now());
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      await tmuxes[Symbol.asyncDispose]();
+      await tmuxServers[Symbol.asyncDispose]();
       Deno.removeSync(dir, { recursive: true });
     },
   };
@@ -34,32 +34,32 @@ const ASK = ["display-message", "-p", "x"];
 withTmux("a client that nobody asks for ten minutes is ended, and comes back", async (t) => {
   t.start("cat");
   await using at = clients();
-  assert.ok((await at.tmuxes.at(t.socket).run(ASK)).ok);
+  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
   await at.pass(IDLE_MS_MAX - 1);
-  assert.ok((await at.tmuxes.at(t.socket).run(ASK)).ok);
+  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
   await at.pass(IDLE_MS_MAX - 1);
-  assert.deepEqual([at.tmuxes.size, t.cli("list-clients").split("\n").length], [1, 1]);
+  assert.deepEqual([at.tmuxServers.size, t.cli("list-clients").split("\n").length], [1, 1]);
   await at.pass(1);
-  assert.equal(at.tmuxes.size, 0);
+  assert.equal(at.tmuxServers.size, 0);
   await until("the client to leave", () => t.cli("list-clients") === "");
-  assert.ok((await at.tmuxes.at(t.socket).run(ASK)).ok);
+  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
 });
 
 withTmux("a client whose command waits is kept, and so is one whose turn lasts", async (t) => {
   t.start("cat");
   await using at = clients();
-  const tmux = at.tmuxes.at(t.socket);
+  const tmux = at.tmuxServers.at(t.socket);
   const waiting = tmux.run(["wait-for", "gate"]);
   await at.pass(2 * IDLE_MS_MAX);
-  assert.equal(at.tmuxes.at(t.socket), tmux);
+  assert.equal(at.tmuxServers.at(t.socket), tmux);
   t.cli("wait-for", "-S", "gate");
   assert.ok((await waiting).ok);
-  const gate = Promise.withResolvers<void>();
-  const turn = tmux.inTurn("%0", () => gate.promise);
-  const next = tmux.inTurn("%0", () => tmux.run(ASK));
+  const barrier = Promise.withResolvers<void>();
+  const turn = tmux.runExclusive("%0", () => barrier.promise);
+  const next = tmux.runExclusive("%0", () => tmux.run(ASK));
   await at.pass(2 * IDLE_MS_MAX);
-  assert.equal(at.tmuxes.at(t.socket), tmux);
-  gate.resolve();
+  assert.equal(at.tmuxServers.at(t.socket), tmux);
+  barrier.resolve();
   await turn;
   assert.ok((await next).ok);
 });
@@ -67,32 +67,34 @@ withTmux("a client whose command waits is kept, and so is one whose turn lasts",
 Deno.test("no caller makes more servers known than there is room for", async () => {
   await using at = clients();
   for (let number = 0; number < 10 * SERVERS_MAX; number++) {
-    const answer = await at.tmuxes.at(`/nowhere/${number}`).run(ASK);
+    const answer = await at.tmuxServers.at(`/nowhere/${number}`).run(ASK);
     assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_server" });
   }
-  assert.equal(at.tmuxes.size, SERVERS_MAX);
+  assert.equal(at.tmuxServers.size, SERVERS_MAX);
 });
 
 withTmux("a server in use keeps its place, however many others are named", async (t) => {
   t.start("cat");
   await using at = clients();
-  const tmux = at.tmuxes.at(t.socket);
+  const tmux = at.tmuxServers.at(t.socket);
   assert.ok((await tmux.run(ASK)).ok);
-  for (let number = 0; number < 2 * SERVERS_MAX; number++) at.tmuxes.at(`/nowhere/${number}`);
-  assert.equal(at.tmuxes.at(t.socket), tmux);
+  for (let number = 0; number < 2 * SERVERS_MAX; number++) at.tmuxServers.at(`/nowhere/${number}`);
+  assert.equal(at.tmuxServers.at(t.socket), tmux);
 });
 
 Deno.test("where all servers are in use, another one is refused until one is free", async () => {
   await using at = clients();
-  const gate = Promise.withResolvers<void>();
+  const barrier = Promise.withResolvers<void>();
   const sockets = Array.from({ length: SERVERS_MAX }, (_, number) => `/nowhere/${number}`);
-  const turns = sockets.map((socket) => at.tmuxes.at(socket).inTurn("%0", () => gate.promise));
-  const refused = await at.tmuxes.at("/nowhere/more").run(ASK);
+  const turns = sockets.map((socket) =>
+    at.tmuxServers.at(socket).runExclusive("%0", () => barrier.promise)
+  );
+  const refused = await at.tmuxServers.at("/nowhere/more").run(ASK);
   const message = "Too many tmux servers are in use";
   assert.deepEqual(refused, { ok: false, reason: "closed", message });
-  gate.resolve();
+  barrier.resolve();
   await Promise.all(turns);
-  const answer = await at.tmuxes.at("/nowhere/more").run(ASK);
+  const answer = await at.tmuxServers.at("/nowhere/more").run(ASK);
   assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_server" });
 });
 
@@ -100,10 +102,10 @@ withTmux("a socket is checked at each connect, and a refusal is logged once", as
   t.start("cat");
   const warned: unknown[] = [];
   await using at = clients({ ...silent, warn: (_, fields) => void warned.push(fields) });
-  const tmux = at.tmuxes.at(t.socket);
+  const tmux = at.tmuxServers.at(t.socket);
   Deno.chmodSync(t.dir, 0o777);
   for (let round = 0; round < 3; round++) {
-    assert.partialDeepStrictEqual(await tmux.look(ASK), { ok: false, reason: "untrusted" });
+    assert.partialDeepStrictEqual(await tmux.query(ASK), { ok: false, reason: "untrusted" });
   }
   assert.equal(warned.length, 1);
   Deno.chmodSync(t.dir, 0o700);
@@ -112,6 +114,6 @@ withTmux("a socket is checked at each connect, and a refusal is logged once", as
   assert.ok((await tmux.run(ASK)).ok, "what is connected stays so");
   t.cli("detach-client", "-s", t.cli("list-clients", "-F", "#{session_name}"));
   const lost = (result: { ok: boolean }) => !result.ok;
-  assert.ok(lost(await tmux.look(ASK)));
+  assert.ok(lost(await tmux.query(ASK)));
   assert.partialDeepStrictEqual(await tmux.run(ASK), { ok: false, reason: "untrusted" });
 });

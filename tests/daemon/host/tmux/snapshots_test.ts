@@ -1,23 +1,23 @@
 /** Looks at panes: one question for all of them, and screens only after something was written. */
 
 import assert from "node:assert/strict";
-import { PaneLooks } from "../../../../daemon/host/tmux/snapshots.ts";
+import { PaneCache } from "../../../../daemon/host/tmux/snapshots.ts";
 import { FakeClock } from "../../../support/clock.ts";
-import { aPane } from "../../../support/host/fake_panes.ts";
+import { paneRecord } from "../../../support/host/fake_panes.ts";
 import { withTmux } from "../../../support/host/private_tmux.ts";
 
 /** Many more looks than a second has room for. */
 const LOOKS_MAX = 2000;
 
 /** A server with one pane, `%1`, that tells what it was asked. */
-function office() {
+function fixture() {
   const clock = new FakeClock();
   const server = { asked: [] as string[], lists: true, wrote_at: clock.now(), text: "" };
-  const looks = new PaneLooks({
+  const looks = new PaneCache({
     panes() {
       server.asked.push("list-panes");
       if (!server.lists) return Promise.resolve({ ok: false, reason: "no_server", message: "" });
-      const pane = aPane({ pane_id: "%1", written_s: Math.floor(server.wrote_at / 1000) });
+      const pane = paneRecord({ pane_id: "%1", written_s: Math.floor(server.wrote_at / 1000) });
       return Promise.resolve({ ok: true, panes: [pane] });
     },
     capture() {
@@ -43,7 +43,7 @@ function office() {
 }
 
 Deno.test("those who look at panes at once share one answer, later ones get a new one", async () => {
-  const { looks, server } = office();
+  const { looks, server } = fixture();
   const [one, other] = await Promise.all([looks.panes(), looks.panes()]);
   assert.equal(one, other);
   assert.ok(one?.ok && one.panes.get("%1")?.dead === false);
@@ -52,7 +52,7 @@ Deno.test("those who look at panes at once share one answer, later ones get a ne
 });
 
 Deno.test("a screen is read again only once something was written to it", async () => {
-  const { clock, write, shown } = office();
+  const { clock, write, shown } = fixture();
   write("one");
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["one", 2]);
@@ -65,7 +65,7 @@ Deno.test("a screen is read again only once something was written to it", async 
 });
 
 Deno.test("what is written in the second that a screen was read in is not missed", async () => {
-  const { clock, write, shown } = office();
+  const { clock, write, shown } = fixture();
   await clock.advance(2000);
   write("one");
   await clock.advance(400);
@@ -76,7 +76,7 @@ Deno.test("what is written in the second that a screen was read in is not missed
 });
 
 Deno.test("a server that is gone, or has lost a pane, is not answered for", async () => {
-  const { clock, server, shown, looks } = office();
+  const { clock, server, shown, looks } = fixture();
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["", 2]);
   server.lists = false;
@@ -89,7 +89,7 @@ Deno.test("a server that is gone, or has lost a pane, is not answered for", asyn
 
 withTmux("tmux counts what a program writes, so that a look finds it", async (terminal) => {
   const pane = terminal.start("cat");
-  const looks = new PaneLooks(terminal.tmux, new FakeClock()); // For it all seconds are over.
+  const looks = new PaneCache(terminal.tmux, new FakeClock()); // For it all seconds are over.
   const shown = async () => {
     const screen = await looks.screen(pane);
     return screen.ok ? screen.lines.join("\n") : screen.message;

@@ -12,7 +12,7 @@ import {
   withTmux,
 } from "../../../support/host/private_tmux.ts";
 
-const AWKWARD = [
+const AWKWARD_NAMES = [
   `plain`,
   ``,
   `two words`,
@@ -42,7 +42,7 @@ async function lines(result: ReturnType<Tmux["run"]>): Promise<readonly string[]
   return answer.lines;
 }
 
-for (const text of AWKWARD) {
+for (const text of AWKWARD_NAMES) {
   withTmux(`quote hands ${JSON.stringify(text)} to tmux unchanged`, async (terminal) => {
     terminal.start("cat");
     await lines(terminal.tmux.run(["set-environment", "-g", "PROBE", text]));
@@ -98,11 +98,11 @@ withTmux("a text never appears in the server's message log", async (terminal) =>
 
 withTmux("two hundred commands at once each get their own answer", async (terminal) => {
   terminal.start("cat");
-  const numbers = Array.from({ length: 200 }, (_, at) => String(at));
-  const answers = numbers.map((number) =>
+  const idCodec = Array.from({ length: 200 }, (_, at) => String(at));
+  const answers = idCodec.map((number) =>
     lines(terminal.tmux.run(["display-message", "-p", number]))
   );
-  assert.deepEqual(await Promise.all(answers), numbers.map((number) => [number]));
+  assert.deepEqual(await Promise.all(answers), idCodec.map((number) => [number]));
 });
 
 withTmux("the queue refuses the 257th command, and serves the next when it is empty", async (t) => {
@@ -228,7 +228,7 @@ withTmux("when its session ends, the connection moves to another one", async (te
     const attached = terminal.cli("list-clients", "-F", "#{session_name}");
     terminal.cli("kill-session", "-t", attached);
     terminal.start("cat", attached);
-    assert.deepEqual(await lines(terminal.tmux.look(["display-message", "-p", "y"])), ["y"]);
+    assert.deepEqual(await lines(terminal.tmux.query(["display-message", "-p", "y"])), ["y"]);
   }
 });
 
@@ -302,7 +302,7 @@ withTmux("a buffer left by a lost connection is cleared by the next one", async 
   const before = traces(terminal);
   assert.ok((await terminal.tmux.load("never pasted")).ok);
   terminal.cli("detach-client", "-s", terminal.cli("list-clients", "-F", "#{session_name}"));
-  assert.deepEqual(await lines(terminal.tmux.look(["display-message", "-p", "x"])), ["x"]);
+  assert.deepEqual(await lines(terminal.tmux.query(["display-message", "-p", "x"])), ["x"]);
   await until("the buffer to go", () => terminal.cli("list-buffers") === "");
   await terminal.tmux.close();
   await until("the client to leave", () => terminal.cli("list-clients") === "");
@@ -363,14 +363,14 @@ withTmux(
   "work for one pane takes turns, even after a fault; panes do not wait for each other",
   async (t) => {
     const order: string[] = [];
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const first = t.tmux.inTurn("%1", async () => {
-      await gate;
+    const { promise: barrier, resolve: open } = Promise.withResolvers<void>();
+    const first = t.tmux.runExclusive("%1", async () => {
+      await barrier;
       order.push("first");
       throw new Error("a fault");
     });
-    const second = t.tmux.inTurn("%1", () => Promise.resolve(order.push("second")));
-    await t.tmux.inTurn("%2", () => Promise.resolve(order.push("other")));
+    const second = t.tmux.runExclusive("%1", () => Promise.resolve(order.push("second")));
+    await t.tmux.runExclusive("%2", () => Promise.resolve(order.push("other")));
     open();
     await assert.rejects(first, /a fault/);
     await second;

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import { Credit, Inlet, Returns } from "kit/net/tunnel/flow.ts";
+import { Credit, ReceiveBuffer, ReceiveWindow } from "kit/net/tunnel/flow.ts";
 
 function inlet() {
-  const told: string[] = [];
-  const made = new Inlet({
-    taken: (bytes, credit) => told.push(`taken ${bytes} ${credit}`),
-    dropped: (bytes) => told.push(`dropped ${bytes}`),
-    left: () => told.push("left"),
+  const calls: string[] = [];
+  const made = new ReceiveBuffer({
+    taken: (bytes, credit) => calls.push(`taken ${bytes} ${credit}`),
+    dropped: (bytes) => calls.push(`dropped ${bytes}`),
+    onCancel: () => calls.push("left"),
   });
-  return { made, told };
+  return { made, calls };
 }
 
 Deno.test("credit is taken in order, and no more of it than there is", async () => {
@@ -17,15 +17,15 @@ Deno.test("credit is taken in order, and no more of it than there is", async () 
   assert.equal(credit.take(7), 7);
   assert.equal(credit.take(7), 3);
   const [first, second] = [credit.take(4), credit.take(4)];
-  assert.equal(credit.give(6), true);
+  assert.equal(credit.restore(6), true);
   assert.deepEqual(await Promise.all([first, second]), [4, 2]);
 });
 
 Deno.test("credit beyond the window is told", () => {
   const credit = new Credit(10);
   credit.take(2);
-  assert.equal(credit.give(2), true);
-  assert.equal(credit.give(1), false);
+  assert.equal(credit.restore(2), true);
+  assert.equal(credit.restore(1), false);
 });
 
 Deno.test("when credit is over, nobody waits for it any more", async () => {
@@ -41,20 +41,20 @@ Deno.test("who leaves while waiting for credit takes none of it", async () => {
   credit.take(1);
   const [gone, stays] = [{}, {}];
   const waiting = [credit.take(1, gone), credit.take(1, stays)];
-  credit.leave(gone);
-  credit.give(1);
+  credit.abandon(gone);
+  credit.restore(1);
   assert.deepEqual(await Promise.all(waiting), [0, 1]);
 });
 
 Deno.test("what is given back goes together, a quarter of the window at least", () => {
-  const returns = new Returns(100);
-  assert.equal(returns.came(100), true);
+  const returns = new ReceiveWindow(100);
+  assert.equal(returns.accepted(100), true);
   assert.deepEqual([returns.done(24), returns.done(1), returns.done(10)], [0, 25, 0]);
-  assert.deepEqual([returns.came(25), returns.came(1)], [true, false]);
+  assert.deepEqual([returns.accepted(25), returns.accepted(1)], [true, false]);
 });
 
 Deno.test("many small pieces are kept as few: they take no more memory than they count", async () => {
-  const { made, told } = inlet();
+  const { made, calls } = inlet();
   for (let piece = 0; piece < 10_000; piece++) made.take(new Uint8Array([piece]));
   made.end();
   let reads = 0, bytes = 0;
@@ -63,7 +63,7 @@ Deno.test("many small pieces are kept as few: they take no more memory than they
     reads++, bytes += chunk.length;
   }
   assert.deepEqual([reads, bytes], [3, 10_000]);
-  assert.equal(told.length, 3);
+  assert.equal(calls.length, 3);
 });
 
 Deno.test("a small piece of a large message does not hold the message", async () => {
@@ -74,10 +74,10 @@ Deno.test("a small piece of a large message does not hold the message", async ()
 });
 
 Deno.test("a reader that leaves drops what is held, and what still comes", async () => {
-  const { made, told } = inlet();
+  const { made, calls } = inlet();
   made.take(new Uint8Array(5));
   await made.body.cancel();
-  assert.deepEqual(told, ["dropped 5", "left"]);
+  assert.deepEqual(calls, ["dropped 5", "left"]);
   assert.equal(made.take(new Uint8Array(5)), "left");
 });
 
@@ -88,9 +88,9 @@ Deno.test("a body takes its window and no byte more", () => {
 });
 
 Deno.test("a body that fails is not read as whole, though some of it had come", async () => {
-  const { made, told } = inlet();
+  const { made, calls } = inlet();
   made.take(new Uint8Array(5));
   made.fail(new Error("cut"));
   await assert.rejects(new Response(made.body).bytes(), /cut/);
-  assert.deepEqual(told, ["dropped 5"]);
+  assert.deepEqual(calls, ["dropped 5"]);
 });

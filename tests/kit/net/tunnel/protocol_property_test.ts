@@ -37,24 +37,24 @@ const text = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 ).map((frame) => JSON.stringify(frame));
 const bytes = fc.uint8Array({ maxLength: 64 }).map((some) => new Uint8Array(some));
-const said = fc.array(fc.oneof(text, word, bytes), { maxLength: 30 });
+const anyItems = fc.array(fc.oneof(text, word, bytes), { maxLength: 30 });
 
 Deno.test("whatever a daemon sends, the relay neither fails nor is stopped by it [c9.tunnel.bad-frames]", async () => {
   await fc.assert(
-    fc.asyncProperty(said, fc.boolean(), async (frames, greets) => {
+    fc.asyncProperty(anyItems, fc.boolean(), async (frames, sends_hello) => {
       await using r = relayWorld();
       const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(1) };
-      const daemon = ScriptedDaemon.dial(
-        r.dial,
-        greets ? wishes : { ...wishes, hello: frames[0] ?? {} },
+      const daemon = ScriptedDaemon.openSocket(
+        r.openSocket,
+        sends_hello ? wishes : { ...wishes, hello: frames[0] ?? {} },
       );
       await daemon.opened;
       await r.clock.settle();
       const asking = [0, 1].map(() =>
-        r.ask(1, "/health").then((answer) => answer.text()).catch((fault) => fault)
+        r.ask(1, "/health").then((answer) => answer.text()).catch((error) => error)
       );
       for (const frame of frames) {
-        if (typeof frame === "string") daemon.say(frame);
+        if (typeof frame === "string") daemon.sendFrame(frame);
         else daemon.sendBytes(frame);
         await Promise.resolve();
       }
@@ -81,28 +81,28 @@ const asked = fc.record({
     { maxLength: 3 },
   ),
   door: fc.constantFrom("browser", "program"),
-  said: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
+  anyItems: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
 });
 
 Deno.test("whatever is asked through a tunnel, the daemon answers, and fails at nothing", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
-  const [near, far] = r.lines[0] ?? [];
+  const [relayEnd, daemonEnd] = r.connections[0] ?? [];
   let last = 0;
-  const run = async (asking: { said: Uint8Array | null; [key: string]: unknown }) => {
-    const { said, ...head } = asking;
+  const run = async (asking: { anyItems: Uint8Array | null; [key: string]: unknown }) => {
+    const { anyItems, ...head } = asking;
     const id = ++last;
-    const request = JSON.stringify({ type: "request", id, ...head, body: said !== null });
+    const request = JSON.stringify({ type: "request", id, ...head, body: anyItems !== null });
     const end = JSON.stringify({ type: "end", id });
-    const bytes = said && new Uint8Array(said);
-    far?.send(packMessage([request, ...(bytes ? [{ id, bytes }, end] : [])]));
+    const bytes = anyItems && new Uint8Array(anyItems);
+    daemonEnd?.send(packMessage([request, ...(bytes ? [{ id, bytes }, end] : [])]));
     await r.clock.settle();
-    const heads = (near?.sent ?? []).flatMap((data) => {
+    const heads = (relayEnd?.sent ?? []).flatMap((data) => {
       return typeof data === "string" ? [] : unpackMessage(data);
     });
     assert.deepEqual(heads.filter((head) => String(head).includes('"status":500')), []);
     assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
-    assert.equal(w.daemon.uplink?.report().status, "connected");
+    assert.equal(w.daemon.relayClient?.report().status, "connected");
   };
   await fc.assert(fc.asyncProperty(asked, run), { numRuns: 4 * RUNS });
 });
@@ -111,16 +111,16 @@ Deno.test("whatever a relay sends, the daemon neither fails nor is stopped by it
   await using w0 = relayWorld();
   await using w = await w0.daemon(1);
   const run = async (frames: (string | Uint8Array<ArrayBuffer>)[]) => {
-    const far = w0.lines.at(-1)?.[1];
+    const daemonEnd = w0.connections.at(-1)?.[1];
     for (const frame of frames) {
-      far?.send(typeof frame === "string" ? packMessage([frame]) : frame);
+      daemonEnd?.send(typeof frame === "string" ? packMessage([frame]) : frame);
     }
     await w0.clock.settle();
     assert.ok(!w.logged.some((line) => line.includes('"level":"error"')), w.logged.join("\n"));
     assert.equal((await w.fetch("/health")).status, 200);
-    await w0.beat(3, w);
+    await w0.tick(3, w);
   };
-  await fc.assert(fc.asyncProperty(said, run), { numRuns: RUNS });
+  await fc.assert(fc.asyncProperty(anyItems, run), { numRuns: RUNS });
 });
 
 const item = fc.oneof(

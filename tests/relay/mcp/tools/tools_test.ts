@@ -9,15 +9,20 @@ import {
 } from "../../../../daemon/features/peers/contract.ts";
 import type { World } from "../../../support/world.ts";
 import {
-  daemonBehind,
-  house,
+  connectDaemon,
   NAMESPACE,
   OTHER_NAMESPACE,
+  relayFixture,
 } from "../../../support/relay/composed_relay.ts";
-import { app, BOTH, GENERATIONS, grant } from "../../../support/relay/mcp_apps.ts";
+import {
+  ALL_SCOPES,
+  connectApp,
+  grantToken,
+  PROTOCOL_VERSIONS,
+} from "../../../support/relay/mcp_apps.ts";
 
-const HERE = "dm-000000000001";
-const THERE = "dm-000000000002";
+const MACHINE_ID = "dm-000000000001";
+const OTHER_MACHINE_ID = "dm-000000000002";
 
 async function peer(w: World, name: string, more: Record<string, unknown> = {}) {
   const body = { name, path: "/srv/shop", backend: "codex" as const, ...more };
@@ -26,30 +31,30 @@ async function peer(w: World, name: string, more: Record<string, unknown> = {}) 
 }
 
 /** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
-async function settled<T>(w: World, call: Promise<T>): Promise<T> {
+async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
   let over = false;
   const done = call.finally(() => over = true);
   while (!over) await w.clock.advance(0);
   return await done;
 }
 
-for (const generation of GENERATIONS) {
-  Deno.test(`${generation}: an app finds an agent, gives it a task and fetches the reply [4.relay.ask-agent] [4.relay.get-reply] [2.relay.request]`, async () => {
-    await using at = house();
-    await using w = daemonBehind(at, HERE);
+for (const protocolVersion of PROTOCOL_VERSIONS) {
+  Deno.test(`${protocolVersion}: an app finds an agent, gives it a task and fetches the reply [4.relay.ask-agent] [4.relay.get-reply] [2.relay.request]`, async () => {
+    await using at = relayFixture();
+    await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await peer(w, "web", { model: "m-1" });
-    await using one = await app(at, grant(at, "t1"), generation);
+    await using one = await connectApp(at, grantToken(at, "t1"), protocolVersion);
     const machines = await one.call("list_machines");
     assert.deepEqual(machines.data, {
       machines: [{
-        daemon_id: HERE,
-        machine: `${HERE}.local`,
+        daemon_id: MACHINE_ID,
+        machine: `${MACHINE_ID}.local`,
         connected_at: "2030-01-01T00:00:00.000Z",
       }],
     });
-    const agents = await one.call("list_agents", { daemon_id: HERE });
+    const agents = await one.call("list_agents", { daemon_id: MACHINE_ID });
     assert.deepEqual(agents.data, {
-      daemon_id: HERE,
+      daemon_id: MACHINE_ID,
       agents: [{
         peer_id,
         display_name: "web",
@@ -62,16 +67,19 @@ for (const generation of GENERATIONS) {
         project: "shop",
       }],
     });
-    const given = { daemon_id: HERE, peer_id, message: "Which port?" };
+    const given = { daemon_id: MACHINE_ID, peer_id, message: "Which port?" };
     const asked = await one.call("ask_agent", given);
     const request_id = String(asked.data["request_id"]);
-    assert.deepEqual(asked.data, { daemon_id: HERE, peer_id, request_id, status: "pending" });
-    const waited = await settled(w, one.call("get_reply", { daemon_id: HERE, request_id }));
-    assert.deepEqual(waited.data, { daemon_id: HERE, request_id, status: "pending" });
+    assert.deepEqual(asked.data, { daemon_id: MACHINE_ID, peer_id, request_id, status: "pending" });
+    const waited = await advanceUntilSettled(
+      w,
+      one.call("get_reply", { daemon_id: MACHINE_ID, request_id }),
+    );
+    assert.deepEqual(waited.data, { daemon_id: MACHINE_ID, request_id, status: "pending" });
     await w.call(ackAsk, { body: { correlation_id: request_id, message: "Port <8080>" } });
-    const reply = await one.call("get_reply", { daemon_id: HERE, request_id });
+    const reply = await one.call("get_reply", { daemon_id: MACHINE_ID, request_id });
     assert.deepEqual(reply.data, {
-      daemon_id: HERE,
+      daemon_id: MACHINE_ID,
       request_id,
       status: "resolved",
       reply: "Port <8080>",
@@ -85,24 +93,24 @@ for (const generation of GENERATIONS) {
 }
 
 Deno.test("list_machines names the machines that are connected now, of this secret alone [4.relay.list-machines] [4.relay.rule-3]", async () => {
-  await using at = house();
+  await using at = relayFixture();
   const silent = () => Promise.resolve(new Response());
-  at.machines.connect(NAMESPACE, HERE, silent);
-  at.machines.connect(NAMESPACE, THERE, silent);
+  at.machines.connect(NAMESPACE, MACHINE_ID, silent);
+  at.machines.connect(NAMESPACE, OTHER_MACHINE_ID, silent);
   at.machines.connect(OTHER_NAMESPACE, "dm-000000000003", silent);
-  await using one = await app(at, grant(at, "t1", { scope: "agents:read" }));
+  await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
   const ids = async () => {
     const { machines } = (await one.call("list_machines")).data;
     return (machines as { daemon_id: string }[]).map(({ daemon_id }) => daemon_id);
   };
-  assert.deepEqual(await ids(), [HERE, THERE]);
-  at.machines.cut(NAMESPACE, HERE);
-  assert.deepEqual(await ids(), [THERE]);
+  assert.deepEqual(await ids(), [MACHINE_ID, OTHER_MACHINE_ID]);
+  at.machines.cut(NAMESPACE, MACHINE_ID);
+  assert.deepEqual(await ids(), [OTHER_MACHINE_ID]);
 });
 
 Deno.test("list_agents shows whom a task may go to: agents online, no human, no service [4.relay.list-agents]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const web = await peer(w, "web");
   const lead = await peer(w, "lead", { role: "orchestrator", circle: "front" });
   await peer(w, "bot", { role: "service" });
@@ -112,9 +120,9 @@ Deno.test("list_agents shows whom a task may go to: agents online, no human, no 
   const deaf = await peer(w, "deaf");
   const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
   await w.call(provePeer, shut);
-  await using one = await app(at, grant(at, "t1", { scope: "agents:read" }));
+  await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
   const ids = async (more = {}) => {
-    const { agents } = (await one.call("list_agents", { daemon_id: HERE, ...more })).data;
+    const { agents } = (await one.call("list_agents", { daemon_id: MACHINE_ID, ...more })).data;
     return (agents as { peer_id: string }[]).map(({ peer_id }) => peer_id).sort();
   };
   assert.deepEqual(await ids(), [web, lead].sort());
@@ -135,12 +143,12 @@ const NO_TARGETS: [why: string, role: string | undefined, target: (id: string, n
 ];
 for (const [why, role, target] of NO_TARGETS) {
   Deno.test(`a target is the exact peer_id of an agent, and never ${why} [4.relay.rule-1]`, async () => {
-    await using at = house();
-    await using w = daemonBehind(at, HERE);
+    await using at = relayFixture();
+    await using w = connectDaemon(at, MACHINE_ID);
     const id = await peer(w, "web", role ? { role } : {});
-    await using one = await app(at, grant(at, "t1"));
+    await using one = await connectApp(at, grantToken(at, "t1"));
     for (const tool of ["ask_agent", "send_message"]) {
-      const given = { daemon_id: HERE, peer_id: target(id, "web"), message: "Hello" };
+      const given = { daemon_id: MACHINE_ID, peer_id: target(id, "web"), message: "Hello" };
       const { refused, data, text } = await one.call(tool, given);
       assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
         true,
@@ -156,13 +164,13 @@ for (const [why, role, target] of NO_TARGETS) {
 }
 
 Deno.test("a machine that is not there is an error, and never another machine [4.relay.rule-2] [4.relay.rule-7] [7.relay.offline]", async () => {
-  await using at = house();
-  await using here = daemonBehind(at, HERE);
-  await using there = daemonBehind(at, THERE);
+  await using at = relayFixture();
+  await using here = connectDaemon(at, MACHINE_ID);
+  await using there = connectDaemon(at, OTHER_MACHINE_ID);
   const peer_id = await peer(here, "web");
   assert.equal(await peer(there, "web"), peer_id, "The same id on both machines");
-  at.machines.cut(NAMESPACE, THERE);
-  await using one = await app(at, grant(at, "t1"));
+  at.machines.cut(NAMESPACE, OTHER_MACHINE_ID);
+  await using one = await connectApp(at, grantToken(at, "t1"));
   // deno-fmt-ignore
   const calls: [tool: string, given: Record<string, unknown>][] = [
     ["list_agents",   {}],
@@ -173,7 +181,7 @@ Deno.test("a machine that is not there is an error, and never another machine [4
   ];
   for (const [tool, given] of calls) {
     for (
-      const [daemon_id, error] of [[THERE, "machine_offline"], [
+      const [daemon_id, error] of [[OTHER_MACHINE_ID, "machine_offline"], [
         "dm-ffffffffffff",
         "unknown_machine",
       ]]
@@ -187,7 +195,7 @@ Deno.test("a machine that is not there is an error, and never another machine [4
 });
 
 // deno-fmt-ignore
-const MISHAPS: [tool: string, path: RegExp, when: "before" | "after", code: "timed_out" | "machine_offline", may: boolean][] = [
+const FAILED_REQUESTS: [tool: string, path: RegExp, when: "before" | "after", code: "timed_out" | "machine_offline", may: boolean][] = [
   ["ask_agent",    /^\/health$/, "after",  "timed_out",       false],
   ["ask_agent",    /^\/peers\//, "after",  "machine_offline", false],
   ["ask_agent",    /^\/ask$/,    "before", "machine_offline", false],
@@ -197,36 +205,38 @@ const MISHAPS: [tool: string, path: RegExp, when: "before" | "after", code: "tim
   ["send_message", /^\/notify$/, "before", "timed_out",       false],
   ["send_message", /^\/notify$/, "after",  "machine_offline", true],
 ];
-for (const [tool, path, when, code, may] of MISHAPS) {
+for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
   Deno.test(`${tool}, cut off ${when} ${path.source}: ${code} says whether it may have arrived [4.relay.rule-4]`, async () => {
-    await using at = house();
-    await using w = daemonBehind(at, HERE);
+    await using at = relayFixture();
+    await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await peer(w, "web");
-    await using one = await app(at, grant(at, "t1"));
-    at.machines.mishap = { path, when, code };
+    await using one = await connectApp(at, grantToken(at, "t1"));
+    at.machines.nextFailure = { path, when, code };
     const { refused, data, text } = await one.call(tool, {
-      daemon_id: HERE,
+      daemon_id: MACHINE_ID,
       peer_id,
       message: "Hi",
     });
     assert.deepEqual([refused, data["error"]], [true, code]);
-    const sent = at.machines.heard.filter(({ request }) => /^\/(ask|notify)$/.test(request.path));
+    const sent = at.machines.forwarded.filter(({ request }) =>
+      /^\/(ask|notify)$/.test(request.path)
+    );
     assert.ok(sent.length <= 1, "Nothing is sent again");
     const arrived = w.events.filter(({ type }) => type === "ask" || type === "notification");
-    const looks = !/ask|notify/.test(path.source);
-    if (looks) assert.deepEqual(sent, []);
+    const isRead = !/ask|notify/.test(path.source);
+    if (isRead) assert.deepEqual(sent, []);
     assert.equal(data["may_have_been_delivered"], may);
-    assert.equal(arrived.length, when === "after" && !looks ? 1 : 0);
+    assert.equal(arrived.length, when === "after" && !isRead ? 1 : 0);
     assert.equal(/may have been delivered/.test(text), may);
   });
 }
 
 Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1"));
-  const given = { daemon_id: HERE, peer_id, message: "Run the tests" };
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const given = { daemon_id: MACHINE_ID, peer_id, message: "Run the tests" };
   await one.call("ask_agent", given);
   await one.call("ask_agent", given);
   const { asks } = await w.call(pendingAsks, { query: { peer_id } });
@@ -234,16 +244,16 @@ Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", 
 });
 
 Deno.test("send_message tells the daemon's own state of the delivery, queued among them [4.relay.send-message]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1"));
-  const given = { daemon_id: HERE, peer_id, message: "main is green" };
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const given = { daemon_id: MACHINE_ID, peer_id, message: "main is green" };
   const queued = await one.call("send_message", given);
   const delivery_id = String(queued.data["delivery_id"]);
   assert.match(delivery_id, /^notif-/);
   assert.deepEqual(queued.data, {
-    daemon_id: HERE,
+    daemon_id: MACHINE_ID,
     peer_id,
     delivery_id,
     delivery_state: "queued",
@@ -258,11 +268,11 @@ Deno.test("send_message tells the daemon's own state of the delivery, queued amo
 });
 
 Deno.test("the asker is the grant's identity, and always pulls", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1", { asker: "mcp-00000000aaaa" }));
-  await one.call("ask_agent", { daemon_id: HERE, peer_id, message: "Hello" });
+  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
+  await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const { asks: [ask] } = await w.call(pendingAsks, { query: { peer_id } });
   assert.deepEqual([ask?.from_peer_name, ask?.from_peer_id, ask?.reply_delivery], [
     "mcp-00000000aaaa",
@@ -272,20 +282,26 @@ Deno.test("the asker is the grant's identity, and always pulls", async () => {
 });
 
 Deno.test("another grant's request does not exist, whatever is asked of it [5.relay.asker] [4.relay.list-requests]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1", { asker: "mcp-00000000aaaa" }));
-  await using two = await app(at, grant(at, "t2", { asker: "mcp-00000000bbbb", grant_id: "mg_2" }));
-  const asked = await one.call("ask_agent", { daemon_id: HERE, peer_id, message: "Hello" });
+  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
+  await using two = await connectApp(
+    at,
+    grantToken(at, "t2", { asker: "mcp-00000000bbbb", grant_id: "mg_2" }),
+  );
+  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const request_id = String(asked.data["request_id"]);
-  const stolen = await two.call("get_reply", { daemon_id: HERE, request_id });
-  const none = await two.call("get_reply", { daemon_id: HERE, request_id: "ask-ffffffffffff" });
+  const stolen = await two.call("get_reply", { daemon_id: MACHINE_ID, request_id });
+  const none = await two.call("get_reply", {
+    daemon_id: MACHINE_ID,
+    request_id: "ask-ffffffffffff",
+  });
   assert.deepEqual(stolen, none);
   assert.equal(stolen.data["error"], "unknown_request");
-  const mine = await one.call("list_requests", { daemon_id: HERE });
-  assert.deepEqual(mine.data, {
-    daemon_id: HERE,
+  const ownRequests = await one.call("list_requests", { daemon_id: MACHINE_ID });
+  assert.deepEqual(ownRequests.data, {
+    daemon_id: MACHINE_ID,
     requests: [{
       request_id,
       to_agent: peer_id,
@@ -293,22 +309,26 @@ Deno.test("another grant's request does not exist, whatever is asked of it [5.re
       created_at: "2030-01-01T00:00:00.000Z",
     }],
   });
-  const theirs = await two.call("list_requests", { daemon_id: HERE });
-  assert.deepEqual(theirs.data, { daemon_id: HERE, requests: [] });
+  const otherRequests = await two.call("list_requests", { daemon_id: MACHINE_ID });
+  assert.deepEqual(otherRequests.data, { daemon_id: MACHINE_ID, requests: [] });
   // A token that was refreshed is of the same grant, and so is its asker.
-  await using again = await app(at, grant(at, "t3", { asker: "mcp-00000000aaaa" }));
-  const asking = again.call("get_reply", { daemon_id: HERE, request_id });
-  const { data } = await settled(w, asking);
+  await using again = await connectApp(at, grantToken(at, "t3", { asker: "mcp-00000000aaaa" }));
+  const asking = again.call("get_reply", { daemon_id: MACHINE_ID, request_id });
+  const { data } = await advanceUntilSettled(w, asking);
   assert.equal(data["status"], "pending");
 });
 
 Deno.test("a resolved request leaves list_requests, and may hold a reason without a text [4.relay.get-reply]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1"));
+  await using one = await connectApp(at, grantToken(at, "t1"));
   const ask = async () => {
-    const { data } = await one.call("ask_agent", { daemon_id: HERE, peer_id, message: "Hello" });
+    const { data } = await one.call("ask_agent", {
+      daemon_id: MACHINE_ID,
+      peer_id,
+      message: "Hello",
+    });
     return String(data["request_id"]);
   };
   const [declined, bare, gone] = [await ask(), await ask(), await ask()];
@@ -316,12 +336,12 @@ Deno.test("a resolved request leaves list_requests, and may hold a reason withou
   await w.call(ackAsk, { body: { correlation_id: bare } });
   await w.call(offlinePeer, { params: { id: peer_id }, query: {}, body: { terminal: true } });
   const read = async (request_id: string) =>
-    (await one.call("get_reply", { daemon_id: HERE, request_id })).data;
-  const told = { daemon_id: HERE, status: "resolved" };
+    (await one.call("get_reply", { daemon_id: MACHINE_ID, request_id })).data;
+  const expected = { daemon_id: MACHINE_ID, status: "resolved" };
   const by = { responder: "web" };
   const [first, second, third] = [await read(declined), await read(bare), await read(gone)];
   assert.deepEqual(first, {
-    ...told,
+    ...expected,
     ...by,
     request_id: declined,
     reply: "Not mine",
@@ -329,26 +349,26 @@ Deno.test("a resolved request leaves list_requests, and may hold a reason withou
     close_reason: "declined",
   });
   assert.deepEqual(second, {
-    ...told,
+    ...expected,
     ...by,
     request_id: bare,
     outcome: "acknowledged",
     close_reason: "ack",
   });
   assert.deepEqual([third["close_reason"], "reply" in third], ["peer_retired", false]);
-  const { data } = await one.call("list_requests", { daemon_id: HERE });
+  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
   assert.deepEqual(data["requests"], []);
 });
 
 Deno.test("a wait that ends without a reply leaves the work running [4.relay.get-reply] [8.relay.get-reply]", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
-  await using one = await app(at, grant(at, "t1"));
-  const asked = await one.call("ask_agent", { daemon_id: HERE, peer_id, message: "Hello" });
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const request_id = String(asked.data["request_id"]);
   let over = false;
-  const given = { daemon_id: HERE, request_id, wait_seconds: 20 };
+  const given = { daemon_id: MACHINE_ID, request_id, wait_seconds: 20 };
   const waiting = one.call("get_reply", given).finally(() => over = true);
   await w.clock.advance(19_000);
   assert.equal(over, false);
@@ -361,14 +381,14 @@ Deno.test("a wait that ends without a reply leaves the work running [4.relay.get
 });
 
 Deno.test("a daemon that cannot keep replies gets no task, and the app is told to update it [4.relay.rule-8] [7.relay.old-daemon]", async () => {
-  await using at = house();
-  const heard: string[] = [];
-  at.machines.connect(NAMESPACE, HERE, (request) => {
-    heard.push(`${request.method} ${new URL(request.url).pathname}`);
+  await using at = relayFixture();
+  const paths: string[] = [];
+  at.machines.connect(NAMESPACE, MACHINE_ID, (request) => {
+    paths.push(`${request.method} ${new URL(request.url).pathname}`);
     return Promise.resolve(Response.json({ status: "ok", version: "0.0.1" }));
   });
-  await using one = await app(at, grant(at, "t1"));
-  const given = { daemon_id: HERE, peer_id: "peer-1", message: "Hello" };
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
   const { refused, data, text } = await one.call("ask_agent", given);
   assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
     true,
@@ -376,17 +396,17 @@ Deno.test("a daemon that cannot keep replies gets no task, and the app is told t
     false,
   ]);
   assert.match(text, /update the mesh on that machine/);
-  assert.ok(heard.every((route) => route.startsWith("GET ")), heard.join());
+  assert.ok(paths.every((route) => route.startsWith("GET ")), paths.join());
 });
 
 Deno.test("a peer that takes no messages refuses before anything is sent", async () => {
-  await using at = house();
-  await using w = daemonBehind(at, HERE);
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await peer(w, "web");
   await w.call(provePeer, { params: { id: peer_id }, query: {}, body: { addressable: false } });
-  await using one = await app(at, grant(at, "t1"));
+  await using one = await connectApp(at, grantToken(at, "t1"));
   for (const tool of ["ask_agent", "send_message"]) {
-    const { data } = await one.call(tool, { daemon_id: HERE, peer_id, message: "Hello" });
+    const { data } = await one.call(tool, { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
     assert.deepEqual([data["error"], data["may_have_been_delivered"]], [
       "peer_not_addressable",
       false,
@@ -395,7 +415,7 @@ Deno.test("a peer that takes no messages refuses before anything is sent", async
 });
 
 Deno.test("a daemon whose answers make no sense is told of as such, never guessed at", async () => {
-  await using at = house();
+  await using at = relayFixture();
   // deno-fmt-ignore
   const odd: [answer: () => Response, may: boolean][] = [
     [() => new Response("<html>"), true],
@@ -405,15 +425,15 @@ Deno.test("a daemon whose answers make no sense is told of as such, never guesse
     [() => Response.json({ error: "queue_full", detail: "1,000 wait" }, { status: 429 }), false],
   ];
   for (const [answer, may] of odd) {
-    at.machines.connect(NAMESPACE, HERE, (request) => {
+    at.machines.connect(NAMESPACE, MACHINE_ID, (request) => {
       const { pathname } = new URL(request.url);
       if (pathname === "/ask") return Promise.resolve(answer());
       const capabilities = { ask_pull_delivery: true };
       const card = { peer_id: "peer-1", display_name: "web", status: "online", role: "agent" };
       return Promise.resolve(Response.json({ capabilities, ...card }));
     });
-    await using one = await app(at, grant(at, "t1", { scope: BOTH }));
-    const given = { daemon_id: HERE, peer_id: "peer-1", message: "Hello" };
+    await using one = await connectApp(at, grantToken(at, "t1", { scope: ALL_SCOPES }));
+    const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
     const { refused, data } = await one.call("ask_agent", given);
     assert.deepEqual([refused, data["may_have_been_delivered"]], [true, may]);
   }

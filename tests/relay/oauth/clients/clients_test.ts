@@ -3,18 +3,18 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import fc from "fast-check";
-import { isRegistered, mistakeOf } from "../../../../relay/oauth/clients/redirects.ts";
+import { isRegistered, redirectProblem } from "../../../../relay/oauth/clients/redirects.ts";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
   CALLBACK,
-  countOf,
+  countRows,
   DAY_MS,
-  errorOf,
+  oauthError,
   type OAuthWorld,
   oauthWorld,
+  parseTokens,
   Person,
-  tokensOf,
 } from "../../../support/relay/oauth_world.ts";
 
 const HOUR_MS = 3_600_000;
@@ -33,7 +33,7 @@ Deno.test("a public client registers and is told what it may do [4.oauth.registe
     response_types: ["code"],
     logo_uri: "https://app.example.net/logo.png",
     jwks_uri: "https://app.example.net/jwks",
-    scope: BOTH,
+    scope: ALL_SCOPES,
   });
   assert.equal(response.status, 201);
   assert.equal(response.headers.get("cache-control"), "no-store");
@@ -105,8 +105,8 @@ const REFUSED: readonly [what: string, body: unknown, status: number, error: str
 for (const [what, body, status, error] of REFUSED) {
   Deno.test(`registering ${what} is ${error} [5.oauth.redirects.exact]`, async () => {
     using w = oauthWorld();
-    assert.deepEqual(await errorOf(await w.postJson("/oauth/register", body)), [status, error]);
-    assert.equal(countOf(w.db, "oauth_clients"), 0);
+    assert.deepEqual(await oauthError(await w.postJson("/oauth/register", body)), [status, error]);
+    assert.equal(countRows(w.db, "oauth_clients"), 0);
   });
 }
 
@@ -119,7 +119,7 @@ Deno.test("a body that its caller breaks off is refused, and is no fault of ours
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   for (const path of ["/oauth/register", "/oauth/token", "/oauth/revoke"]) {
     const answer = await w.fetch(path, { method: "POST", headers, body: broken() });
-    assert.deepEqual(await errorOf(answer), [400, "invalid_request"]);
+    assert.deepEqual(await oauthError(answer), [400, "invalid_request"]);
   }
   assert.deepEqual(w.logged, []);
 });
@@ -127,10 +127,10 @@ Deno.test("a body that its caller breaks off is refused, and is no fault of ours
 Deno.test("a body that is no JSON or no UTF-8 is refused as such", async () => {
   using w = oauthWorld();
   const post = (body: BodyInit) => w.fetch("/oauth/register", { method: "POST", body });
-  assert.deepEqual(await errorOf(await post("{")), [400, "invalid_client_metadata"]);
-  assert.deepEqual(await errorOf(await post("")), [400, "invalid_client_metadata"]);
+  assert.deepEqual(await oauthError(await post("{")), [400, "invalid_client_metadata"]);
+  assert.deepEqual(await oauthError(await post("")), [400, "invalid_client_metadata"]);
   const bytes = new Uint8Array([0x7b, 0xff, 0x7d]);
-  assert.deepEqual(await errorOf(await post(bytes)), [400, "invalid_request"]);
+  assert.deepEqual(await oauthError(await post(bytes)), [400, "invalid_request"]);
 });
 
 Deno.test("exactly 4 KiB of redirect URIs are taken [8.relay.redirects]", async () => {
@@ -174,7 +174,7 @@ const LOOPBACK: readonly [registered: string, asked: string, same: boolean][] = 
 for (const [registered, asked, same] of LOOPBACK) {
   const verb = same ? "means" : "does not mean";
   Deno.test(`${asked} ${verb} ${registered} [4.oauth.loopback]`, () => {
-    assert.equal(mistakeOf(registered), undefined);
+    assert.equal(redirectProblem(registered), undefined);
     assert.equal(isRegistered(asked, [registered]), same);
   });
 }
@@ -183,7 +183,7 @@ Deno.test("what may be registered is matched by itself and is an absolute URL to
   fc.assert(fc.property(
     fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.string({ unit: "binary" })),
     (uri) => {
-      if (mistakeOf(uri) !== undefined) return;
+      if (redirectProblem(uri) !== undefined) return;
       const { protocol, hostname, hash } = new URL(uri);
       assert.ok(protocol === "https:" || ["127.0.0.1", "[::1]", "localhost"].includes(hostname));
       assert.equal(hash, "");
@@ -214,7 +214,7 @@ Deno.test("an address registers five at once, then one a minute [8.relay.rate]",
   for (let at = 0; at < 5; at++) assert.equal((await register(w, from)).status, 201);
   const refused = await register(w, from);
   assert.equal(refused.headers.get("retry-after"), "60");
-  assert.deepEqual(await errorOf(refused), [429, "temporarily_unavailable"]);
+  assert.deepEqual(await oauthError(refused), [429, "temporarily_unavailable"]);
   assert.equal((await register(w, "::ffff:192.0.2.1")).status, 429);
   assert.equal((await register(w, "192.0.2.2")).status, 201);
   await w.clock.advance(60_000);
@@ -236,7 +236,10 @@ Deno.test("all addresses together register 120 at once, then 60 a minute [8.rela
   for (let at = 0; at < 120; at++) {
     assert.equal((await register(w, `10.1.${at}.1`)).status, 201);
   }
-  assert.deepEqual(await errorOf(await register(w, "10.2.0.1")), [429, "temporarily_unavailable"]);
+  assert.deepEqual(await oauthError(await register(w, "10.2.0.1")), [
+    429,
+    "temporarily_unavailable",
+  ]);
   await w.clock.advance(1000);
   assert.equal((await register(w, "10.2.0.1")).status, 201);
   assert.equal((await register(w, "10.2.0.2")).status, 429);
@@ -251,7 +254,7 @@ Deno.test("only registrations are counted: nothing else waits for them", async (
 
 /** Whether a client is known: asked with what is refused for another reason if it is. */
 async function isKnown(app: App): Promise<boolean> {
-  const [, error] = await errorOf(await app.refresh("none"));
+  const [, error] = await oauthError(await app.refresh("none"));
   return error !== "invalid_client";
 }
 
@@ -269,13 +272,13 @@ Deno.test("a client that exchanged a token stays 90 days from the latest [8.rela
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   await w.clock.advance(29 * DAY_MS);
-  await tokensOf(await app.refresh(refresh_token));
+  await parseTokens(await app.refresh(refresh_token));
   await w.clock.advance(90 * DAY_MS - 1);
   assert.ok(await isKnown(app));
   await w.clock.advance(1);
   assert.ok(!await isKnown(app));
   await register(w);
-  assert.equal(countOf(w.db, "oauth_clients"), 1);
+  assert.equal(countRows(w.db, "oauth_clients"), 1);
 });
 
 Deno.test("the oldest unused client goes when 4,096 are there, a used one never [8.relay.unused-clients]", async () => {
@@ -299,9 +302,9 @@ Deno.test("the oldest unused client goes when 4,096 are there, a used one never 
   w.db.transactNow(() => {
     for (let at = 2; at < 4096; at++) insert(at);
   });
-  assert.equal(countOf(w.db, "oauth_clients", "state = 'unused'"), 4096);
+  assert.equal(countRows(w.db, "oauth_clients", "state = 'unused'"), 4096);
   const newest = await App.register(w);
-  assert.equal(countOf(w.db, "oauth_clients", "state = 'unused'"), 4096);
+  assert.equal(countRows(w.db, "oauth_clients", "state = 'unused'"), 4096);
   assert.ok(!await isKnown(oldest));
   for (const app of [second, newest, used]) assert.ok(await isKnown(app), app.client_id);
 });
@@ -310,9 +313,9 @@ Deno.test("clients that have expired go with the next registration [8.relay.clea
   using w = oauthWorld();
   for (let at = 0; at < 5; at++) await register(w);
   await w.clock.advance(24 * HOUR_MS);
-  assert.equal(countOf(w.db, "oauth_clients"), 5);
+  assert.equal(countRows(w.db, "oauth_clients"), 5);
   await register(w);
-  assert.equal(countOf(w.db, "oauth_clients"), 1);
+  assert.equal(countRows(w.db, "oauth_clients"), 1);
 });
 
 Deno.test("an expired registration is told to be removed and added again [7.relay.client-expired]", async () => {

@@ -2,17 +2,17 @@
 
 import assert from "node:assert/strict";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
-  countOf,
+  countRows,
   DAY_MS,
-  errorOf,
-  hiddenIn,
+  hiddenField,
+  oauthError,
   oauthWorld,
   OTHER_SECRET,
+  parseTokens,
   Person,
-  READ,
-  tokensOf,
+  READ_SCOPE,
 } from "../../../support/relay/oauth_world.ts";
 
 const PATH = "/oauth/connections";
@@ -36,15 +36,15 @@ Deno.test("whoever is not signed in sees nothing and ends nothing [4.oauth.conne
   const [grant_id] = grantsIn(await (await owner.visit(PATH)).text());
   const ended = await stranger.submit(PATH, { grant_id, form_token: "x" });
   assert.equal(ended.status, 403);
-  await tokensOf(await app.refresh(refresh_token));
+  await parseTokens(await app.refresh(refresh_token));
 });
 
 Deno.test("the grants of one secret are listed, and no others [4.oauth.connections]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  await app.connect({ scope: BOTH });
+  await app.connect({ scope: ALL_SCOPES });
   await w.clock.advance(1000);
-  await app.connect({ scope: READ });
+  await app.connect({ scope: READ_SCOPE });
   const person = new Person(w), other = new Person(w);
   await new Person(w).allow(app); // It waits for its code, and is no connection yet.
   await person.signIn();
@@ -65,12 +65,15 @@ Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.re
   await person.signIn();
   const text = await (await person.visit(PATH)).text();
   const grant_id = grantsIn(text)[1]; // The newest comes first.
-  const form_token = hiddenIn(text, "form_token");
+  const form_token = hiddenField(text, "form_token");
   const answer = await person.submit(PATH, { grant_id, form_token });
   assert.equal(answer.status, 303);
   assert.equal(answer.headers.get("location"), PATH);
-  assert.deepEqual(await errorOf(await app.refresh(ended.refresh_token)), [400, "invalid_grant"]);
-  await tokensOf(await app.refresh(kept.refresh_token));
+  assert.deepEqual(await oauthError(await app.refresh(ended.refresh_token)), [
+    400,
+    "invalid_grant",
+  ]);
+  await parseTokens(await app.refresh(kept.refresh_token));
   assert.equal(grantsIn(await (await person.visit(PATH)).text()).length, 1);
   // Once more does no harm, nor does a grant that never was.
   for (const again of [grant_id, "mg_none"]) {
@@ -87,10 +90,10 @@ Deno.test("a grant of another secret cannot be ended", async () => {
   await other.signIn(OTHER_SECRET);
   const [grant_id] = grantsIn(await (await owner.visit(PATH)).text());
   const code = (await other.allow(app, {}, OTHER_SECRET)).searchParams.get("code");
-  await tokensOf(await app.redeem(code ?? ""));
-  const form_token = hiddenIn(await (await other.visit(PATH)).text(), "form_token");
+  await parseTokens(await app.redeem(code ?? ""));
+  const form_token = hiddenField(await (await other.visit(PATH)).text(), "form_token");
   await other.submit(PATH, { grant_id, form_token });
-  assert.equal(countOf(w.db, "oauth_grants", "state = 'revoked'"), 0);
+  assert.equal(countRows(w.db, "oauth_grants", "state = 'revoked'"), 0);
 });
 
 Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async () => {
@@ -102,11 +105,11 @@ Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async
   await twin.signIn();
   const [grant_id] = grantsIn(await (await person.visit(PATH)).text());
   const text = await (await person.visit(PATH)).text();
-  const form_token = hiddenIn(text, "form_token");
-  const strange = hiddenIn(await (await twin.visit(PATH)).text(), "form_token");
+  const form_token = hiddenField(text, "form_token");
+  const otherFormToken = hiddenField(await (await twin.visit(PATH)).text(), "form_token");
   const tries: [Record<string, string | undefined>, Record<string, string>][] = [
     [{ grant_id }, {}],
-    [{ grant_id, form_token: strange }, {}],
+    [{ grant_id, form_token: otherFormToken }, {}],
     [{ grant_id, form_token: "" }, {}],
     [{ grant_id, form_token }, { origin: "https://evil.example" }],
     [{ grant_id, form_token }, { "sec-fetch-site": "cross-site" }],
@@ -116,9 +119,9 @@ Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async
     const { status } = await person.submit(PATH, params, headers);
     assert.ok(status === 400 || status === 403, `${status}`);
   }
-  assert.equal(countOf(w.db, "oauth_grants", "state = 'active'"), 1);
+  assert.equal(countRows(w.db, "oauth_grants", "state = 'active'"), 1);
   assert.equal((await person.submit(PATH, { grant_id, form_token })).status, 303);
-  assert.equal(countOf(w.db, "oauth_grants", "state = 'active'"), 0);
+  assert.equal(countRows(w.db, "oauth_grants", "state = 'active'"), 0);
 });
 
 Deno.test("a grant that is over is no connection any more", async () => {

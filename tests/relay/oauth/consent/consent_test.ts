@@ -4,29 +4,29 @@ import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
 import { namespaceOf } from "../../../../relay/web/secrets.ts";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
   CALLBACK,
-  countOf,
+  countRows,
   DAY_MS,
-  hiddenIn,
+  hiddenField,
   ISSUER,
-  locationOf,
   MINUTE_MS,
   oauthWorld,
   OTHER_SECRET,
+  parseTokens,
   Person,
-  READ,
-  refusedIn,
+  READ_SCOPE,
+  redirectError,
+  redirectUrl,
   SECRET,
-  tokensOf,
 } from "../../../support/relay/oauth_world.ts";
 
 type Change = Record<string, string | undefined>;
 
 /** Refusals that may go to the app: it is known, and so is where it lives. */
 // deno-fmt-ignore
-const TO_THE_APP: readonly [what: string, change: Change, error: string][] = [
+const REDIRECTED_ERRORS: readonly [what: string, change: Change, error: string][] = [
   ["no response_type",            { response_type: undefined },            "invalid_request"],
   ["a token at once",             { response_type: "token" },              "unsupported_response_type"],
   ["a code and a token",          { response_type: "code token" },         "unsupported_response_type"],
@@ -43,21 +43,21 @@ const TO_THE_APP: readonly [what: string, change: Change, error: string][] = [
   ["the issuer as the resource",  { resource: ISSUER },                    "invalid_target"],
   ["the resource with a slash",   { resource: `${ISSUER}/mcp/` },          "invalid_target"],
   ["messaging without reading",   { scope: "agents:write" },               "invalid_scope"],
-  ["a scope that is not there",   { scope: `${READ} admin` },              "invalid_scope"],
+  ["a scope that is not there",   { scope: `${READ_SCOPE} admin` },              "invalid_scope"],
   ["a scope of blanks",           { scope: "  " },                         "invalid_scope"],
   ["a scope in capitals",         { scope: "AGENTS:READ" },                "invalid_scope"],
 ];
 
-for (const [what, change, error] of TO_THE_APP) {
+for (const [what, change, error] of REDIRECTED_ERRORS) {
   Deno.test(`an app that asks for ${what} is told ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const response = await new Person(w).visit(app.authorizePath(change));
     assert.equal(response.status, 303);
     assert.equal(response.headers.get("cache-control"), "no-store");
-    const answer = locationOf(response);
+    const answer = redirectUrl(response);
     assert.ok(answer.href.startsWith(`${CALLBACK}?`));
-    assert.equal(refusedIn(answer), error);
+    assert.equal(redirectError(answer), error);
     assert.ok(answer.searchParams.get("error_description"));
     assert.equal(answer.searchParams.get("state"), "st 1");
     assert.equal(answer.searchParams.get("iss"), ISSUER);
@@ -66,7 +66,7 @@ for (const [what, change, error] of TO_THE_APP) {
 
 /** Refusals that go nowhere: whoever asks may be anybody. */
 // deno-fmt-ignore
-const ON_A_PAGE: readonly [what: string, change: Change, more?: string][] = [
+const PAGE_ERRORS: readonly [what: string, change: Change, more?: string][] = [
   ["no client_id",                  { client_id: undefined }],
   ["an unknown client_id",          { client_id: `mc_${"z".repeat(22)}` }],
   ["a client_id that is none",      { client_id: "mc_1' or 1=1 --" }],
@@ -80,7 +80,7 @@ const ON_A_PAGE: readonly [what: string, change: Change, more?: string][] = [
   ["a request beyond its bound",    { state: "x".repeat(9000) }],
 ];
 
-for (const [what, change, more = ""] of ON_A_PAGE) {
+for (const [what, change, more = ""] of PAGE_ERRORS) {
   Deno.test(`${what} is told on a page and redirected nowhere [5.oauth.redirects.verified]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
@@ -97,10 +97,15 @@ Deno.test("a parameter that comes twice is refused, and the state that does is n
   using w = oauthWorld();
   const app = await App.register(w);
   for (
-    const more of [`&scope=${READ}`, "&state=two", "&code_challenge_method=S256", "&foo=1&foo=1"]
+    const more of [
+      `&scope=${READ_SCOPE}`,
+      "&state=two",
+      "&code_challenge_method=S256",
+      "&foo=1&foo=1",
+    ]
   ) {
-    const answer = locationOf(await new Person(w).visit(app.authorizePath() + more));
-    assert.equal(refusedIn(answer), "invalid_request", more);
+    const answer = redirectUrl(await new Person(w).visit(app.authorizePath() + more));
+    assert.equal(redirectError(answer), "invalid_request", more);
     assert.equal(answer.searchParams.get("state"), more === "&state=two" ? null : "st 1");
   }
 });
@@ -129,7 +134,7 @@ Deno.test("an answer carries code, state and iss, and a loopback one any port [4
   assert.match(answer.searchParams.get("code") ?? "", /^mesh_ac_/);
   assert.equal(answer.searchParams.get("state"), "st 1");
   assert.equal(answer.searchParams.get("iss"), ISSUER);
-  await tokensOf(await app.redeem(answer.searchParams.get("code") ?? "", { redirect_uri }));
+  await parseTokens(await app.redeem(answer.searchParams.get("code") ?? "", { redirect_uri }));
 });
 
 Deno.test("the consent page is whole without a script, and names the app by what it claims [5.oauth.consent]", async () => {
@@ -189,11 +194,11 @@ Deno.test("denying needs no secret and tells the app [5.oauth.consent]", async (
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
-  const answer = locationOf(await person.decide(await person.formFor(app), "deny"));
-  assert.equal(refusedIn(answer), "access_denied");
+  const answer = redirectUrl(await person.decide(await person.formFor(app), "deny"));
+  assert.equal(redirectError(answer), "access_denied");
   assert.equal(answer.searchParams.get("iss"), ISSUER);
   assert.equal(answer.searchParams.get("state"), "st 1");
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 // deno-fmt-ignore
@@ -215,7 +220,7 @@ for (const [what, headers] of FORGED) {
     const response = await person.submit("/oauth/authorize", form, headers);
     assert.equal(response.status, 403);
     assert.equal(response.headers.get("location"), null);
-    assert.equal(countOf(w.db, "oauth_grants"), 0);
+    assert.equal(countRows(w.db, "oauth_grants"), 0);
   });
 }
 
@@ -232,7 +237,7 @@ Deno.test("a form works in the browser that it was shown in, and in no other [5.
     assert.match(await response.text(), /expired or belongs to another browser/);
   }
   assert.equal((await victim.decide(request, "deny")).status, 400);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 Deno.test("two forms in one browser work side by side", async () => {
@@ -241,7 +246,10 @@ Deno.test("two forms in one browser work side by side", async () => {
   const person = new Person(w);
   const first = await person.formFor(app), second = await person.formFor(app);
   for (const request of [first, second]) {
-    assert.match(locationOf(await person.decide(request, "allow", SECRET)).search, /code=mesh_ac_/);
+    assert.match(
+      redirectUrl(await person.decide(request, "allow", SECRET)).search,
+      /code=mesh_ac_/,
+    );
   }
 });
 
@@ -281,7 +289,7 @@ Deno.test("a form that was changed, or comes from another process, is none", asy
   for (const forged of [changed, foreign, "", "x", "a.b.c.d.e", `${request}x`]) {
     assert.equal((await person.decide(forged, "allow", SECRET)).status, 400, forged);
   }
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 Deno.test("a decision is allow or deny, once, and by POST in a form", async () => {
@@ -297,7 +305,7 @@ Deno.test("a decision is allow or deny, once, and by POST in a form", async () =
   assert.equal((await w.postForm("/oauth/authorize", body, { cookie })).status, 400);
   const json = { method: "POST", headers: { cookie }, body: JSON.stringify({ request }) };
   assert.equal((await w.fetch("/oauth/authorize", json)).status, 400);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
   // A program that speaks for a person need not say where a form comes from.
   const plain = { request, relay_secret: SECRET, decision: "allow" };
   assert.equal((await w.postForm("/oauth/authorize", plain, { cookie })).status, 303);
@@ -328,7 +336,7 @@ for (const secret of NO_SECRETS) {
     assert.equal(response.status, 403);
     const text = await response.text();
     assert.match(text, /role="alert">That is no relay secret/);
-    assert.equal(hiddenIn(text, "request"), request);
+    assert.equal(hiddenField(text, "request"), request);
     assert.ok(secret.length < 10 || !text.includes(secret));
     assert.equal((await person.decide(request, "allow", ` ${SECRET}\n`)).status, 303);
   });
@@ -338,17 +346,17 @@ Deno.test("the first authorization needs a daemon of that secret online [5.oauth
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
-  w.online.clear();
-  w.online.add(namespaceOf(OTHER_SECRET));
+  w.onlineNamespaces.clear();
+  w.onlineNamespaces.add(namespaceOf(OTHER_SECRET));
   const request = await person.formFor(app);
   const response = await person.decide(request, "allow", SECRET);
   assert.equal(response.status, 403);
   assert.match(await response.text(), /No machine with this relay secret is online/);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
-  w.online.add(namespaceOf(SECRET));
-  const code = locationOf(await person.decide(request, "allow", SECRET)).searchParams.get("code");
-  w.online.clear();
-  await tokensOf(await app.redeem(code ?? ""));
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
+  w.onlineNamespaces.add(namespaceOf(SECRET));
+  const code = redirectUrl(await person.decide(request, "allow", SECRET)).searchParams.get("code");
+  w.onlineNamespaces.clear();
+  await parseTokens(await app.redeem(code ?? ""));
   assert.match((await new Person(w).allow(app)).search, /code=/);
 });
 
@@ -356,7 +364,7 @@ Deno.test("a grant that was never exchanged proves no secret [5.oauth.first-onli
   using w = oauthWorld();
   const app = await App.register(w);
   await new Person(w).allow(app);
-  w.online.clear();
+  w.onlineNamespaces.clear();
   const person = new Person(w);
   assert.equal((await person.decide(await person.formFor(app), "allow", SECRET)).status, 403);
 });
@@ -368,9 +376,9 @@ Deno.test("a browser that is signed in needs no secret again [5.oauth.consent]",
   await person.signIn(OTHER_SECRET);
   const text = await (await person.visit(app.authorizePath())).text();
   assert.ok(!text.includes("relay_secret"));
-  const answer = await person.decide(hiddenIn(text, "request"), "allow");
-  await tokensOf(await app.redeem(locationOf(answer).searchParams.get("code") ?? ""));
-  assert.equal(countOf(w.db, "oauth_grants", `namespace = '${namespaceOf(OTHER_SECRET)}'`), 1);
+  const answer = await person.decide(hiddenField(text, "request"), "allow");
+  await parseTokens(await app.redeem(redirectUrl(answer).searchParams.get("code") ?? ""));
+  assert.equal(countRows(w.db, "oauth_grants", `namespace = '${namespaceOf(OTHER_SECRET)}'`), 1);
 });
 
 Deno.test("a browser that is not signed in cannot leave the secret out", async () => {
@@ -379,7 +387,7 @@ Deno.test("a browser that is not signed in cannot leave the secret out", async (
   const person = new Person(w);
   const response = await person.decide(await person.formFor(app), "allow");
   assert.equal(response.status, 403);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
 Deno.test("a scope that is left out is read-only [5.oauth.scope.default]", async () => {
@@ -387,10 +395,10 @@ Deno.test("a scope that is left out is read-only [5.oauth.scope.default]", async
   const app = await App.register(w);
   const text = await (await new Person(w).visit(app.authorizePath({ scope: undefined }))).text();
   assert.ok(!/ask agents to work/.test(text));
-  for (const scope of [undefined, "", READ]) {
-    assert.equal((await app.connect({ scope })).scope, READ);
+  for (const scope of [undefined, "", READ_SCOPE]) {
+    assert.equal((await app.connect({ scope })).scope, READ_SCOPE);
   }
-  for (const scope of [BOTH, "agents:write agents:read", ` ${BOTH}  ${READ}`]) {
-    assert.equal((await app.connect({ scope })).scope, BOTH);
+  for (const scope of [ALL_SCOPES, "agents:write agents:read", ` ${ALL_SCOPES}  ${READ_SCOPE}`]) {
+    assert.equal((await app.connect({ scope })).scope, ALL_SCOPES);
   }
 });

@@ -2,22 +2,22 @@
 
 import assert from "node:assert/strict";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
   DAY_MS,
-  errorOf,
+  oauthError,
   oauthWorld,
+  parseTokens,
   Person,
-  READ,
+  READ_SCOPE,
   RESOURCE,
   SECRET,
-  tokensIn,
-  tokensOf,
+  tokenService,
 } from "../../../support/relay/oauth_world.ts";
 
 type Change = Record<string, string | undefined>;
 
-async function codeFor(app: App, change: Change = {}): Promise<string> {
+async function authorizationCode(app: App, change: Change = {}): Promise<string> {
   return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
 }
 
@@ -25,10 +25,10 @@ Deno.test("a refresh token is good once, and each exchange brings another [5.oau
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   assert.notEqual(second.refresh_token, first.refresh_token);
   assert.notEqual(second.access_token, first.access_token);
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   assert.ok(check(first.access_token), "an access token lives on beside the next one");
   assert.ok(check(second.access_token));
 });
@@ -38,26 +38,29 @@ Deno.test("a consumed refresh token revokes the grant and all its tokens [7.rela
   const app = await App.register(w);
   const other = await app.connect();
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   await w.clock.advance(DAY_MS);
-  const third = await tokensOf(await app.refresh(second.refresh_token));
-  assert.deepEqual(await errorOf(await app.refresh(first.refresh_token)), [400, "invalid_grant"]);
-  const { check } = tokensIn(w);
+  const third = await parseTokens(await app.refresh(second.refresh_token));
+  assert.deepEqual(await oauthError(await app.refresh(first.refresh_token)), [
+    400,
+    "invalid_grant",
+  ]);
+  const { check } = tokenService(w);
   assert.equal(check(third.access_token), undefined);
   for (const { refresh_token } of [first, second, third]) {
-    assert.deepEqual(await errorOf(await app.refresh(refresh_token)), [400, "invalid_grant"]);
+    assert.deepEqual(await oauthError(await app.refresh(refresh_token)), [400, "invalid_grant"]);
   }
-  await tokensOf(await app.refresh(other.refresh_token));
+  await parseTokens(await app.refresh(other.refresh_token));
 });
 
 Deno.test("a consumed refresh token is a leak, whoever brings it and whatever it asks for", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   const stolen = await thief.refresh(first.refresh_token, { scope: "everything" });
-  assert.deepEqual(await errorOf(stolen), [400, "invalid_grant"]);
-  assert.equal(tokensIn(w).check(second.access_token), undefined);
+  assert.deepEqual(await oauthError(stolen), [400, "invalid_grant"]);
+  assert.equal(tokenService(w).check(second.access_token), undefined);
 });
 
 /** What is wrong with a refresh; the token stays good. */
@@ -70,17 +73,17 @@ const BAD_REFRESHES: readonly [what: string, change: Change, status: number, err
   ["no resource",                { resource: undefined },               400, "invalid_target"],
   ["another resource",           { resource: `${RESOURCE}/` },          400, "invalid_target"],
   ["a scope without reading",    { scope: "agents:write" },             400, "invalid_scope"],
-  ["a scope that is not there",  { scope: `${READ} admin` },            400, "invalid_scope"],
-  ["a wider scope",              { scope: BOTH },                       400, "invalid_scope"],
+  ["a scope that is not there",  { scope: `${READ_SCOPE} admin` },            400, "invalid_scope"],
+  ["a wider scope",              { scope: ALL_SCOPES },                       400, "invalid_scope"],
 ];
 
 for (const [what, change, status, error] of BAD_REFRESHES) {
   Deno.test(`a refresh with ${what} is ${error}, and the token stays good [4.oauth.token]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
-    const { refresh_token } = await app.connect({ scope: READ });
-    assert.deepEqual(await errorOf(await app.refresh(refresh_token, change)), [status, error]);
-    await tokensOf(await app.refresh(refresh_token));
+    const { refresh_token } = await app.connect({ scope: READ_SCOPE });
+    assert.deepEqual(await oauthError(await app.refresh(refresh_token, change)), [status, error]);
+    await parseTokens(await app.refresh(refresh_token));
   });
 }
 
@@ -88,58 +91,60 @@ Deno.test("a refresh token is another client's to nobody", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const { refresh_token, access_token } = await app.connect();
-  assert.deepEqual(await errorOf(await thief.refresh(refresh_token)), [400, "invalid_grant"]);
-  assert.ok(tokensIn(w).check(access_token));
-  await tokensOf(await app.refresh(refresh_token));
+  assert.deepEqual(await oauthError(await thief.refresh(refresh_token)), [400, "invalid_grant"]);
+  assert.ok(tokenService(w).check(access_token));
+  await parseTokens(await app.refresh(refresh_token));
 });
 
 Deno.test("one kind of credential is never another kind", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const code = await codeFor(app);
-  const { check } = tokensIn(w);
+  const code = await authorizationCode(app);
+  const { check } = tokenService(w);
   assert.equal(check(code), undefined);
-  assert.deepEqual(await errorOf(await app.refresh(code)), [400, "invalid_grant"]);
-  const { access_token, refresh_token } = await tokensOf(await app.redeem(code));
+  assert.deepEqual(await oauthError(await app.refresh(code)), [400, "invalid_grant"]);
+  const { access_token, refresh_token } = await parseTokens(await app.redeem(code));
   for (const token of [refresh_token, access_token.slice(0, -1), "", " ", SECRET, app.client_id]) {
     assert.equal(check(token), undefined, token);
   }
-  assert.deepEqual(await errorOf(await app.refresh(access_token)), [400, "invalid_grant"]);
-  assert.deepEqual(await errorOf(await app.redeem(refresh_token)), [400, "invalid_grant"]);
+  assert.deepEqual(await oauthError(await app.refresh(access_token)), [400, "invalid_grant"]);
+  assert.deepEqual(await oauthError(await app.redeem(refresh_token)), [400, "invalid_grant"]);
   assert.ok(check(access_token));
 });
 
 Deno.test("a refresh narrows for good, and older access tokens with it [5.oauth.scope.narrow]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const wide = await app.connect({ scope: BOTH });
-  const narrow = await tokensOf(await app.refresh(wide.refresh_token, { scope: READ }));
-  assert.equal(narrow.scope, READ);
-  const { check } = tokensIn(w);
-  for (const { access_token } of [wide, narrow]) assert.equal(check(access_token)?.scope, READ);
-  const next = await app.refresh(narrow.refresh_token, { scope: BOTH });
-  assert.deepEqual(await errorOf(next), [400, "invalid_scope"]);
-  assert.equal((await tokensOf(await app.refresh(narrow.refresh_token))).scope, READ);
+  const wide = await app.connect({ scope: ALL_SCOPES });
+  const narrow = await parseTokens(await app.refresh(wide.refresh_token, { scope: READ_SCOPE }));
+  assert.equal(narrow.scope, READ_SCOPE);
+  const { check } = tokenService(w);
+  for (const { access_token } of [wide, narrow]) {
+    assert.equal(check(access_token)?.scope, READ_SCOPE);
+  }
+  const next = await app.refresh(narrow.refresh_token, { scope: ALL_SCOPES });
+  assert.deepEqual(await oauthError(next), [400, "invalid_scope"]);
+  assert.equal((await parseTokens(await app.refresh(narrow.refresh_token))).scope, READ_SCOPE);
 });
 
 Deno.test("messaging is added by a new connection [5.oauth.scope.reconnect]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const { refresh_token } = await app.connect({ scope: READ });
-  assert.deepEqual(await errorOf(await app.refresh(refresh_token, { scope: BOTH })), [
+  const { refresh_token } = await app.connect({ scope: READ_SCOPE });
+  assert.deepEqual(await oauthError(await app.refresh(refresh_token, { scope: ALL_SCOPES })), [
     400,
     "invalid_scope",
   ]);
-  assert.equal((await app.connect({ scope: BOTH })).scope, BOTH);
+  assert.equal((await app.connect({ scope: ALL_SCOPES })).scope, ALL_SCOPES);
 });
 
 Deno.test("refresh keeps the asker's identity, and a new grant has another [5.oauth.identity]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   const first = await app.connect();
   const asker = check(first.access_token)?.asker;
-  const next = await tokensOf(await app.refresh(first.refresh_token, { scope: READ }));
+  const next = await parseTokens(await app.refresh(first.refresh_token, { scope: READ_SCOPE }));
   assert.equal(check(next.access_token)?.asker, asker);
   const again = await app.connect();
   assert.notEqual(check(again.access_token)?.asker, asker);
@@ -152,7 +157,7 @@ Deno.test("an asker's identity that is taken is drawn again", async () => {
   const ids = { ...plain.ids, next: () => drawn.shift() ?? "mcp-ffffffffffff" };
   using w = oauthWorld({ ids });
   const app = await App.register(w);
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   const askers = [await app.connect(), await app.connect()]
     .map(({ access_token }) => check(access_token)?.asker);
   assert.deepEqual(askers, ["mcp-00000000000a", "mcp-00000000000b"]);
@@ -162,21 +167,24 @@ Deno.test("refresh works while every daemon is offline [5.oauth.refresh.offline]
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
-  w.online.clear();
-  await tokensOf(await app.refresh(refresh_token));
+  w.onlineNamespaces.clear();
+  await parseTokens(await app.refresh(refresh_token));
 });
 
 Deno.test("revoking a refresh token ends the grant, at once and for good [4.oauth.revoke] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   const response = await app.revoke(second.refresh_token, { token_type_hint: "access_token" });
   assert.equal(response.status, 200);
   assert.equal(response.headers.get("cache-control"), "no-store");
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   for (const { access_token } of [first, second]) assert.equal(check(access_token), undefined);
-  assert.deepEqual(await errorOf(await app.refresh(second.refresh_token)), [400, "invalid_grant"]);
+  assert.deepEqual(await oauthError(await app.refresh(second.refresh_token)), [
+    400,
+    "invalid_grant",
+  ]);
   assert.equal((await app.revoke(second.refresh_token)).status, 200);
 });
 
@@ -184,21 +192,21 @@ Deno.test("a consumed refresh token revokes its grant as well [4.oauth.revoke]",
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   assert.equal((await app.revoke(first.refresh_token)).status, 200);
-  assert.equal(tokensIn(w).check(second.access_token), undefined);
+  assert.equal(tokenService(w).check(second.access_token), undefined);
 });
 
 Deno.test("revoking an access token ends itself and nothing else [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   assert.equal((await app.revoke(second.access_token)).status, 200);
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   assert.equal(check(second.access_token), undefined);
   assert.ok(check(first.access_token));
-  await tokensOf(await app.refresh(second.refresh_token));
+  await parseTokens(await app.refresh(second.refresh_token));
 });
 
 Deno.test("revoking is always 200, and touches only what is the client's own [4.oauth.revoke]", async () => {
@@ -209,15 +217,15 @@ Deno.test("revoking is always 200, and touches only what is the client's own [4.
     assert.equal((await thief.revoke(token)).status, 200);
     assert.equal((await app.revoke(token, { client_id: "mc_unknown" })).status, 200);
   }
-  assert.ok(tokensIn(w).check(access_token));
-  await tokensOf(await app.refresh(refresh_token));
+  assert.ok(tokenService(w).check(access_token));
+  await parseTokens(await app.refresh(refresh_token));
 });
 
 Deno.test("revoking needs a token, and no client_id beside it [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  assert.deepEqual(await errorOf(await app.revoke("")), [400, "invalid_request"]);
+  assert.deepEqual(await oauthError(await app.revoke("")), [400, "invalid_request"]);
   const { access_token, refresh_token } = await app.connect();
   assert.equal((await app.revoke(refresh_token, { client_id: undefined })).status, 200);
-  assert.equal(tokensIn(w).check(access_token), undefined);
+  assert.equal(tokenService(w).check(access_token), undefined);
 });

@@ -5,17 +5,17 @@ import fc from "fast-check";
 import { digestOf, namespaceOf } from "../../../../relay/web/secrets.ts";
 import * as rows from "../../../../relay/oauth/grants/store.ts";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
-  countOf,
+  countRows,
   MINUTE_MS,
   type OAuthWorld,
   oauthWorld,
+  parseTokens,
   Person,
-  READ,
+  READ_SCOPE,
   SECRET,
   type Tokens,
-  tokensOf,
 } from "../../../support/relay/oauth_world.ts";
 
 function isLive(w: OAuthWorld, access_token: string): boolean {
@@ -23,9 +23,9 @@ function isLive(w: OAuthWorld, access_token: string): boolean {
 }
 
 /** Every order of 0 to count-1. */
-function orders(count: number): number[][] {
+function permutations(count: number): number[][] {
   if (count === 0) return [[]];
-  return orders(count - 1).flatMap((order) =>
+  return permutations(count - 1).flatMap((order) =>
     Array.from({ length: count }, (_, at) => order.toSpliced(at, 0, count - 1))
   );
 }
@@ -33,15 +33,15 @@ function orders(count: number): number[][] {
 Deno.test("refresh tokens replayed in every order: the first consumed one ends it all [5.oauth.refresh.reuse]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  for (const order of orders(4)) {
+  for (const order of permutations(4)) {
     const issued: Tokens[] = [await app.connect()];
-    while (issued.length < 4) issued.push(await tokensOf(await app.refresh(last(issued))));
+    while (issued.length < 4) issued.push(await parseTokens(await app.refresh(last(issued))));
     let revoked = false, current = 3;
     for (const at of order) {
       const token = issued[at]?.refresh_token ?? "";
       const response = await app.refresh(token);
       if (!revoked && at === current) {
-        issued.push(await tokensOf(response));
+        issued.push(await parseTokens(response));
         current = issued.length - 1;
       } else {
         assert.equal(response.status, 400, `${order} at ${at}`);
@@ -63,9 +63,9 @@ Deno.test("of many refreshes at once with one token one wins, and then the grant
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
   const answers = await Promise.all(Array.from({ length: 8 }, () => app.refresh(refresh_token)));
-  const won = answers.filter(({ status }) => status === 200);
-  assert.equal(won.length, 1);
-  const tokens = await tokensOf(won[0] ?? Response.error());
+  const winners = answers.filter(({ status }) => status === 200);
+  assert.equal(winners.length, 1);
+  const tokens = await parseTokens(winners[0] ?? Response.error());
   assert.ok(!isLive(w, tokens.access_token));
   assert.equal((await app.refresh(tokens.refresh_token)).status, 400);
 });
@@ -75,9 +75,9 @@ Deno.test("of many exchanges at once of one code one wins, and then the grant is
   const app = await App.register(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
   const answers = await Promise.all(Array.from({ length: 8 }, () => app.redeem(code)));
-  const won = answers.filter(({ status }) => status === 200);
-  assert.equal(won.length, 1);
-  assert.ok(!isLive(w, (await tokensOf(won[0] ?? Response.error())).access_token));
+  const winners = answers.filter(({ status }) => status === 200);
+  assert.equal(winners.length, 1);
+  assert.ok(!isLive(w, (await parseTokens(winners[0] ?? Response.error())).access_token));
 });
 
 /** A grant as the specification tells of it. */
@@ -100,7 +100,7 @@ const GRANT_MS = 30 * 24 * 60 * MINUTE_MS;
 const Step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ verb: fc.constant("connect" as const), wide: fc.boolean() }) },
   { weight: 4, arbitrary: fc.record({ verb: fc.constant("exchange" as const), grant: fc.nat() }) },
-  { weight: 8, arbitrary: fc.record({ verb: fc.constant("refresh" as const), grant: fc.nat(), which: fc.option(fc.nat(), { freq: 4 }), scope: fc.constantFrom(undefined, READ, BOTH) }) },
+  { weight: 8, arbitrary: fc.record({ verb: fc.constant("refresh" as const), grant: fc.nat(), which: fc.option(fc.nat(), { freq: 4 }), scope: fc.constantFrom(undefined, READ_SCOPE, ALL_SCOPES) }) },
   { weight: 1, arbitrary: fc.record({ verb: fc.constant("revoke" as const), grant: fc.nat(), which: fc.nat(), access: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ verb: fc.constant("wait" as const), ms: fc.constantFrom(30_000, MINUTE_MS, 15 * MINUTE_MS, GRANT_MS / 3) }) },
 );
@@ -121,7 +121,7 @@ class Storm {
 
   async step(step: Step): Promise<void> {
     if (step.verb === "wait") await this.#w.clock.advance(step.ms);
-    else if (step.verb === "connect") await this.#connect(step.wide ? BOTH : READ);
+    else if (step.verb === "connect") await this.#connect(step.wide ? ALL_SCOPES : READ_SCOPE);
     else {
       const grant = this.#grants[step.grant % Math.max(1, this.#grants.length)];
       if (!grant) return;
@@ -129,7 +129,7 @@ class Storm {
       else if (step.verb === "refresh") await this.#refresh(grant, step);
       else await this.#revoke(grant, step);
     }
-    this.#look();
+    this.#checkInvariants();
   }
 
   async #connect(scope: string): Promise<void> {
@@ -153,7 +153,7 @@ class Storm {
     const fresh = this.#w.clock.now() < grant.granted_at + MINUTE_MS;
     if (!grant.exchanged && fresh) {
       grant.exchanged = true;
-      this.#issued(grant, await tokensOf(response));
+      this.#issued(grant, await parseTokens(response));
     } else {
       assertRefused(response);
       grant.ended ||= grant.exchanged;
@@ -168,10 +168,10 @@ class Storm {
     const token = which === null ? grant.current : all[which % Math.max(1, all.length)];
     if (token === undefined) return;
     const response = await grant.app.refresh(token, { scope });
-    const narrows = scope === undefined || scope === READ || grant.scope === BOTH;
-    if (token === grant.current && this.#isOn(grant) && narrows) {
+    const narrows = scope === undefined || scope === READ_SCOPE || grant.scope === ALL_SCOPES;
+    if (token === grant.current && this.#isLive(grant) && narrows) {
       grant.scope = scope ?? grant.scope;
-      this.#issued(grant, await tokensOf(response));
+      this.#issued(grant, await parseTokens(response));
     } else {
       assertRefused(response);
       grant.ended ||= token !== grant.current;
@@ -194,27 +194,27 @@ class Storm {
     grant.access.set(access_token, this.#w.clock.now() + 15 * MINUTE_MS);
   }
 
-  #isOn(grant: Model): boolean {
+  #isLive(grant: Model): boolean {
     return !grant.ended && this.#w.clock.now() < grant.granted_at + GRANT_MS;
   }
 
   /** What the server says of each token is what the specification says; and rows do not pile up. */
-  #look(): void {
+  #checkInvariants(): void {
     const now = this.#w.clock.now();
     for (const grant of this.#grants) {
       for (const [token, until] of grant.access) {
         const bearer = rows.bearer(this.#w.db, digestOf(token), now);
-        assert.equal(bearer !== undefined, this.#isOn(grant) && now < until);
+        assert.equal(bearer !== undefined, this.#isLive(grant) && now < until);
         if (!bearer) continue;
         assert.equal(bearer.scope, grant.scope);
         assert.equal(bearer.namespace, namespaceOf(SECRET));
       }
     }
     const { db } = this.#w;
-    assert.ok(countOf(db, "oauth_grants") <= this.#grants.length);
+    assert.ok(countRows(db, "oauth_grants") <= this.#grants.length);
     const doubled = `select grant_id from oauth_refresh_tokens where state = 'current'
       group by grant_id having count(*) > 1`;
-    assert.equal(countOf(db, `(${doubled})`), 0, "a grant has one future");
+    assert.equal(countRows(db, `(${doubled})`), 0, "a grant has one future");
   }
 }
 

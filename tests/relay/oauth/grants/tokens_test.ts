@@ -3,43 +3,43 @@
 import assert from "node:assert/strict";
 import { namespaceOf } from "../../../../relay/web/secrets.ts";
 import {
+  ALL_SCOPES,
   App,
-  BOTH,
-  countOf,
+  countRows,
   DAY_MS,
-  errorOf,
   ISSUER,
   MINUTE_MS,
+  oauthError,
   oauthWorld,
+  parseTokens,
   Person,
   RESOURCE,
   SECRET,
-  tokensIn,
-  tokensOf,
+  tokenService,
   VERIFIER,
 } from "../../../support/relay/oauth_world.ts";
 
 type Change = Record<string, string | undefined>;
 const FORM = "application/x-www-form-urlencoded";
 
-async function codeFor(app: App, change: Change = {}): Promise<string> {
+async function authorizationCode(app: App, change: Change = {}): Promise<string> {
   return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
 }
 
 Deno.test("a code becomes credentials that stand for the grant [4.oauth.token] [2.relay.grant]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const response = await app.redeem(await codeFor(app));
+  const response = await app.redeem(await authorizationCode(app));
   assert.equal(response.headers.get("pragma"), "no-cache");
-  const { access_token, refresh_token, ...rest } = await tokensOf(response);
+  const { access_token, refresh_token, ...rest } = await parseTokens(response);
   assert.match(access_token, /^mesh_at_.{43}$/);
   assert.match(refresh_token, /^mesh_rt_.{43}$/);
-  assert.deepEqual(rest, { token_type: "Bearer", expires_in: 900, scope: BOTH });
-  const bearer = tokensIn(w).check(access_token);
+  assert.deepEqual(rest, { token_type: "Bearer", expires_in: 900, scope: ALL_SCOPES });
+  const bearer = tokenService(w).check(access_token);
   assert.match(bearer?.asker ?? "", /^mcp-[0-9a-f]{12}$/);
   assert.match(bearer?.grant_id ?? "", /^mg_/);
   assert.equal(bearer?.namespace, namespaceOf(SECRET));
-  assert.equal(bearer?.scope, BOTH);
+  assert.equal(bearer?.scope, ALL_SCOPES);
 });
 
 /** What is wrong with a code exchange; the code itself is fresh. */
@@ -69,17 +69,17 @@ for (const [what, change, status, error] of BAD_EXCHANGES) {
   Deno.test(`an exchange with ${what} is ${error}, and the code stays good [4.oauth.token]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
-    const code = await codeFor(app);
-    assert.deepEqual(await errorOf(await app.redeem(code, change)), [status, error]);
-    assert.equal(countOf(w.db, "oauth_access_tokens"), 0);
-    await tokensOf(await app.redeem(code));
+    const code = await authorizationCode(app);
+    assert.deepEqual(await oauthError(await app.redeem(code, change)), [status, error]);
+    assert.equal(countRows(w.db, "oauth_access_tokens"), 0);
+    await parseTokens(await app.redeem(code));
   });
 }
 
 Deno.test("the redirect_uri may be left out of the exchange, PKCE binding the code already", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  await tokensOf(await app.redeem(await codeFor(app), { redirect_uri: undefined }));
+  await parseTokens(await app.redeem(await authorizationCode(app), { redirect_uri: undefined }));
 });
 
 /** What is wrong with the form itself, whatever it says. */
@@ -102,7 +102,7 @@ for (const [what, query, headers, body, status, error] of BAD_FORMS) {
     Deno.test(`${path} refuses ${what} as ${error} [4.oauth.token]`, async () => {
       using w = oauthWorld();
       const response = await w.postForm(path + query, body, headers);
-      assert.deepEqual(await errorOf(response), [status, error]);
+      assert.deepEqual(await oauthError(response), [status, error]);
     });
   }
 }
@@ -118,41 +118,44 @@ Deno.test("a content type may name its charset, in any case", async () => {
     resource: RESOURCE,
   });
   const headers = { "content-type": "Application/X-WWW-Form-Urlencoded ; charset=UTF-8" };
-  await tokensOf(await w.fetch("/oauth/token", { method: "POST", body: `${body}`, headers }));
+  await parseTokens(await w.fetch("/oauth/token", { method: "POST", body: `${body}`, headers }));
 });
 
 Deno.test("a code is another client's to nobody, and stays good for its own", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
-  const code = await codeFor(app);
-  assert.deepEqual(await errorOf(await thief.redeem(code)), [400, "invalid_grant"]);
-  await tokensOf(await app.redeem(code));
+  const code = await authorizationCode(app);
+  assert.deepEqual(await oauthError(await thief.redeem(code)), [400, "invalid_grant"]);
+  await parseTokens(await app.redeem(code));
 });
 
 Deno.test("a code lives one minute, and an abandoned grant no longer [8.relay.code] [8.relay.abandoned]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const early = await codeFor(app), late = await codeFor(app);
+  const early = await authorizationCode(app), late = await authorizationCode(app);
   await w.clock.advance(MINUTE_MS - 1);
-  await tokensOf(await app.redeem(early));
+  await parseTokens(await app.redeem(early));
   await w.clock.advance(1);
-  assert.deepEqual(await errorOf(await app.redeem(late)), [400, "invalid_grant"]);
-  assert.equal(countOf(w.db, "oauth_grants"), 1);
-  assert.equal(countOf(w.db, "oauth_codes"), 1);
+  assert.deepEqual(await oauthError(await app.redeem(late)), [400, "invalid_grant"]);
+  assert.equal(countRows(w.db, "oauth_grants"), 1);
+  assert.equal(countRows(w.db, "oauth_codes"), 1);
 });
 
 Deno.test("a code that comes a second time revokes what was issued for it [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
-  const code = await codeFor(app);
-  const first = await tokensOf(await app.redeem(code));
-  const second = await tokensOf(await app.refresh(first.refresh_token));
+  const code = await authorizationCode(app);
+  const first = await parseTokens(await app.redeem(code));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
   await w.clock.advance(10 * MINUTE_MS);
-  assert.deepEqual(await errorOf(await app.redeem(code)), [400, "invalid_grant"]);
+  assert.deepEqual(await oauthError(await app.redeem(code)), [400, "invalid_grant"]);
   for (const { access_token } of [first, second]) {
-    assert.equal(tokensIn(w).check(access_token), undefined);
+    assert.equal(tokenService(w).check(access_token), undefined);
   }
-  assert.deepEqual(await errorOf(await app.refresh(second.refresh_token)), [400, "invalid_grant"]);
+  assert.deepEqual(await oauthError(await app.refresh(second.refresh_token)), [
+    400,
+    "invalid_grant",
+  ]);
 });
 
 Deno.test("a spent code is a leak, whoever brings it and with whatever verifier", async () => {
@@ -161,10 +164,10 @@ Deno.test("a spent code is a leak, whoever brings it and with whatever verifier"
   ) {
     using w = oauthWorld();
     const app = await App.register(w), thief = await App.register(w);
-    const code = await codeFor(app);
-    const { access_token } = await tokensOf(await app.redeem(code));
-    assert.deepEqual(await errorOf(await thief.redeem(code, change)), [400, "invalid_grant"]);
-    assert.equal(tokensIn(w).check(access_token), undefined);
+    const code = await authorizationCode(app);
+    const { access_token } = await parseTokens(await app.redeem(code));
+    assert.deepEqual(await oauthError(await thief.redeem(code, change)), [400, "invalid_grant"]);
+    assert.equal(tokenService(w).check(access_token), undefined);
   }
 });
 
@@ -172,7 +175,7 @@ Deno.test("an access token lives 15 minutes [8.relay.access-token]", async () =>
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token } = await app.connect();
-  const { check } = tokensIn(w);
+  const { check } = tokenService(w);
   await w.clock.advance(15 * MINUTE_MS - 1);
   assert.ok(check(access_token));
   await w.clock.advance(1);
@@ -185,25 +188,25 @@ Deno.test("a grant lives 30 days from the consent, however often it is refreshed
   let { refresh_token } = await app.connect();
   for (let day = 0; day < 29; day++) {
     await w.clock.advance(DAY_MS);
-    ({ refresh_token } = await tokensOf(await app.refresh(refresh_token)));
+    ({ refresh_token } = await parseTokens(await app.refresh(refresh_token)));
   }
   await w.clock.advance(DAY_MS - 5 * MINUTE_MS);
-  const last = await tokensOf(await app.refresh(refresh_token));
+  const last = await parseTokens(await app.refresh(refresh_token));
   assert.equal(last.expires_in, 300);
   await w.clock.advance(5 * MINUTE_MS - 1);
-  assert.ok(tokensIn(w).check(last.access_token));
+  assert.ok(tokenService(w).check(last.access_token));
   await w.clock.advance(1);
-  assert.equal(tokensIn(w).check(last.access_token), undefined);
-  assert.deepEqual(await errorOf(await app.refresh(last.refresh_token)), [400, "invalid_grant"]);
-  assert.equal(countOf(w.db, "oauth_grants"), 0);
-  assert.equal(countOf(w.db, "oauth_refresh_tokens"), 0);
+  assert.equal(tokenService(w).check(last.access_token), undefined);
+  assert.deepEqual(await oauthError(await app.refresh(last.refresh_token)), [400, "invalid_grant"]);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
+  assert.equal(countRows(w.db, "oauth_refresh_tokens"), 0);
 });
 
 Deno.test("errors and tokens are cached nowhere [5.oauth.no-store]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const responses = [
-    await app.redeem(await codeFor(app)),
+    await app.redeem(await authorizationCode(app)),
     await app.redeem("none"),
     await app.revoke("none"),
     await w.postJson("/oauth/register", {}),
@@ -234,8 +237,8 @@ Deno.test("only digests are stored: nothing in the file is a credential [5.oauth
     const request = await person.formFor(app);
     const answer = await person.decide(request, "allow", SECRET);
     const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
-    const first = await tokensOf(await app.redeem(code));
-    const second = await tokensOf(await app.refresh(first.refresh_token));
+    const first = await parseTokens(await app.redeem(code));
+    const second = await parseTokens(await app.refresh(first.refresh_token));
     w.db.checkpoint();
     const secrets = [SECRET, code, VERIFIER, request, ...person.cookies.values()];
     for (const { access_token, refresh_token } of [first, second]) {

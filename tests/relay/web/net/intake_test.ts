@@ -3,8 +3,12 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";
 import { readBody } from "kit/http/route.ts";
-import { BODIES_BYTES_MAX, BODY_MS_MAX, Intake } from "../../../../relay/web/net/intake.ts";
-import { daemonBehind, house, SECRET } from "../../../support/relay/composed_relay.ts";
+import {
+  ADDRESS_BODY_BYTES_MAX,
+  BODY_MS_MAX,
+  BodyLimiter,
+} from "../../../../relay/web/net/intake.ts";
+import { connectDaemon, relayFixture, SECRET } from "../../../support/relay/composed_relay.ts";
 import { RELAY, relayWorld } from "../../../support/relay/relay_world.ts";
 
 const MEBIBYTE = 1_048_576;
@@ -21,37 +25,37 @@ Deno.test("a body that does not come in time is given up [c9.pace.bodies]", asyn
   let answered: number | undefined;
   const request = new Request(`${RELAY}/login`, { method: "POST", body: unfinished(100) });
   const asked = r.relay.fetch(request).then(({ status }) => answered = status);
-  await r.beat(BODY_MS_MAX / 1000 - 1);
+  await r.tick(BODY_MS_MAX / 1000 - 1);
   assert.equal(answered, undefined);
-  await r.beat(1);
+  await r.tick(1);
   assert.equal(await asked, 400);
 });
 
 Deno.test("one address has so many bytes in unfinished bodies, and another has its own [c9.pace.bodies]", async () => {
-  const intake = new Intake(new FakeClock());
+  const intake = new BodyLimiter(new FakeClock());
   const send = (address: string) => {
     const request = new Request(RELAY, { method: "POST", body: unfinished(MEBIBYTE) });
     const reading = intake.begin(request, address);
-    const fault = readBody(reading.request, 2 * MEBIBYTE).catch((fault) => fault);
-    return { reading, fault };
+    const error = readBody(reading.request, 2 * MEBIBYTE).catch((error) => error);
+    return { reading, error };
   };
-  const held = Array.from({ length: BODIES_BYTES_MAX / MEBIBYTE }, () => send("192.0.2.1"));
+  const held = Array.from({ length: ADDRESS_BODY_BYTES_MAX / MEBIBYTE }, () => send("192.0.2.1"));
   const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
   await turn();
   const other = send("192.0.2.2");
-  const { reading, fault } = send("192.0.2.1");
-  assert.equal((await fault).code, "too_many_requests");
+  const { reading, error } = send("192.0.2.1");
+  assert.equal((await error).code, "too_many_requests");
   reading[Symbol.dispose]();
   held[0]?.reading[Symbol.dispose]();
   const next = send("192.0.2.1");
   await turn();
-  for (const { reading } of [other, next]) reading.giveUp();
-  for (const { fault } of [other, next]) assert.equal((await fault).code, "bad_json");
+  for (const { reading } of [other, next]) reading.fail();
+  for (const { error } of [other, next]) assert.equal((await error).code, "bad_json");
 });
 
 Deno.test("what is sent about a share is no longer than it can be [c9.pace.bodies]", async () => {
-  await using at = house();
-  await using _w = daemonBehind(at, "dm-000000000001");
+  await using at = relayFixture();
+  await using _w = connectDaemon(at, "dm-000000000001");
   const answer = await at.send("/api/v1/shares", {
     method: "POST",
     headers: { authorization: `Bearer ${SECRET}` },

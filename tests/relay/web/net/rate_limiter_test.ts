@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { addressOf, isWithin, rangeOf } from "../../../../relay/web/net/address.ts";
-import { bucketOf, NOWHERE, type Proxy } from "../../../../relay/web/net/bucket.ts";
+import { isWithin, mustParseRange, parseIpAddress } from "../../../../relay/web/net/address.ts";
+import { bucketOf, type Proxy, UNKNOWN_ADDRESS } from "../../../../relay/web/net/bucket.ts";
 import { CDN, LOAD_BALANCER } from "../../../../relay/web/net/ranges.ts";
-import { BUCKETS_MAX, Turnstile } from "../../../../relay/web/net/rate_limiter.ts";
+import { BUCKETS_MAX, RateLimiter } from "../../../../relay/web/net/rate_limiter.ts";
 import { FakeClock } from "../../../support/clock.ts";
 
 const LB = "35.191.7.7";
@@ -16,7 +16,7 @@ const DIRECT: Proxy = { mode: "direct" };
 const CLOUD: Proxy = { mode: "cloudlb", forwarding: mustRead(FORWARDING) };
 
 function mustRead(text: string) {
-  const address = addressOf(text);
+  const address = parseIpAddress(text);
   assert.ok(address, text);
   return address;
 }
@@ -36,7 +36,7 @@ const READS: readonly [text: string, same: string][] = [
 
 for (const [text, same] of READS) {
   Deno.test(`${text} is the address ${same}`, () => {
-    assert.deepEqual(addressOf(text), mustRead(same));
+    assert.deepEqual(parseIpAddress(text), mustRead(same));
   });
 }
 
@@ -48,22 +48,22 @@ const NONE = [
 ];
 
 for (const text of NONE) {
-  Deno.test(`"${text}" is no address`, () => assert.equal(addressOf(text), undefined));
+  Deno.test(`"${text}" is no address`, () => assert.equal(parseIpAddress(text), undefined));
 }
 
 Deno.test("any IPv4 address is the same mapped into IPv6, and no text makes the reader fail", () => {
   fc.assert(fc.property(fc.ipV4(), (text) => {
-    assert.deepEqual(addressOf(`::ffff:${text}`), mustRead(text));
+    assert.deepEqual(parseIpAddress(`::ffff:${text}`), mustRead(text));
   }));
-  fc.assert(fc.property(fc.ipV6(), (text) => assert.ok(addressOf(text), text)));
+  fc.assert(fc.property(fc.ipV6(), (text) => assert.ok(parseIpAddress(text), text)));
   const parts = fc.constantFrom(":", "::", ".", "1", "ffff", "255", "g", "%", " ", "[", "]");
   fc.assert(fc.property(fc.array(parts, { maxLength: 20 }), (words) => {
-    addressOf(words.join(""));
+    parseIpAddress(words.join(""));
   }));
 });
 
 Deno.test("a range holds its first and last address, and not the ones beside them", () => {
-  const range = rangeOf("198.51.100.0/22");
+  const range = mustParseRange("198.51.100.0/22");
   for (
     const [text, within] of [
       ["198.51.99.255", false],
@@ -75,10 +75,10 @@ Deno.test("a range holds its first and last address, and not the ones beside the
   ) {
     assert.equal(isWithin(mustRead(text), range), within, text);
   }
-  assert.throws(() => rangeOf("198.51.100.0/33"), {
+  assert.throws(() => mustParseRange("198.51.100.0/33"), {
     message: 'Cannot read the range "198.51.100.0/33"',
   });
-  assert.throws(() => rangeOf("here/8"));
+  assert.throws(() => mustParseRange("here/8"));
 });
 
 Deno.test("the providers' ranges are embedded, each of them", () => {
@@ -96,16 +96,16 @@ Deno.test("the providers' ranges are embedded, each of them", () => {
 
 const XFF = "x-forwarded-for";
 const CF = "cf-connecting-ip";
-type Said = Record<string, string>;
+type HeaderFields = Record<string, string>;
 
 // deno-fmt-ignore
-const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined, headers: Said, bucket: string][] = [
+const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined, headers: HeaderFields, bucket: string][] = [
   ["direct ignores forwarding headers",              DIRECT, LB,        { [XFF]: `${VISITOR}, ${FORWARDING}`, [CF]: "192.0.2.77" }, LB],
   ["an IPv4 address is a bucket",                    DIRECT, "192.0.2.1", {}, "192.0.2.1"],
   ["what is mapped into IPv6 counts as IPv4",        DIRECT, "::ffff:192.0.2.1", {}, "192.0.2.1"],
   ["an IPv6 /64 is a bucket",                        DIRECT, "2001:db8:1:2:3:4:5:6", {}, "20010db800010002/64"],
   ["a link-local socket names its interface",        DIRECT, "fe80::1%eth0", {}, "fe80000000000000/64"],
-  ["a caller without an address has one, too",       DIRECT, undefined, {}, NOWHERE],
+  ["a caller without an address has one, too",       DIRECT, undefined, {}, UNKNOWN_ADDRESS],
   ["the entry before the last is the source",        CLOUD,  LB,        { [XFF]: `${VISITOR},${FORWARDING}` }, VISITOR],
   ["whatever a visitor wrote before is not read",    CLOUD,  LB,        { [XFF]: `192.0.2.66, ${VISITOR}, ${FORWARDING}` }, VISITOR],
   ["an IPv6 front end is one",                       CLOUD,  "2600:2d00:1:b029::9", { [XFF]: `${VISITOR}, ${FORWARDING}` }, VISITOR],
@@ -128,7 +128,7 @@ const BUCKETS: readonly [rule: string, proxy: Proxy, socket: string | undefined,
 const PROXY = "172.30.83.2";
 const TRUSTED: Proxy = {
   mode: "trusted",
-  proxies: ["172.30.83.0/24", "10.9.0.0/16", "2001:db8:ffff::/48"].map(rangeOf),
+  proxies: ["172.30.83.0/24", "10.9.0.0/16", "2001:db8:ffff::/48"].map(mustParseRange),
 };
 
 // deno-fmt-ignore
@@ -158,7 +158,7 @@ const BEHIND: typeof BUCKETS = [
   ["the first of entries that are all trusted",      TRUSTED, PROXY, { [XFF]: "10.9.0.7, 10.9.0.1" }, "10.9.0.7"],
   ["no other header names the visitor",              TRUSTED, PROXY, { [CF]: VISITOR, "x-real-ip": VISITOR, forwarded: `for=${VISITOR}` }, PROXY],
   ["direct ignores the header as before",            DIRECT,  PROXY, { [XFF]: VISITOR }, PROXY],
-  ["no socket is no address",                        TRUSTED, undefined, { [XFF]: VISITOR }, NOWHERE],
+  ["no socket is no address",                        TRUSTED, undefined, { [XFF]: VISITOR }, UNKNOWN_ADDRESS],
 ];
 
 for (const [rule, proxy, socket, headers, bucket] of BEHIND) {
@@ -189,8 +189,8 @@ Deno.test("no header makes the bucket fail, and without a front end none of them
     const headers = new Headers({ [XFF]: forwarded, [CF]: visitor });
     assert.equal(bucketOf(LB, headers, DIRECT), LB);
     assert.equal(bucketOf("192.0.2.5", headers, CLOUD), "192.0.2.5");
-    assert.notEqual(bucketOf(LB, headers, CLOUD), NOWHERE);
-    assert.notEqual(bucketOf(PROXY, headers, TRUSTED), NOWHERE);
+    assert.notEqual(bucketOf(LB, headers, CLOUD), UNKNOWN_ADDRESS);
+    assert.notEqual(bucketOf(PROXY, headers, TRUSTED), UNKNOWN_ADDRESS);
     assert.equal(bucketOf("192.0.2.5", headers, TRUSTED), "192.0.2.5");
   }));
 });
@@ -198,55 +198,55 @@ Deno.test("no header makes the bucket fail, and without a front end none of them
 const RATES = { each: { burst: 5, per_minute: 1 }, all: { burst: 120, per_minute: 60 } };
 
 /** How many of `tries` get through. */
-function passing(turnstile: Turnstile, bucket: string, tries: number): number {
-  return Array.from({ length: tries }, () => turnstile.pass(bucket))
+function countAdmitted(turnstile: RateLimiter, bucket: string, tries: number): number {
+  return Array.from({ length: tries }, () => turnstile.acquire(bucket))
     .filter((wait) => wait === undefined).length;
 }
 
 Deno.test("a bucket lets five through, then one a minute, and says how long to wait", async () => {
   const clock = new FakeClock();
-  const turnstile = new Turnstile(clock, RATES);
-  assert.equal(passing(turnstile, "a", 9), 5);
-  assert.equal(turnstile.pass("a"), 60);
+  const turnstile = new RateLimiter(clock, RATES);
+  assert.equal(countAdmitted(turnstile, "a", 9), 5);
+  assert.equal(turnstile.acquire("a"), 60);
   await clock.advance(59_999);
-  assert.equal(turnstile.pass("a"), 1);
+  assert.equal(turnstile.acquire("a"), 1);
   await clock.advance(1);
-  assert.equal(passing(turnstile, "a", 3), 1);
+  assert.equal(countAdmitted(turnstile, "a", 3), 1);
   await clock.advance(3 * 60_000);
-  assert.equal(passing(turnstile, "a", 9), 3);
+  assert.equal(countAdmitted(turnstile, "a", 9), 3);
   await clock.advance(3_600_000);
-  assert.equal(passing(turnstile, "a", 9), 5);
+  assert.equal(countAdmitted(turnstile, "a", 9), 5);
 });
 
 Deno.test("one bucket takes nothing from another, and a refusal takes nothing at all", () => {
-  const turnstile = new Turnstile(new FakeClock(), RATES);
-  assert.equal(passing(turnstile, "a", 500), 5);
-  assert.equal(passing(turnstile, "b", 9), 5);
+  const turnstile = new RateLimiter(new FakeClock(), RATES);
+  assert.equal(countAdmitted(turnstile, "a", 500), 5);
+  assert.equal(countAdmitted(turnstile, "b", 9), 5);
   assert.equal(turnstile.size, 2);
 });
 
 Deno.test("below the ceiling 120 get through at once, then one a second", async () => {
   const clock = new FakeClock();
-  const turnstile = new Turnstile(clock, RATES);
-  const through = (from: number) =>
-    Array.from({ length: 200 }, (_, at) => turnstile.pass(`${from + at}`))
+  const turnstile = new RateLimiter(clock, RATES);
+  const rateFrom = (from: number) =>
+    Array.from({ length: 200 }, (_, at) => turnstile.acquire(`${from + at}`))
       .filter((wait) => wait === undefined).length;
-  assert.equal(through(0), 120);
-  assert.equal(turnstile.pass("late"), 1);
+  assert.equal(rateFrom(0), 120);
+  assert.equal(turnstile.acquire("late"), 1);
   await clock.advance(1000);
-  assert.equal(through(1000), 1);
+  assert.equal(rateFrom(1000), 1);
   await clock.advance(60_000);
-  assert.equal(through(2000), 60);
+  assert.equal(rateFrom(2000), 60);
 });
 
 Deno.test("at most 10,000 buckets are kept, and the one that was idle longest goes first", () => {
   const all = { burst: 1_000_000, per_minute: 60 };
-  const turnstile = new Turnstile(new FakeClock(), { each: { burst: 1, per_minute: 1 }, all });
-  for (let at = 0; at < BUCKETS_MAX; at++) turnstile.pass(`${at}`);
+  const turnstile = new RateLimiter(new FakeClock(), { each: { burst: 1, per_minute: 1 }, all });
+  for (let at = 0; at < BUCKETS_MAX; at++) turnstile.acquire(`${at}`);
   assert.equal(turnstile.size, 10_000);
-  assert.equal(turnstile.pass("0"), 60);
-  assert.equal(turnstile.pass("new"), undefined);
+  assert.equal(turnstile.acquire("0"), 60);
+  assert.equal(turnstile.acquire("new"), undefined);
   assert.equal(turnstile.size, 10_000);
-  assert.equal(turnstile.pass("0"), undefined);
-  assert.equal(turnstile.pass("9999"), 60);
+  assert.equal(turnstile.acquire("0"), undefined);
+  assert.equal(turnstile.acquire("9999"), 60);
 });

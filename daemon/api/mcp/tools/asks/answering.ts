@@ -1,15 +1,15 @@
 /** Tools that end an ask which was sent to the caller: by a reply, a typed answer, or a refusal. */
 
 import * as z from "zod";
-import { Text, TextOrNone } from "kit/core/schema.ts";
+import { Text, TextOrEmpty } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ackAsk, declineAsk } from "../../../../features/asks/contract.ts";
 import { answerAsk } from "../../../../features/asks/questions/contract.ts";
 import { getPeer } from "../../../../features/peers/contract.ts";
-import { SAYS, type Tool, tool } from "../../tool.ts";
-import { attachments, correlation_id, mustBePeer, speakerOf } from "../fields.ts";
+import { SEND_HINTS, type Tool, tool } from "../../tool.ts";
+import { attachments, callerId, correlation_id, mustBePeer } from "../fields.ts";
 
-const Closed = {
+const ClosedFields = {
   ok: z.literal(true),
   correlation_id: z.string(),
   close_reason: z.string(),
@@ -23,11 +23,11 @@ const ack = tool({
     "without one it only acknowledges, for an ask that wants no words. Use it once, after the " +
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, to choose an option (answer), or to refuse (decline).",
-  hints: SAYS,
-  input: z.object({ correlation_id, message: TextOrNone.optional(), attachments }),
-  output: z.object(Closed),
+  hints: SEND_HINTS,
+  input: z.object({ correlation_id, message: TextOrEmpty.optional(), attachments }),
+  output: z.object(ClosedFields),
   async run({ correlation_id, message, attachments }, { caller, call, signal }) {
-    const body = { correlation_id, message, attachments, from_peer: speakerOf(caller) };
+    const body = { correlation_id, message, attachments, from_peer: callerId(caller) };
     const { ok, close_reason } = await call(ackAsk, { body, signal });
     return {
       text: `${correlation_id} is closed: ${close_reason}.`,
@@ -43,14 +43,14 @@ const decline = tool({
     "Close an ask that was sent to you without doing it; the reason goes to the asker. Use it " +
     "when you cannot or must not do what is asked. Do not use it when you have an answer, even " +
     "a negative one (ack).",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     correlation_id,
     reason: z.string().min(1).describe("One sentence that tells the asker why"),
   }),
-  output: z.object(Closed),
+  output: z.object(ClosedFields),
   async run({ correlation_id, reason }, { caller, call, signal }) {
-    const body = { correlation_id, reason, from_peer: speakerOf(caller) };
+    const body = { correlation_id, reason, from_peer: callerId(caller) };
     const { ok, close_reason } = await call(declineAsk, { body, signal });
     return {
       text: `${correlation_id} is closed: ${close_reason}.`,
@@ -67,7 +67,7 @@ const answer = tool({
     "text or an acknowledgement of a set kind. Give the id of one option, or the text. Use it " +
     "once; the first valid answer wins. Do not use it for an ask without a question (ack), for " +
     "what was asked of another peer or of the human, or to permit a tool: that is the human's.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     correlation_id,
     option_id: z.string().min(1).max(255).optional()
@@ -77,16 +77,16 @@ const answer = tool({
       .describe("Only to give no answer: denied, declined or cancelled"),
     message: Text.optional().describe("Words beside the answer, for the asker"),
   }),
-  output: z.object({ ...Closed, outcome: z.string() }),
-  async run(given, { caller, call, signal }) {
+  output: z.object({ ...ClosedFields, outcome: z.string() }),
+  async run(args, { caller, call, signal }) {
     const from_peer = mustBePeer(caller, "nothing can have been asked of you");
     // What the human says comes through its own doors; no tool of an agent's is one (contract 2).
     const { role } = await call(getPeer, { params: { id: from_peer }, query: {}, signal });
     if (role === "human") {
       throw new Problem("not_an_agent", { why: "the human answers by doors of its own" });
     }
-    const { correlation_id } = given;
-    const { ok, ...end } = await call(answerAsk, { body: { ...given, from_peer }, signal });
+    const { correlation_id } = args;
+    const { ok, ...end } = await call(answerAsk, { body: { ...args, from_peer }, signal });
     return {
       text: `${correlation_id} is closed: ${end.close_reason}, ${end.outcome}.`,
       data: { ok, correlation_id, ...end },

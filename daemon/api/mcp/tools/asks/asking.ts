@@ -9,19 +9,19 @@ import {
   WAIT_SECONDS_MAX,
   waitAsk,
 } from "../../../../features/asks/contract.ts";
-import { SAYS, SETTLES, type Tool, tool, type Visit } from "../../tool.ts";
+import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../../tool.ts";
 import {
   attachments,
+  callerId,
   circle,
   correlation_id,
   idempotency_key,
+  idempotencyHeaders,
   maybe,
-  onceBy,
   peer,
   seconds,
-  speakerOf,
 } from "../fields.ts";
-import { Ending, PENDING, tellEnding, toEnding } from "./replies.ts";
+import { Ending, formatEnding, PENDING, toEnding } from "./replies.ts";
 
 const ask = tool({
   name: "ask",
@@ -33,7 +33,7 @@ const ask = tool({
     "to put the same to several peers (ask_many), to answer an ask you were sent (ack), to find " +
     "out who is there (list_peers), or to repeat an ask that is still open. Without wait_seconds " +
     "it returns at once.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     peer,
     message: Text,
@@ -53,27 +53,27 @@ const ask = tool({
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
   }),
-  async run({ peer, message, idempotency_key, wait_seconds = 0, ...more }, visit) {
-    const { caller, call, signal } = visit;
-    const headers = onceBy(idempotency_key);
+  async run({ peer, message, idempotency_key, wait_seconds = 0, ...rest }, toolContext) {
+    const { caller, call, signal } = toolContext;
+    const headers = idempotencyHeaders(idempotency_key);
     const pull = wait_seconds > 0 || caller.peer_id === null;
     const reply_delivery = pull ? "pull" as const : "push" as const;
-    const from_peer = speakerOf(caller);
-    const asking = { from_peer, to_peer: peer, text: message, reply_delivery, ...more };
-    const opened = await call(openAsk, { body: asking, headers, signal });
-    const { to_peer_id, to_peer_name, delivery_state } = opened;
-    const id = opened.correlation_id ?? "";
-    const asked = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
+    const from_peer = callerId(caller);
+    const request = { from_peer, to_peer: peer, text: message, reply_delivery, ...rest };
+    const openedAsk = await call(openAsk, { body: request, headers, signal });
+    const { to_peer_id, to_peer_name, delivery_state } = openedAsk;
+    const id = openedAsk.correlation_id ?? "";
+    const askFields = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
     const head = `Asked @${quotedName(to_peer_name)} (${id}); delivery: ${delivery_state}.`;
     if (wait_seconds > 0) {
-      const { text, data } = await waitFor(id, wait_seconds, visit);
-      return { text: `${head} ${text}`, data: { ...asked, reply_delivery, ...data } };
+      const { text, data } = await waitFor(id, wait_seconds, toolContext);
+      return { text: `${head} ${text}`, data: { ...askFields, reply_delivery, ...data } };
     }
     const later = reply_delivery === "push"
       ? "No reply yet: it comes to you as a message of its own. Go on, or end your turn."
       : "No reply yet, and none can be pushed to you, as you are not a registered peer: " +
-        comeBack(id);
-    return { text: `${head} ${later}`, data: { ...asked, reply_delivery, ...PENDING } };
+        laterHint(id);
+    return { text: `${head} ${later}`, data: { ...askFields, reply_delivery, ...PENDING } };
   },
 });
 
@@ -85,7 +85,7 @@ const waitOnAck = tool({
     "without the reply, or when ask said to come back. Do not use it in a loop while other work " +
     "is left: unless you waited, replies come to you by themselves. From the first wait on, the " +
     "reply to this ask is only told here. A wait that times out changes nothing else.",
-  hints: SETTLES,
+  hints: UPDATE_HINTS,
   input: z.object({
     correlation_id,
     timeout_seconds: seconds.describe(
@@ -93,8 +93,8 @@ const waitOnAck = tool({
     ),
   }),
   output: z.object({ correlation_id: z.string(), ...Ending }),
-  async run({ correlation_id, timeout_seconds = WAIT_SECONDS }, visit) {
-    const { text, data } = await waitFor(correlation_id, timeout_seconds, visit);
+  async run({ correlation_id, timeout_seconds = WAIT_SECONDS }, toolContext) {
+    const { text, data } = await waitFor(correlation_id, timeout_seconds, toolContext);
     return { text, data: { correlation_id, ...data } };
   },
 });
@@ -102,20 +102,20 @@ const waitOnAck = tool({
 export const ASKING_TOOLS: readonly Tool[] = [ask, waitOnAck];
 
 /** Waits for the end of an ask, as long as it may. */
-async function waitFor(id: string, seconds: number, visit: Visit) {
+async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
   const timeout_seconds = Math.min(seconds, WAIT_SECONDS_MAX);
-  const found = await visit.call(waitAsk, {
+  const found = await toolContext.call(waitAsk, {
     params: { id },
-    body: { peer_id: speakerOf(visit.caller), timeout_seconds },
-    signal: visit.signal,
+    body: { peer_id: callerId(toolContext.caller), timeout_seconds },
+    signal: toolContext.signal,
   });
   if (found.status === "resolved") {
-    return { text: await tellEnding(found, visit), data: toEnding(found) };
+    return { text: await formatEnding(found, toolContext), data: toEnding(found) };
   }
-  const text = `No reply to ${id} in ${timeout_seconds} s. The ask stays open: ${comeBack(id)}`;
+  const text = `No reply to ${id} in ${timeout_seconds} s. The ask stays open: ${laterHint(id)}`;
   return { text, data: PENDING };
 }
 
-function comeBack(id: string): string {
+function laterHint(id: string): string {
   return `get the reply later with wait_on_ack(correlation_id="${id}").`;
 }

@@ -1,24 +1,24 @@
 /** Tools that put the same to several peers, and look how far their replies are. */
 
 import * as z from "zod";
-import { type Call, Refused, type Wire } from "kit/http/client.ts";
+import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "../../../../features/messages/frame_markers.ts";
 import { getAsk } from "../../../../features/asks/contract.ts";
 import { askMany, getMany, PEERS_MAX } from "../../../../features/asks/many/contract.ts";
-import { LOOKS, SAYS, type Tool, tool } from "../../tool.ts";
+import { READ_HINTS, SEND_HINTS, type Tool, tool } from "../../tool.ts";
 import {
-  Attached,
+  AttachedFile,
+  callerId,
   circle,
   idempotency_key,
+  idempotencyHeaders,
   maybe,
-  onceBy,
   peer,
   seconds,
-  speakerOf,
 } from "../fields.ts";
-import { cut, shareOf } from "../quoting.ts";
-import { tellEnding } from "./replies.ts";
+import { charsPerText, truncate } from "../quoting.ts";
+import { formatEnding } from "./replies.ts";
 
 const ask = tool({
   name: "ask_many",
@@ -28,7 +28,7 @@ const ask = tool({
     "opinions or facts from peers that you name. One that cannot be asked fails alone. Do not " +
     "use it for one peer (ask), for what needs no reply (broadcast), or to have the same work " +
     "done several times over. It does not wait: see ask_many_result.",
-  hints: SAYS,
+  hints: SEND_HINTS,
   input: z.object({
     peers: z.array(peer).min(1).max(PEERS_MAX),
     message: Text,
@@ -48,18 +48,18 @@ const ask = tool({
       error: maybe.describe("Why it was not asked"),
     })),
   }),
-  async run({ peers, message, idempotency_key, ...more }, { caller, call, signal }) {
+  async run({ peers, message, idempotency_key, ...rest }, { caller, call, signal }) {
     const reply_delivery = caller.peer_id === null ? "pull" as const : "push" as const;
-    const said = { from_peer: speakerOf(caller), to_peers: peers, text: message };
-    const body = { ...said, ...more, reply_delivery };
-    const headers = onceBy(idempotency_key);
+    const request = { from_peer: callerId(caller), to_peers: peers, text: message };
+    const body = { ...request, ...rest, reply_delivery };
+    const headers = idempotencyHeaders(idempotency_key);
     const { parent_id, children } = await call(askMany, { body, headers, signal });
     const later = reply_delivery === "push"
       ? "Each reply comes to you as a message of its own; go on, or end your turn. How far " +
         "they are: "
       : "No reply can be pushed to you, as you are not a registered peer. Get them with ";
     return {
-      text: `${tellAsked(parent_id, children)}\n` +
+      text: `${formatAsked(parent_id, children)}\n` +
         `${later}ask_many_result(parent_id="${parent_id}").`,
       data: {
         parent_id,
@@ -83,7 +83,7 @@ const result = tool({
     "when you need all replies side by side, or when none can be pushed to you; long ones are " +
     "cut, and wait_on_ack has them whole. Do not poll it in a loop while other work is left, and " +
     "do not use it for an ask to one peer (wait_on_ack).",
-  hints: LOOKS,
+  hints: READ_HINTS,
   input: z.object({
     parent_id: z.string().min(1).describe("The id that ask_many gave, such as askm-3f9c04d1a2b7"),
   }),
@@ -100,26 +100,28 @@ const result = tool({
       responder: maybe,
       close_reason: maybe,
       error: maybe.describe("Why it was not asked"),
-      reply_attachments: z.array(Attached).describe("Files of the reply; read each at its path"),
+      reply_attachments: z.array(AttachedFile).describe(
+        "Files of the reply; read each at its path",
+      ),
     })),
   }),
-  async run({ parent_id }, visit) {
-    const { call, signal } = visit;
+  async run({ parent_id }, toolContext) {
+    const { call, signal } = toolContext;
     const found = await call(getMany, { params: { parent_id }, signal });
-    const chars = shareOf(found.children.length);
+    const chars = charsPerText(found.children.length);
     const lines: string[] = [], children = [];
     for (const child of found.children) {
-      const ask = await closedAskOf(child, call);
+      const ask = await getClosedAsk(child, call);
       const { responder = null, reply_attachments = [] } = ask ?? {};
       const { outcome, correlation_id, peer, error = null } = child;
-      const { text, truncated } = cut(child.reply ?? "", chars);
+      const { text, truncated } = truncate(child.reply ?? "", chars);
       const reply = child.reply === null ? null : text;
       children.push({ ...child, reply, truncated, responder, reply_attachments, error });
-      if (ask && outcome) lines.push(await tellEnding({ ...ask, outcome, reply }, visit));
+      if (ask && outcome) lines.push(await formatEnding({ ...ask, outcome, reply }, toolContext));
       else {
         const name = quotedName(peer);
-        const which = correlation_id === null ? name : `${name} (${correlation_id})`;
-        lines.push(`${which}: ${error ?? outcome ?? "no reply yet"}.`);
+        const label = correlation_id === null ? name : `${name} (${correlation_id})`;
+        lines.push(`${label}: ${error ?? outcome ?? "no reply yet"}.`);
       }
       if (truncated) {
         lines.push(`(cut; the whole: wait_on_ack(correlation_id="${correlation_id}"))`);
@@ -135,27 +137,32 @@ const result = tool({
 
 export const MANY_TOOLS: readonly Tool[] = [ask, result];
 
-function tellAsked(parent_id: string, children: Wire<typeof askMany>["children"]): string {
-  const asked = children.flatMap((child) =>
+function formatAsked(
+  parent_id: string,
+  children: WireResponse<typeof askMany>["children"],
+): string {
+  const askedPeers = children.flatMap((child) =>
     "correlation_id" in child ? `${quotedName(child.peer)} (${child.correlation_id})` : []
   );
   const failed = children.flatMap((child) =>
     "error" in child ? `${quotedName(child.peer)}: ${child.error}` : []
   );
-  const head = `Asked ${asked.length} of ${children.length} (${parent_id}): ${asked.join(", ")}.`;
+  const head = `Asked ${askedPeers.length} of ${children.length} (${parent_id}): ${
+    askedPeers.join(", ")
+  }.`;
   return failed.length === 0 ? head : `${head}\nNot asked: ${failed.join("; ")}.`;
 }
 
 /** The whole record of a child that has an end; undefined when nothing is kept of it. */
-async function closedAskOf(
-  { correlation_id, state }: Wire<typeof getMany>["children"][number],
+async function getClosedAsk(
+  { correlation_id, state }: WireResponse<typeof getMany>["children"][number],
   call: Call,
 ) {
   if (correlation_id === null || state === "open") return undefined;
   try {
     return await call(getAsk, { params: { id: correlation_id } });
-  } catch (fault) {
-    if (fault instanceof Refused && fault.problem.error === "unknown_ask") return undefined;
-    throw fault;
+  } catch (error) {
+    if (error instanceof ApiError && error.problem.error === "unknown_ask") return undefined;
+    throw error;
   }
 }

@@ -1,12 +1,12 @@
 /** How the end of an ask is told to the one who asked: in words for a model, and as data. */
 
 import * as z from "zod";
-import { type Call, type Wire } from "kit/http/client.ts";
+import { type Call, type WireResponse } from "kit/http/client.ts";
 import { getAsk, waitAsk } from "../../../../features/asks/contract.ts";
 import { toTag } from "../../../../features/messages/attachments/contract.ts";
 import { quotedName } from "../../../../features/messages/frame_markers.ts";
 import type { McpCaller } from "../../identify.ts";
-import { Attached, maybe } from "../fields.ts";
+import { AttachedFile, maybe } from "../fields.ts";
 import { nameTag, printable, quote } from "../quoting.ts";
 
 /** What an ask has come to. While it is `pending`, all the rest is null. */
@@ -18,7 +18,7 @@ export const Ending = {
   close_reason: maybe,
   option_id: maybe,
   closed_at: maybe,
-  reply_attachments: z.array(Attached).describe("Files of the reply; read each at its path"),
+  reply_attachments: z.array(AttachedFile).describe("Files of the reply; read each at its path"),
 };
 export type Ending = z.output<z.ZodObject<typeof Ending>>;
 
@@ -33,7 +33,7 @@ export const PENDING: Ending = {
   reply_attachments: [],
 };
 
-type Resolution = Extract<Wire<typeof waitAsk>, { status: "resolved" }>;
+type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 
 export function toEnding(resolution: Resolution): Ending {
   const { status, outcome, reply, responder, close_reason, option_id, closed_at } = resolution;
@@ -43,28 +43,34 @@ export function toEnding(resolution: Resolution): Ending {
 }
 
 /** What is told of an end, wherever it was read. */
-type Told = Pick<
+type ResolvedAsk = Pick<
   Resolution,
   "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
 >;
 
 /** The human's word is an instruction; a peer's is data between tags that hold (contract 5). */
-export async function tellEnding(
-  end: Told,
+export async function formatEnding(
+  ask: ResolvedAsk,
   { caller, call }: { caller: McpCaller; call: Call },
 ): Promise<string> {
-  const { correlation_id, outcome, responder, reply_attachments } = end;
+  const { correlation_id, outcome, responder, reply_attachments } = ask;
   const files = reply_attachments.map(toTag);
-  const reply = end.reply ?? "";
-  const who = quotedName(responder ?? "nobody");
-  const head = `${correlation_id} is closed: ${outcome}, by @${who}.`;
+  const reply = ask.reply ?? "";
+  const responderName = quotedName(responder ?? "nobody");
+  const head = `${correlation_id} is closed: ${outcome}, by @${responderName}.`;
   if (!reply && files.length === 0) return `${head} It holds no text.`;
   const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
   if (reply_voice === "human") {
-    const said = `[mesh] @${who} → @${quotedName(caller.name)}: ${printable(reply)}`;
-    return [head, said, ...files].join("\n");
+    const line = `[mesh] @${responderName} → @${quotedName(caller.name)}: ${printable(reply)}`;
+    return [head, line, ...files].join("\n");
   }
   const unverified = reply_voice === "unverified" && { unverified: "true" };
-  const of = { type: "ack", re: correlation_id, from: nameTag(responder), outcome, ...unverified };
-  return `${head}\n${quote(of, reply, files)}`;
+  const attributes = {
+    type: "ack",
+    re: correlation_id,
+    from: nameTag(responder),
+    outcome,
+    ...unverified,
+  };
+  return `${head}\n${quote(attributes, reply, files)}`;
 }

@@ -1,7 +1,7 @@
 /** The connection to the daemon: opened again for as long as opencode runs. */
 
 import { platform } from "node:process";
-import { later, quiet, readText, type Timer } from "./quiet.ts";
+import { ignoreErrors, later, readText, type Timer } from "./quiet.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
 /** The daemon closes for good: a newer connection of this process, or a peer that is retired. */
@@ -26,20 +26,20 @@ function isUp({ pid, process_started }: Frame): boolean {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
 }
 
-export class Connection {
+export class DaemonConnection {
   readonly #state: string;
-  readonly #greeting: () => Frame;
+  readonly #connectFields: () => Frame;
   readonly #listener: Listener;
-  #live: WebSocket | undefined;
-  #opening: WebSocket | undefined;
+  #current: WebSocket | undefined;
+  #connecting: WebSocket | undefined;
   #timer: Timer | undefined;
   #failures = 0;
   #ended = false;
 
   /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
-  constructor(state: string, greeting: () => Frame, listener: Listener) {
+  constructor(state: string, connectFields: () => Frame, listener: Listener) {
     this.#state = state;
-    this.#greeting = greeting;
+    this.#connectFields = connectFields;
     this.#listener = listener;
   }
 
@@ -47,31 +47,33 @@ export class Connection {
   open(): void {
     clearTimeout(this.#timer);
     if (this.#ended) return;
-    this.#opening?.close();
-    this.#opening = undefined;
+    this.#connecting?.close();
+    this.#connecting = undefined;
     const socket = this.#connect();
     if (!socket) return this.#retry();
-    this.#opening = socket;
-    socket.onopen = quiet(() => {
+    this.#connecting = socket;
+    socket.onopen = ignoreErrors(() => {
       const auth_token = readText(`${this.#state}/hook.token`)?.trim();
       const token = auth_token ? { auth_token } : {};
-      socket.send(JSON.stringify({ type: "connect", ...this.#greeting(), ...token }));
+      socket.send(JSON.stringify({ type: "connect", ...this.#connectFields(), ...token }));
     });
-    socket.onmessage = quiet(({ data }: MessageEvent) => this.#receive(socket, JSON.parse(data)));
+    socket.onmessage = ignoreErrors(({ data }: MessageEvent) =>
+      this.#receive(socket, JSON.parse(data))
+    );
     socket.onerror = () => undefined; // A close event follows.
-    socket.onclose = quiet(({ code }: CloseEvent) => this.#closed(socket, code));
+    socket.onclose = ignoreErrors(({ code }: CloseEvent) => this.#closed(socket, code));
   }
 
   send(frame: Frame): void {
-    if (this.#live?.readyState !== WebSocket.OPEN) return;
-    this.#live.send(JSON.stringify(frame));
+    if (this.#current?.readyState !== WebSocket.OPEN) return;
+    this.#current.send(JSON.stringify(frame));
   }
 
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#opening?.close();
-    this.#live?.close();
+    this.#connecting?.close();
+    this.#current?.close();
   }
 
   /** The address is read each time: a restarted daemon may have another port. */
@@ -91,24 +93,24 @@ export class Connection {
     if (frame["type"] === "ping") {
       return socket.send(JSON.stringify({ type: "pong", ping_id: frame["ping_id"] }));
     }
-    if (frame["type"] === "connected" && socket === this.#opening) {
-      const older = this.#live;
-      this.#live = socket;
-      this.#opening = undefined;
+    if (frame["type"] === "connected" && socket === this.#connecting) {
+      const older = this.#current;
+      this.#current = socket;
+      this.#connecting = undefined;
       this.#failures = 0;
       older?.close();
       return this.#listener.up();
     }
-    if (socket === this.#live) this.#listener.frame(frame);
+    if (socket === this.#current) this.#listener.frame(frame);
   }
 
   #closed(socket: WebSocket, code: number): void {
-    if (socket === this.#live) {
-      this.#live = undefined;
+    if (socket === this.#current) {
+      this.#current = undefined;
       this.#listener.down();
-    } else if (socket === this.#opening) this.#opening = undefined;
+    } else if (socket === this.#connecting) this.#connecting = undefined;
     else return; // A newer connection has replaced it.
-    if (!FINAL_CODES.has(code) && !this.#opening) this.#retry();
+    if (!FINAL_CODES.has(code) && !this.#connecting) this.#retry();
   }
 
   #retry(): void {

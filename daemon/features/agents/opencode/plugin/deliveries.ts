@@ -48,13 +48,13 @@ export class Deliveries {
     return this.#queue.shift();
   }
 
-  putBack(delivery: Delivery): void {
+  requeue(delivery: Delivery): void {
     delivery.state = "waiting";
     this.#queue.unshift(delivery);
   }
 
   /** The daemon keeps what was not taken, and sends it again. */
-  forgetWaiting(): void {
+  dropWaiting(): void {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
 
@@ -70,7 +70,7 @@ export class Deliveries {
   }
 
   /** The messages that a prompt in the agent's own transcript shows. */
-  seenIn(text: string): readonly Delivery[] {
+  markSeenIn(text: string): readonly Delivery[] {
     const shown = [...this.#known.values()].filter(({ proof, state }) =>
       state !== "waiting" && text.includes(proof)
     );

@@ -3,25 +3,25 @@
 import { execFileSync } from "node:child_process";
 import process from "node:process";
 import type { Env } from "../../../../host/paths.ts";
-import type { Context, Hooks } from "./opencode.ts";
-import { quiet, readText } from "./quiet.ts";
+import type { Hooks, PluginContext } from "./opencode.ts";
+import { ignoreErrors, readText } from "./quiet.ts";
 import { Session } from "./session.ts";
 
 /** The surroundings that a test gives in place of this process's own. */
-export interface Given {
+export interface TestInputs {
   readonly env: Env;
   readonly args: readonly string[];
 }
 
 /** The only export, because opencode takes each export for a plugin. */
-export const MeshPlugin = (ctx: Context, given?: Given): Promise<Hooks> => {
-  const { env, args } = given ?? { env: environment(), args: commandLine() };
+export const MeshPlugin = (ctx: PluginContext, inputs?: TestInputs): Promise<Hooks> => {
+  const { env, args } = inputs ?? { env: environment(), args: commandLine() };
   const session = new Session(ctx, env, args);
   session.begin();
   return Promise.resolve({
-    event: quiet(({ event }) => session.event(event.type, event.properties ?? {})),
-    "chat.message": quiet((input, output) => session.said(input.sessionID, output)),
-    dispose: quiet(() => session.end()),
+    event: ignoreErrors(({ event }) => session.event(event.type, event.properties ?? {})),
+    "chat.message": ignoreErrors((input, output) => session.said(input.sessionID, output)),
+    dispose: ignoreErrors(() => session.end()),
   });
 };
 

@@ -1,6 +1,6 @@
 /** What the plugin uses of opencode: its client, its events and its messages, as of 1.18. */
 
-export interface Context {
+export interface PluginContext {
   /** The folder that opencode works in. */
   readonly directory: string;
   readonly client: Client;
@@ -90,7 +90,7 @@ export interface Event {
 }
 
 /** A message as it enters a session's transcript. */
-export interface Said {
+export interface TranscriptMessage {
   readonly message: { readonly id: string; readonly role?: string; readonly model?: Model };
   readonly parts: readonly Part[];
 }
@@ -98,6 +98,6 @@ export interface Said {
 /** What opencode calls. */
 export interface Hooks {
   event(input: { readonly event: Event }): Promise<void>;
-  "chat.message"(input: { readonly sessionID: string }, output: Said): Promise<void>;
+  "chat.message"(input: { readonly sessionID: string }, output: TranscriptMessage): Promise<void>;
   dispose(): Promise<void>;
 }

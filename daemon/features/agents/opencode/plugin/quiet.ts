@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 
 /** A function whose errors are dropped, and whose result is not waited for. */
-export function quiet<Args extends unknown[]>(
+export function ignoreErrors<Args extends unknown[]>(
   work: (...args: Args) => unknown,
 ): (...args: Args) => Promise<void> {
   return (...args) => {
@@ -22,7 +22,7 @@ export type Timer = ReturnType<typeof setTimeout>;
 
 /** A timer that does not keep opencode running. */
 export function later(ms: number, work: () => unknown): Timer {
-  const timer = setTimeout(quiet(work), ms);
+  const timer = setTimeout(ignoreErrors(work), ms);
   unref(timer);
   return timer;
 }

@@ -2,9 +2,9 @@
 
 import process from "node:process";
 import { type Env, statePath } from "../../../../host/paths.ts";
-import { Connection, type Frame } from "./connection.ts";
+import { DaemonConnection, type Frame } from "./connection.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
-import type { Context, Properties, Said } from "./opencode.ts";
+import type { PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
 import { later, type Timer } from "./quiet.ts";
 import { Sessions } from "./sessions.ts";
 import { Turn } from "./turn.ts";
@@ -14,16 +14,16 @@ const HOOK_VERSION = "1";
 /** A turn that ended with an unread message starts no other by itself after so long. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
-const OPEN_AGAIN_MS = 1000;
+const REOPEN_MS = 1000;
 /** 262,144 bytes, whatever the characters are. */
 const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
-  readonly #ctx: Context;
+  readonly #ctx: PluginContext;
   readonly #env: Env;
   /** The command line of opencode. */
   readonly #args: readonly string[];
-  readonly #connection: Connection;
+  readonly #connection: DaemonConnection;
   readonly #deliveries = new Deliveries((frame) => this.#connection.send(frame));
   readonly #sessions: Sessions;
   readonly #turn = new Turn();
@@ -33,16 +33,16 @@ export class Session {
   #history = "";
   #reading = false;
   #prompting = false;
-  #naming: Timer | undefined;
+  #unreadTimer: Timer | undefined;
 
-  constructor(ctx: Context, env: Env, args: readonly string[]) {
+  constructor(ctx: PluginContext, env: Env, args: readonly string[]) {
     this.#ctx = ctx;
     this.#env = env;
     this.#args = args;
     this.#sessions = new Sessions(ctx.client);
-    this.#connection = new Connection(statePath(env), () => this.#greeting(), {
+    this.#connection = new DaemonConnection(statePath(env), () => this.#connectFields(), {
       up: () => this.#reportTurn({ again: true }),
-      down: () => this.#deliveries.forgetWaiting(),
+      down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
         if (this.#deliveries.take(frame)) void this.#deliver();
       },
@@ -50,7 +50,7 @@ export class Session {
   }
 
   begin(): void {
-    const resumed = resumedBy(this.#args);
+    const resumed = resumedSession(this.#args);
     if (resumed === "last") void this.#serveLast();
     else if (resumed !== undefined) this.#serve(resumed);
     else this.#connection.open();
@@ -60,7 +60,7 @@ export class Session {
     this.#connection.end();
   }
 
-  #greeting(): Frame {
+  #connectFields(): Frame {
     return {
       display_name: "opencode", // The daemon names it after its folder.
       backend: "opencode",
@@ -104,8 +104,8 @@ export class Session {
     delivery.state = "prompting";
     const id = this.#id ?? await this.#create();
     if (!id) {
-      this.#deliveries.putBack(delivery);
-      later(OPEN_AGAIN_MS, () => this.#deliver());
+      this.#deliveries.requeue(delivery);
+      later(REOPEN_MS, () => this.#deliver());
       return false;
     }
     try {
@@ -114,7 +114,7 @@ export class Session {
       else if (response?.status === 404) {
         // The session was deleted meanwhile: the next one takes the message.
         if (this.#id === id) this.#id = undefined;
-        this.#deliveries.putBack(delivery);
+        this.#deliveries.requeue(delivery);
       } else {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
@@ -145,8 +145,8 @@ export class Session {
     if (this.#id === id) return;
     this.#id = id;
     this.#history = "";
-    this.#turn.begin({ began: !this.#sessions.isCreated(id) });
-    if (this.#turn.began) void this.#readHistory(id);
+    this.#turn.begin({ hasBegun: !this.#sessions.isCreated(id) });
+    if (this.#turn.hasBegun) void this.#readHistory(id);
     this.#connection.open();
   }
 
@@ -163,14 +163,14 @@ export class Session {
   }
 
   /** A message of the user's, or of ours, in any session of this process. */
-  async said(id: string, { message, parts }: Said): Promise<void> {
+  async said(id: string, { message, parts }: TranscriptMessage): Promise<void> {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
-    this.#turn.began = true;
-    this.#turn.uses(message.model);
+    this.#turn.hasBegun = true;
+    this.#turn.setModel(message.model);
     const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic)
       .map((part) => part.text).join("\n");
-    const shown = this.#deliveries.seenIn(text);
+    const shown = this.#deliveries.markSeenIn(text);
     // A message that only names others is not named itself.
     if (!text.startsWith(NOT_READ)) {
       for (const { proof } of shown) this.#turn.sent(message.id, proof);
@@ -201,7 +201,7 @@ export class Session {
     if (isDialog(type)) this.#turn.dialog(type, properties);
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
-    else if (type === "message.updated" && info?.role === "assistant") this.#turn.answers(info);
+    else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
@@ -211,9 +211,9 @@ export class Session {
     const { id, text } = this.#turn.end(this.#id);
     this.#chat("assistant", text, id);
     void this.#deliver();
-    clearTimeout(this.#naming); // opencode may report the end of a turn twice.
+    clearTimeout(this.#unreadTimer); // opencode may report the end of a turn twice.
     if (this.#turn.hasUnread) {
-      this.#naming = later(UNREAD_AFTER_MS, () => this.#nameUnread());
+      this.#unreadTimer = later(UNREAD_AFTER_MS, () => this.#nameUnread());
     }
   }
 
@@ -243,7 +243,7 @@ function isDialog(type: string): boolean {
 }
 
 /** The session that the command line resumes: an id, or the last one of the folder. */
-function resumedBy(args: readonly string[]): string | "last" | undefined {
+function resumedSession(args: readonly string[]): string | "last" | undefined {
   const at = args.findIndex((arg) => arg === "-s" || arg === "--session");
   const named = args.map((arg) => /^--session=(.+)$/.exec(arg)?.[1]).find(Boolean);
   const id = named ?? (at < 0 ? undefined : args[at + 1]);

@@ -12,7 +12,7 @@ interface Answer {
 export class Turn {
   busy = false;
   /** False before the first prompt of a session that this process created. */
-  began = false;
+  hasBegun = false;
   model: string | undefined;
   /** Open dialogs: id to session. */
   readonly #dialogs = new Map<string, string | undefined>();
@@ -23,9 +23,9 @@ export class Turn {
   readonly #unread = new Map<string, string>();
 
   /** Another session is in front. */
-  begin({ began }: { began: boolean }): void {
+  begin({ hasBegun }: { hasBegun: boolean }): void {
     this.busy = false;
-    this.began = began;
+    this.hasBegun = hasBegun;
     this.#unread.clear();
   }
 
@@ -46,17 +46,17 @@ export class Turn {
   }
 
   /** The assistant answers a message, and with it all that came before: ids rise. */
-  answers({ id = "", parentID = "", ...model }: Info): void {
+  beginAnswer({ id = "", parentID = "", ...model }: Info): void {
     if (id !== this.#answer.id) this.#answer = { id, texts: new Map() };
     for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
-    this.uses(model);
+    this.setModel(model);
   }
 
   part({ id = "", messageID, type, text = "" }: Part): void {
     if (type === "text" && messageID === this.#answer.id) this.#answer.texts.set(id, text);
   }
 
-  uses(model: Model | undefined): void {
+  setModel(model: Model | undefined): void {
     if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
   }
 
@@ -87,7 +87,7 @@ export class Turn {
 
   /** As the daemon is told. */
   get status(): Frame {
-    const rest = this.began ? "idle" : "pending_first_turn";
+    const rest = this.hasBegun ? "idle" : "pending_first_turn";
     const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
     const status = this.busy || this.atDialog ? "busy" : "online";
     const model = this.model ? { model: this.model } : {};

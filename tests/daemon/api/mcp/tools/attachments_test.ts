@@ -1,7 +1,7 @@
 /** Files and the tools for agents: ids go along, and a reply says where its files lie. */
 
 import assert from "node:assert/strict";
-import { connect, GENERATIONS, house } from "../../../../support/daemon/mcp_server.ts";
+import { connect, mcpFixture, PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
 const FILE = {
   id: "att-1",
@@ -26,9 +26,9 @@ const RESOLVED = {
 const TAG = '<attachment id="att-1" name="a &lt;b&gt;.txt" type="text/plain" size="3" ' +
   'path="/state/attachments/att-1.txt"/>';
 
-for (const generation of GENERATIONS) {
-  Deno.test(`${generation}: ask, ack and notify_peer name files by their ids`, async () => {
-    const { fetch, heard } = house({
+for (const protocolVersion of PROTOCOL_VERSIONS) {
+  Deno.test(`${protocolVersion}: ask, ack and notify_peer name files by their ids`, async () => {
+    const { fetch, received } = mcpFixture({
       "POST /ask": () => ({ ...OPENED, delivery_state: "sent" }),
       "POST /ack": () => ({ ok: true, close_reason: "ack_with_msg" }),
       "POST /notify": () => ({
@@ -41,36 +41,40 @@ for (const generation of GENERATIONS) {
         to_peer_name: "web",
       }),
     });
-    await using at = await connect(fetch, { generation });
+    await using at = await connect(fetch, { protocolVersion });
     const attachments = ["att-1"];
     await at.call("ask", { peer: "web", message: "Look", attachments });
     await at.call("ack", { correlation_id: "ask-1", attachments });
     await at.call("notify_peer", { peer: "web", message: "Look", attachments });
-    assert.deepEqual(heard.map(({ route, body }) => [route, body["attachments"]]), [
+    assert.deepEqual(received.map(({ route, body }) => [route, body["attachments"]]), [
       ["POST /ask", attachments],
       ["POST /ack", attachments],
       ["POST /notify", attachments],
     ]);
     const many = Array(21).fill("att-1");
-    const { refused } = await at.call("ask", { peer: "web", message: "Look", attachments: many });
-    assert.equal(refused, true);
+    const { problemResponse } = await at.call("ask", {
+      peer: "web",
+      message: "Look",
+      attachments: many,
+    });
+    assert.equal(problemResponse, true);
   });
 
-  for (const [reply, said] of [["Here", "Here"], [null, ""]] as const) {
-    Deno.test(`${generation}: the files of a reply ${reply ?? "without words"} are told`, async () => {
-      const { fetch } = house({
+  for (const [reply, replyText] of [["Here", "Here"], [null, ""]] as const) {
+    Deno.test(`${protocolVersion}: the files of a reply ${reply ?? "without words"} are told`, async () => {
+      const { fetch } = mcpFixture({
         "POST /asks/ask-1/wait": () => ({ ...RESOLVED, reply, reply_attachments: [FILE] }),
         "GET /asks/ask-1": () => OPENED,
         "GET /peers/peer-web": () => ({ role: "agent" }),
       });
-      await using at = await connect(fetch, { generation });
+      await using at = await connect(fetch, { protocolVersion });
       await at.client.listTools();
       const { text, data } = await at.call("wait_on_ack", { correlation_id: "ask-1" });
       const [, first, last] = text.split("\n");
-      assert.match(first ?? "", new RegExp(`^<peer-message type="ack" .*>${said}$`));
+      assert.match(first ?? "", new RegExp(`^<peer-message type="ack" .*>${replyText}$`));
       assert.equal(last, `${TAG}</peer-message>`);
-      const { sha256: _, created_at: __, expires_at: ___, ...told } = FILE;
-      assert.deepEqual(data["reply_attachments"], [told]);
+      const { sha256: _, created_at: __, expires_at: ___, ...fileFields } = FILE;
+      assert.deepEqual(data["reply_attachments"], [fileFields]);
     });
   }
 }

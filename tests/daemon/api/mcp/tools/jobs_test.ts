@@ -3,12 +3,12 @@ import { world } from "../../../../support/world.ts";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
 import { attemptOf, job, stateOf, template } from "../../../../support/daemon/jobs.ts";
 import { agents } from "../../../../support/daemon/mcp_agents.ts";
-import { GENERATIONS } from "../../../../support/daemon/mcp_server.ts";
+import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
-for (const generation of GENERATIONS) {
-  Deno.test(`${generation}: an agent hands work to another, which says how it goes and is done with it`, async () => {
+for (const protocolVersion of PROTOCOL_VERSIONS) {
+  Deno.test(`${protocolVersion}: an agent hands work to another, which says how it goes and is done with it`, async () => {
     await using w = world();
-    await using at = await agents(w, generation);
+    await using at = await agents(w, protocolVersion);
     const asked = {
       prompt: "Build it",
       title: "Build",
@@ -16,7 +16,7 @@ for (const generation of GENERATIONS) {
       idempotency_key: "k",
     };
     const made = await at.api.call("job_create", asked);
-    assert.equal(made.refused, false, made.text);
+    assert.equal(made.problemResponse, false, made.text);
     const again = await at.api.call("job_create", asked);
     const { job_id } = made.data["job"] as { job_id: string };
     assert.equal((again.data["job"] as { job_id: string }).job_id, job_id);
@@ -63,10 +63,10 @@ Deno.test("a caller that nobody knows starts no agent and calls nothing off", as
   await using w = world();
   await using at = await agents(w, "2025-11-25");
   const own = { prompt: "Go", path: "/work", backend: "codex" };
-  assert.match((await at.nobody.call("job_create", own)).text, /unknown_caller/);
-  const made = await at.nobody.call("job_create", { prompt: "Go", assigned_peer: "web" });
+  assert.match((await at.anonymous.call("job_create", own)).text, /unknown_caller/);
+  const made = await at.anonymous.call("job_create", { prompt: "Go", assigned_peer: "web" });
   const { job_id } = made.data["job"] as { job_id: string };
-  assert.match((await at.nobody.call("job_cancel", { job_id })).text, /unknown_caller/);
+  assert.match((await at.anonymous.call("job_cancel", { job_id })).text, /unknown_caller/);
   assert.equal(await stateOf(w, job_id), "dispatching");
   const wrong = await at.api.call("job_status", { job_id: "work-none" });
   assert.match(wrong.text, /^unknown_job/);

@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
 import { runCli } from "../../../../../cli.ts";
-import { HERE, type World, world, type WorldOptions } from "../../../../support/world.ts";
-import { paper } from "../../../../support/cli/captured_output.ts";
-import { enter, get, said } from "../../../../support/daemon/peer_clients.ts";
+import { LOOPBACK, type World, world, type WorldOptions } from "../../../../support/world.ts";
+import { capturedTerminal } from "../../../../support/cli/captured_output.ts";
+import { addPeer, eventData, get } from "../../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../../support/host/fake_panes.ts";
 import { connect } from "../../../../support/daemon/mcp_server.ts";
 
 /** MCP as a program of this machine speaks it, started by process `pid`. */
 function tools(w: World, pid?: number) {
   const headers: Record<string, string> = pid === undefined ? {} : { "x-mesh-pid": String(pid) };
-  return connect((request) => w.daemon.fetch(request, HERE), { headers });
+  return connect((request) => w.daemon.fetch(request, LOOPBACK), { headers });
 }
 
 /** @boss in process 7, and @api in process 8. */
@@ -20,36 +20,36 @@ async function circle(options: WorldOptions = {}) {
   const w = world(options);
   w.processes.start(7);
   w.processes.start(8);
-  const boss = await enter(w, "boss", { agent_pid: 7, circle: "main" });
-  const api = await enter(w, "api", { agent_pid: 8, circle: "main" });
+  const boss = await addPeer(w, "boss", { agent_pid: 7, circle: "main" });
+  const api = await addPeer(w, "api", { agent_pid: 8, circle: "main" });
   return { w, boss, api, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
 Deno.test("an agent may end a peer by its tool: the one of its own circle that it names", async () => {
   await using at = await circle();
-  await enter(at.w, "api", { circle: "other" });
+  await addPeer(at.w, "api", { circle: "other" });
   await using mcp = await tools(at.w, 7);
   const killed = await mcp.call("kill_peer", { peer: "api" });
   assert.deepEqual(killed.data, { peer_id: at.api.peer_id, agent_pid: 8, signal: "SIGTERM" });
   assert.equal(at.w.daemon.directory.record(at.api.peer_id).status, "retired");
   const again = await mcp.call("kill_peer", { peer: at.boss.peer_id, circle: "main" });
-  assert.equal(again.refused, false, "even itself: it is proved to be that process");
+  assert.equal(again.problemResponse, false, "even itself: it is proved to be that process");
 });
 
 Deno.test("a caller that nobody knows ends nobody, unless the configuration lets it [c6.unknown-caller]", async () => {
   await using at = await circle();
   await using stranger = await tools(at.w);
   const refused = await stranger.call("kill_peer", { peer: "api" });
-  assert.deepEqual([refused.refused, refused.data["error"]], [true, "unknown_caller"]);
+  assert.deepEqual([refused.problemResponse, refused.data["error"]], [true, "unknown_caller"]);
   assert.deepEqual(at.w.processes.signals, []);
   await using open = await circle({ settings: { "daemon.mcp.allow_admin_tools": "true" } });
   await using allowed = await tools(open.w);
-  assert.equal((await allowed.call("kill_peer", { peer: "api" })).refused, false);
+  assert.equal((await allowed.call("kill_peer", { peer: "api" })).problemResponse, false);
 });
 
 Deno.test("a refused kill tells the model why", async () => {
   await using at = await circle();
-  await enter(at.w, "bare", { circle: "main" });
+  await addPeer(at.w, "bare", { circle: "main" });
   await using mcp = await tools(at.w, 7);
   const refused = await mcp.call("kill_peer", { peer: "bare" });
   assert.deepEqual([refused.data["error"], refused.data["reason"]], ["kill_refused", "no_process"]);
@@ -65,9 +65,12 @@ Deno.test("an agent claims the lead of its circle, by force where another leads"
   assert.match(claimed.text, /^You are @boss, the orchestrator of circle main/);
   const refused = await api.call("claim_orchestrator_role");
   assert.equal(refused.data["error"], "orchestrator_present");
-  const told = await api.call("orchestrator_status");
-  assert.deepEqual([told.text, told.data["live"]], ["@boss leads circle main (online)", true]);
-  assert.equal((await api.call("claim_orchestrator_role", { force: true })).refused, false);
+  const statusResult = await api.call("orchestrator_status");
+  assert.deepEqual([statusResult.text, statusResult.data["live"]], [
+    "@boss leads circle main (online)",
+    true,
+  ]);
+  assert.equal((await api.call("claim_orchestrator_role", { force: true })).problemResponse, false);
   assert.equal((await get(at.w, "/peers/boss")).role, "agent");
   await using stranger = await tools(at.w);
   const unknown = await stranger.call("claim_orchestrator_role", { force: true });
@@ -82,7 +85,10 @@ function shell(w: World) {
   const options = { port: 0, hostname: "127.0.0.1", onListen: () => {} };
   const server = Deno.serve(options, (request) => {
     const { pathname, search } = new URL(request.url);
-    return w.daemon.fetch(new Request(`http://127.0.0.1:8377${pathname}${search}`, request), HERE);
+    return w.daemon.fetch(
+      new Request(`http://127.0.0.1:8377${pathname}${search}`, request),
+      LOOPBACK,
+    );
   });
   const env = {
     MESH_CONFIG: joinPath(dir, "config.yaml"),
@@ -90,9 +96,9 @@ function shell(w: World) {
     MESH_DAEMON__PORT: String(server.addr.port),
   };
   return {
-    async mesh(...words: string[]) {
-      const { terminal, lines } = paper();
-      const code = await runCli(words, env, terminal);
+    async mesh(...args: string[]) {
+      const { terminal, lines } = capturedTerminal();
+      const code = await runCli(args, env, terminal);
       return { code, ...lines };
     },
     async [Symbol.asyncDispose]() {
@@ -123,32 +129,32 @@ Deno.test("mesh peer shows, renames, kills and closes a peer", async () => {
 });
 
 Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook finds the way again", async () => {
-  const [sights, agents] = [new FakePanes(), new FakeAgents()];
-  await using w = world({ sights, adapters: [agents] });
+  const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
+  await using w = world({ paneObserver, adapters: [agents] });
   await using cli = shell(w);
   assert.match((await cli.mesh("orphans")).out, /Every pane is bound/);
   w.processes.start(7);
-  sights.open("%3", { front: { pid: 7, started: "1", args: ["claude"] } });
+  paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
   assert.match((await cli.mesh("orphans")).out, /%3 +work +claude +claude-code +\/work/);
   assert.equal((await cli.mesh("link", "%3")).code, 2);
-  agents.refuses = "dialog_open";
-  const words = ["link", "%3", "--backend", "claude-code", "--name", "ada"];
-  const refused = await cli.mesh(...words);
+  agents.refusalReason = "dialog_open";
+  const args = ["link", "%3", "--backend", "claude-code", "--name", "ada"];
+  const refused = await cli.mesh(...args);
   assert.deepEqual([refused.code, refused.err], [
     1,
     "mesh: Nothing reaches that pane: dialog_open\n" +
     "hint: answer the dialog in the pane, and link again\n",
   ]);
-  agents.refuses = undefined;
-  assert.match((await cli.mesh(...words, "--socket", SOCKET)).out, /linked: ada/);
+  agents.refusalReason = undefined;
+  assert.match((await cli.mesh(...args, "--socket", SOCKET)).out, /linked: ada/);
   assert.match((await cli.mesh("peer", "rehook", "ada")).out, /reachable by pane/);
   w.daemon.peers.offline(w.daemon.directory.find("ada").peer_id, { terminal: false });
   const plan = await cli.mesh("peer", "rehook", "ada");
   assert.match(plan.out, /would: take it back online/);
-  assert.equal(said(w, "peer_online").length, 0);
+  assert.equal(eventData(w, "peer_online").length, 0);
   assert.match(
     (await cli.mesh("peer", "rehook", "ada", "--apply")).out,
     /did: take it back online/,
   );
-  assert.equal(said(w, "peer_online").length, 1);
+  assert.equal(eventData(w, "peer_online").length, 1);
 });

@@ -1,14 +1,14 @@
 /** What each tool of the message plane takes, by name, and what it promises of itself. */
 
 import assert from "node:assert/strict";
-import { connect, GENERATIONS, house } from "../../../../support/daemon/mcp_server.ts";
+import { connect, mcpFixture, PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
 /** Looks only; settles something; says something anew with each call. */
-type Manner = "looks" | "settles" | "says";
+type ToolEffect = "looks" | "settles" | "says";
 
 /** Contract 6; a question mark stands behind what may be left out. */
 // deno-fmt-ignore
-const SIGNATURES: [tool: string, manner: Manner, takes: string][] = [
+const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["ask",             "says",    "peer message circle? attachments? reply_to? idempotency_key? wait_seconds?"],
   ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
   ["ask_many",        "says",    "peers message circle? timeout_seconds? idempotency_key?"],
@@ -32,19 +32,19 @@ const SIGNATURES: [tool: string, manner: Manner, takes: string][] = [
   ["schedule_list",   "looks",   "state? peer? mine?"],
 ];
 
-for (const generation of GENERATIONS) {
-  Deno.test(`${generation}: the tools take what contract 6 names, and say what they change`, async () => {
-    await using at = await connect(house().fetch, { generation });
+for (const protocolVersion of PROTOCOL_VERSIONS) {
+  Deno.test(`${protocolVersion}: the tools take what contract 6 names, and say what they change`, async () => {
+    await using at = await connect(mcpFixture().fetch, { protocolVersion });
     const { tools } = await at.client.listTools();
-    for (const [name, manner, takes] of SIGNATURES) {
+    for (const [name, effect, takes] of SIGNATURES) {
       const tool = tools.find((tool) => tool.name === name);
       const { properties = {}, required = [] } = tool?.inputSchema ?? {};
       const taken = Object.keys(properties).map((key) => required.includes(key) ? key : `${key}?`);
       assert.equal(taken.join(" "), takes, name);
       const { readOnlyHint, idempotentHint, destructiveHint, openWorldHint } = tool?.annotations ??
         {};
-      const looks = manner === "looks", again = manner !== "says";
-      assert.deepEqual([readOnlyHint, idempotentHint], [looks, again], name);
+      const isReadOnly = effect === "looks", isIdempotent = effect !== "says";
+      assert.deepEqual([readOnlyHint, idempotentHint], [isReadOnly, isIdempotent], name);
       assert.deepEqual([destructiveHint, openWorldHint], [false, false], name);
     }
   });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { enter, get, said } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, eventData, get } from "../../../../support/daemon/peer_clients.ts";
 import { connect } from "../../../../support/daemon/mcp_server.ts";
-import { agent } from "../../../../support/daemon/restarts.ts";
-import { passing, spawningWorld } from "../../../../support/daemon/spawns.ts";
+import { agentInPane } from "../../../../support/daemon/restarts.ts";
+import { advanceUntilSettled, spawningWorld } from "../../../../support/daemon/spawns.ts";
 
-type House = Awaited<ReturnType<typeof spawningWorld>>;
+type SpawningWorld = Awaited<ReturnType<typeof spawningWorld>>;
 
-function connected({ w }: House, pid?: number) {
+function connected({ w }: SpawningWorld, pid?: number) {
   const headers: Record<string, string> = pid === undefined ? {} : { "x-mesh-pid": String(pid) };
   const fetch = async (request: Request) => {
     const { pathname } = new URL(request.url);
@@ -18,18 +18,18 @@ function connected({ w }: House, pid?: number) {
 }
 
 Deno.test("an agent spawns another, and speaks to it in its own name", async () => {
-  await using house = await spawningWorld();
-  const { w, folder, processes } = house;
+  await using fixture = await spawningWorld();
+  const { w, folder, processes } = fixture;
   processes.start(41);
-  await enter(w, "lead", { agent_pid: 41, circle: "red" });
-  await using at = await connected(house, 41);
-  const { refused, data, text } = await at.call("spawn_peer", {
+  await addPeer(w, "lead", { agent_pid: 41, circle: "red" });
+  await using at = await connected(fixture, 41);
+  const { problemResponse, data, text } = await at.call("spawn_peer", {
     path: folder,
     backend: "codex",
     message: "Begin",
     idempotency_key: "one",
   });
-  assert.equal(refused, false, text);
+  assert.equal(problemResponse, false, text);
   assert.deepEqual([data["tmux_session"], data["seed_state"]], ["red", "awaiting_registration"]);
   const again = await at.call("spawn_peer", {
     path: folder,
@@ -38,17 +38,17 @@ Deno.test("an agent spawns another, and speaks to it in its own name", async () 
     idempotency_key: "one",
   });
   assert.equal(again.data["spawn_id"], data["spawn_id"]);
-  assert.equal(said(w, "spawn").length, 1);
+  assert.equal(eventData(w, "spawn").length, 1);
 });
 
 Deno.test("an agent that restarts itself does not wait for its own end", async () => {
-  await using house = await spawningWorld();
-  const { w } = house;
-  const { agent_pid } = await agent(house, { turn_state: "working" });
-  await using at = await connected(house, agent_pid);
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { agent_pid } = await agentInPane(fixture, { turn_state: "working" });
+  await using at = await connected(fixture, agent_pid);
   const dry = await at.call("restart_peer", { peer: "api", dry_run: true });
   assert.equal(dry.data["outcome"], "would_restart");
-  const own = await passing(w, at.call("restart_peer", { peer: "api" }));
+  const own = await advanceUntilSettled(w, at.call("restart_peer", { peer: "api" }));
   assert.equal(own.data["outcome"], "in_progress", own.text);
   assert.equal((await get(w, "/peers/api/restart")).stages.at(-1).stage, "quiesce");
 });
@@ -56,14 +56,14 @@ Deno.test("an agent that restarts itself does not wait for its own end", async (
 Deno.test("a caller that nobody knows starts and stops nothing, unless it is allowed to", async () => {
   for (const allowed of ["false", "true"]) {
     const settings = { "daemon.mcp.allow_admin_tools": allowed };
-    await using house = await spawningWorld({ settings });
-    const { folder, terminals } = house;
-    await agent(house);
-    await using at = await connected(house);
+    await using fixture = await spawningWorld({ settings });
+    const { folder, terminals } = fixture;
+    await agentInPane(fixture);
+    await using at = await connected(fixture);
     const spawned = await at.call("spawn_peer", { path: folder, backend: "codex" });
     const restart = await at.call("restart_peer", { peer: "api", dry_run: true });
     const expected = allowed === "false";
-    assert.deepEqual([spawned.refused, restart.refused], [expected, expected]);
+    assert.deepEqual([spawned.problemResponse, restart.problemResponse], [expected, expected]);
     if (expected) assert.match(spawned.text + restart.text, /unknown_caller.*unknown_caller/s);
     assert.equal(terminals.launches.length, expected ? 0 : 1);
   }

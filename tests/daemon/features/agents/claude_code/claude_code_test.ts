@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
-import type { Addressee, Parcel } from "../../../../../daemon/features/agents/adapter.ts";
+import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { hookAnswer, readHook } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
-import { nativeRung } from "../../../../../daemon/features/agents/claude_code/native.ts";
+import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native.ts";
 import { isTested } from "../../../../../daemon/features/agents/claude_code/version.ts";
 import {
   sessionFor,
@@ -13,7 +13,7 @@ import {
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../../../../daemon/features/agents/install.ts";
 import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
-import { startOf } from "../../../../../daemon/host/processes.ts";
+import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { silent, until } from "../../../../support/host/private_tmux.ts";
 
@@ -91,13 +91,13 @@ class Registry implements Disposable {
   readonly #dir = Deno.makeTempDirSync({ prefix: "mesh-claude-" });
   readonly config_dirs = [this.#dir];
   readonly socket = join(this.#dir, "cc.sock");
-  readonly peer: Addressee = {
+  readonly peer: AgentPeer = {
     peer_id: "peer-1",
     backend: "claude-code",
     tmux_socket: null,
     pane_id: null,
     agent_pid: Deno.pid,
-    agent_started: startOf(Deno.pid) ?? null,
+    agent_started: startTimeOf(Deno.pid) ?? null,
     runtime_session_id: "s-1",
     turn_state: null,
     metadata: {},
@@ -113,7 +113,7 @@ class Registry implements Disposable {
       pid: Deno.pid,
       sessionId: "s-1",
       cwd: "/w",
-      procStart: startOf(Deno.pid) ?? "",
+      procStart: startTimeOf(Deno.pid) ?? "",
       version: "2.1.329",
       peerProtocol: 1,
       status: "idle",
@@ -156,13 +156,13 @@ function listenAt(path: string, { hangs_up }: { hangs_up: boolean }) {
 }
 
 /** What a killed session leaves: a socket that nobody listens on. */
-function leaveBehind(path: string): void {
+function leaveStaleSocket(path: string): void {
   const listener = Deno.listen({ transport: "unix", path: `${path}.open` });
   Deno.linkSync(`${path}.open`, path); // To close the listener takes its own name away.
   listener.close();
 }
 
-const PARCEL: Parcel = {
+const OUTGOING: OutgoingMessage = {
   delivery_id: "dlv-1",
   proof_id: "ask-1",
   kind: "ask",
@@ -170,8 +170,8 @@ const PARCEL: Parcel = {
   framed: '[mesh] <peer-message type="ask" id="ask-1">Tabs\tand\n\nlines, ümläute ⏎</peer-message>',
 };
 
-function rungOf({ config_dirs }: Registry, clock = systemClock) {
-  return nativeRung({ clock, log: silent, config_dirs });
+function nativeTransport({ config_dirs }: Registry, clock = systemClock) {
+  return createNativeTransport({ clock, log: silent, config_dirs });
 }
 
 /** The last line that a session was sent, which is its user line. */
@@ -205,13 +205,13 @@ Deno.test("an entry half written, of an unknown shape or status, does not throw"
 Deno.test("a socket gets the whole text in one user line, and the session hangs up", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: true });
-  const rung = rungOf(registry);
-  assert.deepEqual(await rung.check(registry.peer, PARCEL), { ready: true });
-  assert.deepEqual(await rung.deliver(registry.peer, PARCEL), { state: "sent" });
+  const transport = nativeTransport(registry);
+  assert.deepEqual(await transport.check(registry.peer, OUTGOING), { ready: true });
+  assert.deepEqual(await transport.deliver(registry.peer, OUTGOING), { state: "sent" });
   await until("the line", () => session.received().endsWith("\n"));
   assert.deepEqual(userLine(session.received()), {
     type: "user",
-    message: { role: "user", content: PARCEL.framed },
+    message: { role: "user", content: OUTGOING.framed },
   });
 });
 
@@ -219,7 +219,7 @@ Deno.test("a text of 256 kB arrives whole", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: true });
   const framed = `[mesh] ask-1 ${"ü".repeat(131_072)}`;
-  const receipt = await rungOf(registry).deliver(registry.peer, { ...PARCEL, framed });
+  const receipt = await nativeTransport(registry).deliver(registry.peer, { ...OUTGOING, framed });
   assert.deepEqual(receipt, { state: "sent" });
   await until("the line", () => session.received().endsWith("\n"));
   assert.deepEqual(userLine(session.received()), {
@@ -232,19 +232,21 @@ Deno.test("a session that does not hang up is not waited for", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: false });
   const clock = new FakeClock();
-  const delivering = rungOf(registry, clock).deliver(registry.peer, PARCEL);
+  const delivering = nativeTransport(registry, clock).deliver(registry.peer, OUTGOING);
   await until("the line", () => session.received().endsWith("\n"));
   await clock.advance(1_000);
   assert.deepEqual(await delivering, { state: "sent" });
 });
 
 Deno.test("the session's own token goes first, one of an older process not at all", async () => {
-  for (const procStart of [startOf(Deno.pid) ?? "", "1"]) {
+  for (const procStart of [startTimeOf(Deno.pid) ?? "", "1"]) {
     using registry = new Registry();
     const key = join(registry.config_dirs[0] ?? "", "sessions", `${Deno.pid}.abc.key`);
     Deno.writeTextFileSync(key, JSON.stringify({ peerToken: "tok-1", procStart }));
     await using session = listenAt(registry.socket, { hangs_up: true });
-    assert.deepEqual(await rungOf(registry).deliver(registry.peer, PARCEL), { state: "sent" });
+    assert.deepEqual(await nativeTransport(registry).deliver(registry.peer, OUTGOING), {
+      state: "sent",
+    });
     await until("the line", () => session.received().endsWith("\n"));
     const types = session.received().trimEnd().split("\n").map((line) => JSON.parse(line).type);
     assert.deepEqual(types, procStart === "1" ? ["user"] : ["auth", "user"]);
@@ -255,26 +257,26 @@ Deno.test("a session that hangs up while it is written to leaves the message unc
   using registry = new Registry();
   using listener = Deno.listen({ transport: "unix", path: registry.socket });
   const framed = `[mesh] ask-1 ${"x".repeat(900_000)}`; // More than a socket buffers.
-  const delivering = rungOf(registry).deliver(registry.peer, { ...PARCEL, framed });
+  const delivering = nativeTransport(registry).deliver(registry.peer, { ...OUTGOING, framed });
   (await listener.accept()).close();
   assert.deepEqual(await delivering, { state: "unclear", reason: "write_failed" });
 });
 
 Deno.test("a socket that is gone, or that nobody listens on, is a definite no", async () => {
   using registry = new Registry();
-  const rung = rungOf(registry);
+  const transport = nativeTransport(registry);
   const gone = { state: "refused", reason: "no_socket" };
-  assert.deepEqual(await rung.deliver(registry.peer, PARCEL), gone);
-  leaveBehind(registry.socket);
-  assert.deepEqual(await rung.check(registry.peer, PARCEL), { ready: true });
-  assert.deepEqual(await rung.deliver(registry.peer, PARCEL), {
+  assert.deepEqual(await transport.deliver(registry.peer, OUTGOING), gone);
+  leaveStaleSocket(registry.socket);
+  assert.deepEqual(await transport.check(registry.peer, OUTGOING), { ready: true });
+  assert.deepEqual(await transport.deliver(registry.peer, OUTGOING), {
     state: "refused",
     reason: "connection_refused",
   });
 });
 
 // deno-fmt-ignore
-const UNREADY: [what: string, entry: JsonObject, peer: Partial<Addressee>, reason: string][] = [
+const UNREADY: [what: string, entry: JsonObject, peer: Partial<AgentPeer>, reason: string][] = [
   ["an older version",       { version: "2.1.328" },             {},                            "version_unproved"],
   ["another line",           { version: "2.2.0" },               {},                            "version_unproved"],
   ["another protocol",       { peerProtocol: 2 },                {},                            "version_unproved"],
@@ -291,17 +293,17 @@ for (const [what, entry, changed, reason] of UNREADY) {
   Deno.test(`the native rung refuses ${what} before the first byte`, async () => {
     using registry = new Registry(entry);
     const peer = { ...registry.peer, ...changed };
-    const rung = rungOf(registry);
-    assert.deepEqual(await rung.check(peer, PARCEL), { ready: false, reason });
-    assert.deepEqual(await rung.deliver(peer, PARCEL), { state: "refused", reason });
+    const transport = nativeTransport(registry);
+    assert.deepEqual(await transport.check(peer, OUTGOING), { ready: false, reason });
+    assert.deepEqual(await transport.deliver(peer, OUTGOING), { state: "refused", reason });
   });
 }
 
 Deno.test("a line longer than the socket takes is refused, not lost", async () => {
   using registry = new Registry();
-  leaveBehind(registry.socket);
+  leaveStaleSocket(registry.socket);
   const framed = `[mesh] ask-1 ${"x".repeat(1_048_576)}`;
-  const readiness = await rungOf(registry).check(registry.peer, { ...PARCEL, framed });
+  const readiness = await nativeTransport(registry).check(registry.peer, { ...OUTGOING, framed });
   assert.deepEqual(readiness, { ready: false, reason: "too_large" });
 });
 

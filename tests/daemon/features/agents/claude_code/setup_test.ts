@@ -39,7 +39,7 @@ class Folder implements Disposable {
 }
 
 /** Somebody's settings, with hooks of their own, laid out in their own way. */
-const THEIRS = {
+const USER_CONFIG = {
   model: "opus",
   hooks: {
     Stop: [{ hooks: [{ type: "command", command: "say done" }] }],
@@ -49,18 +49,18 @@ const THEIRS = {
 } satisfies JsonObject;
 
 Deno.test("installing hooks twice is the same as once", () => {
-  const once = installHooks(THEIRS, PLAN);
+  const once = installHooks(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(installHooks(once, PLAN)), JSON.stringify(once));
 });
 
 Deno.test("hooks of others, and the order of everything, stay as they are", () => {
-  const installed = installHooks(THEIRS, PLAN);
-  assert.deepEqual(Object.keys(installed), Object.keys(THEIRS));
+  const installed = installHooks(USER_CONFIG, PLAN);
+  assert.deepEqual(Object.keys(installed), Object.keys(USER_CONFIG));
   const hooks = Object.entries(installed["hooks"] ?? {});
   assert.deepEqual(hooks.slice(0, 2).map(([event]) => event), ["Stop", "PreToolUse"]);
-  const [theirs] = JSON.parse(JSON.stringify(hooks[0]?.[1]));
-  assert.deepEqual(theirs, THEIRS.hooks.Stop[0]);
-  assert.equal(JSON.stringify(removeHooks(installed)), JSON.stringify(THEIRS));
+  const [userHook] = JSON.parse(JSON.stringify(hooks[0]?.[1]));
+  assert.deepEqual(userHook, USER_CONFIG.hooks.Stop[0]);
+  assert.equal(JSON.stringify(removeHooks(installed)), JSON.stringify(USER_CONFIG));
 });
 
 Deno.test("a hook's command is one that a shell takes apart as it was meant", () => {
@@ -80,8 +80,8 @@ Deno.test("after a start and a turn's end a hook waits in the background, and no
   const waits = Object.keys(hooks).filter((event) => hooks[event][0].hooks.length > 1);
   assert.deepEqual(waits, ["SessionStart", "Stop"]);
   for (const event of waits) {
-    const [told, waiting] = hooks[event][0].hooks;
-    assert.equal(told.asyncRewake, undefined);
+    const [stopHook, waiting] = hooks[event][0].hooks;
+    assert.equal(stopHook.asyncRewake, undefined);
     assert.equal(waiting.command, "'/opt/my tools/mesh' hook claude-code Wake");
     assert.equal(waiting.asyncRewake, true);
     assert(waiting.timeout > 86_400);
@@ -89,23 +89,23 @@ Deno.test("after a start and a turn's end a hook waits in the background, and no
 });
 
 Deno.test("an older release's hooks, without one that waits, are completed", () => {
-  const older = JSON.parse(JSON.stringify(installHooks(THEIRS, PLAN)));
+  const older = JSON.parse(JSON.stringify(installHooks(USER_CONFIG, PLAN)));
   for (const event of ["SessionStart", "Stop"]) older.hooks[event].at(-1).hooks.pop();
   const installed = installHooks(older, PLAN);
-  assert.deepEqual(installed, installHooks(THEIRS, PLAN));
+  assert.deepEqual(installed, installHooks(USER_CONFIG, PLAN));
 });
 
 Deno.test("hooks of an older place are replaced, and are found again without a plan", () => {
-  const moved = installHooks(installHooks(THEIRS, PLAN), NEWER_PLAN);
+  const moved = installHooks(installHooks(USER_CONFIG, PLAN), NEWER_PLAN);
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(THEIRS));
+  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));
 });
 
 Deno.test("a group that others share with us keeps what is theirs", () => {
-  const ours = { type: "command", command: "/bin/mesh hook claude-code Stop" };
-  const theirs = { type: "command", command: "say done" };
-  const shared = { hooks: { Stop: [{ hooks: [ours, theirs] }] } };
-  assert.deepEqual(removeHooks(shared), { hooks: { Stop: [{ hooks: [theirs] }] } });
+  const meshHook = { type: "command", command: "/bin/mesh hook claude-code Stop" };
+  const userHook = { type: "command", command: "say done" };
+  const shared = { hooks: { Stop: [{ hooks: [meshHook, userHook] }] } };
+  assert.deepEqual(removeHooks(shared), { hooks: { Stop: [{ hooks: [userHook] }] } });
 });
 
 Deno.test("settings that are not what they must be are refused", () => {
@@ -133,25 +133,25 @@ Deno.test("another program's server of our name is neither replaced nor removed"
   assert.equal(removeMcp(before), before);
 });
 
-const DO = { dry_run: false } as const;
-const UNDO = { dry_run: false, undo: true } as const;
+const INSTALL = { dry_run: false } as const;
+const UNINSTALL = { dry_run: false, undo: true } as const;
 
 Deno.test("uninstalling restores a file byte for byte, in whatever way it was laid out", () => {
   const layouts = [
-    JSON.stringify(THEIRS, null, 2),
-    `${JSON.stringify(THEIRS, null, 2)}\n`,
-    JSON.stringify(THEIRS, null, "\t"),
-    JSON.stringify(THEIRS),
+    JSON.stringify(USER_CONFIG, null, 2),
+    `${JSON.stringify(USER_CONFIG, null, 2)}\n`,
+    JSON.stringify(USER_CONFIG, null, "\t"),
+    JSON.stringify(USER_CONFIG),
     '{ "hooks": { "Stop": [] },\n  "model":"opus" }\n',
     "{}",
   ];
   for (const layout of layouts) {
     using folder = new Folder();
     const path = folder.write("settings.json", layout, 0o640);
-    assert.notEqual(applyChange(path, (json) => installHooks(json, PLAN), DO), "");
+    assert.notEqual(applyChange(path, (json) => installHooks(json, PLAN), INSTALL), "");
     assert.equal(Deno.readTextFileSync(`${path}.mesh-backup`), layout);
-    applyChange(path, (json) => installHooks(json, NEWER_PLAN), DO);
-    applyChange(path, removeHooks, UNDO);
+    applyChange(path, (json) => installHooks(json, NEWER_PLAN), INSTALL);
+    applyChange(path, removeHooks, UNINSTALL);
     assert.equal(Deno.readTextFileSync(path), layout);
     assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o640);
     assert.deepEqual(folder.names(), ["settings.json"]);
@@ -160,25 +160,25 @@ Deno.test("uninstalling restores a file byte for byte, in whatever way it was la
 
 Deno.test("what others changed meanwhile outlives our uninstalling", () => {
   using folder = new Folder();
-  const path = folder.write("settings.json", JSON.stringify(THEIRS));
-  applyChange(path, (json) => installHooks(json, PLAN), DO);
-  applyChange(path, (json) => ({ ...json, model: "sonnet" }), DO);
-  applyChange(path, removeHooks, UNDO);
-  assert.deepEqual(JSON.parse(Deno.readTextFileSync(path)), { ...THEIRS, model: "sonnet" });
+  const path = folder.write("settings.json", JSON.stringify(USER_CONFIG));
+  applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
+  applyChange(path, (json) => ({ ...json, model: "sonnet" }), INSTALL);
+  applyChange(path, removeHooks, UNINSTALL);
+  assert.deepEqual(JSON.parse(Deno.readTextFileSync(path)), { ...USER_CONFIG, model: "sonnet" });
 });
 
 Deno.test("a file that we made is the owner's alone, and is gone after uninstalling", () => {
   using folder = new Folder();
   const path = join(folder.path, "settings.json");
-  applyChange(path, (json) => installHooks(json, PLAN), DO);
+  applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
   assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o600);
-  applyChange(path, removeHooks, UNDO);
+  applyChange(path, removeHooks, UNINSTALL);
   assert.deepEqual(folder.names(), []);
 });
 
 Deno.test("a dry run tells every line that would change, and writes nothing", () => {
   using folder = new Folder();
-  const text = JSON.stringify(THEIRS, null, 2);
+  const text = JSON.stringify(USER_CONFIG, null, 2);
   const path = folder.write("settings.json", text);
   const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
   assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 8);
@@ -191,7 +191,7 @@ Deno.test("a file that is not JSON is refused by name, and left as it is", () =>
   for (const text of ['{"hooks": ', "[]", "// mine\n{}"]) {
     using folder = new Folder();
     const path = folder.write("settings.json", text);
-    const change = () => applyChange(path, (json) => installHooks(json, PLAN), DO);
+    const change = () => applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
     assert.throws(change, (error) => {
       return error instanceof Unchangeable && error.message.includes(path);
     });
@@ -205,7 +205,7 @@ Deno.test("a linked settings file stays a link", () => {
   const real = folder.write("dotfile.json", "{}");
   const link = join(folder.path, "settings.json");
   Deno.symlinkSync(real, link);
-  applyChange(link, (json) => installHooks(json, PLAN), DO);
+  applyChange(link, (json) => installHooks(json, PLAN), INSTALL);
   assert(Deno.lstatSync(link).isSymlink);
   assert(Deno.readTextFileSync(real).includes("hook claude-code"));
 });

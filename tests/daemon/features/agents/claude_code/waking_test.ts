@@ -3,35 +3,35 @@
 import assert from "node:assert/strict";
 import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
-import { waitForWaking } from "../../../../../daemon/features/agents/claude_code/wake.ts";
+import { waitForWake } from "../../../../../daemon/features/agents/claude_code/wake.ts";
 import {
-  HookWaiters,
-  wakingRung,
+  createHookTransport,
+  WaitingHookList,
 } from "../../../../../daemon/features/agents/claude_code/waking.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 
 /** A mesh with one session, of an agent whose socket is there only when a test says so. */
-async function office(headers = {}) {
-  const clock = new FakeClock(), waiters = new HookWaiters(clock);
+async function fixture(headers = {}) {
+  const clock = new FakeClock(), waiters = new WaitingHookList(clock);
   const socket = { ready: false, written: 0 };
   const adapter: Adapter = {
     backend: "claude-code",
-    rungs: () => [{
+    transports: () => [{
       name: "native",
       check: () =>
         Promise.resolve(socket.ready ? { ready: true } : { ready: false, reason: "no_socket" }),
       deliver: () => Promise.resolve({ state: "sent" } as const).finally(() => socket.written++),
-    }, wakingRung(waiters)],
-    transport: () => waiters.holds("s-1") ? "hook" : "native",
-    sight: () => Promise.resolve(undefined),
+    }, createHookTransport(waiters)],
+    transport: () => waiters.isWaiting("s-1") ? "hook" : "native",
+    observe: () => Promise.resolve(undefined),
     waiters,
   };
   const w = world({ clock, adapters: [adapter], hooks: { "claude-code": claudeCodeHooks } });
-  await enter(w, "web");
+  await addPeer(w, "web");
   await hook(w, "SessionStart", { source: "startup" }, headers);
   return { w, socket };
 }
@@ -44,13 +44,15 @@ function hook(w: World, hook_event_name: string, more = {}, headers = {}) {
 async function waiting(w: World, session_id = "s-1", signal?: AbortSignal) {
   const path = "/hooks/claude-code/wait", body = JSON.stringify({ session_id });
   const response = w.fetch(path, { method: "POST", body, ...(signal && { signal }) });
-  const line: { told?: Record<string, string>; done: Promise<void> } = { done: Promise.resolve() };
-  line.done = response.then(async (answer) => void (line.told = await answer.json()));
+  const line: { hookAnswer?: Record<string, string>; done: Promise<void> } = {
+    done: Promise.resolve(),
+  };
+  line.done = response.then(async (answer) => void (line.hookAnswer = await answer.json()));
   await w.clock.settle();
   return line;
 }
 
-function wrote(w: World, { delivery_id }: Record<string, string>) {
+function typedLines(w: World, { delivery_id }: Record<string, string>) {
   return post(w, "/hooks/claude-code/wait", { session_id: "s-1", written: delivery_id });
 }
 
@@ -62,42 +64,42 @@ async function stages(w: World, id: string): Promise<string[]> {
 }
 
 Deno.test("an idle session that nothing else reaches is woken by its hook", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const line = await waiting(w);
-  assert.equal(line.told, undefined);
+  assert.equal(line.hookAnswer, undefined);
   const { peers } = await get(w, "/peers");
   const api = peers.find(({ name }: { name: string }) => name === "api-claude-code");
   assert.deepEqual([api.transport, api.inbound_status], ["hook", "ok"]);
   const id = await ask(w, "web", "api-claude-code", "Which port?");
   await w.clock.settle();
-  assert.equal(line.told?.["then"], "write");
-  assert.match(line.told?.["text"] ?? "", new RegExp(`id="${id}".*Which port\\?`));
+  assert.equal(line.hookAnswer?.["then"], "write");
+  assert.match(line.hookAnswer?.["text"] ?? "", new RegExp(`id="${id}".*Which port\\?`));
   assert.deepEqual((await stages(w, id)).slice(-1), ["attempting hook"]);
-  await wrote(w, line.told ?? {});
+  await typedLines(w, line.hookAnswer ?? {});
   await w.clock.settle();
   assert.deepEqual((await stages(w, id)).slice(-2), ["attempting hook", "sent"]);
   // Another event of the session proves nothing: it may have been under way before.
   await hook(w, "Stop", { stop_hook_active: false });
   assert.equal((await stages(w, id)).at(-1), "sent");
-  const prompt = `<task-notification>feedback: ${line.told?.["text"]}</task-notification>`;
+  const prompt = `<task-notification>feedback: ${line.hookAnswer?.["text"]}</task-notification>`;
   await hook(w, "UserPromptSubmit", { prompt });
   assert.equal((await stages(w, id)).at(-1), "seen");
 });
 
 Deno.test("what waited before the hook came wakes the session at once", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const id = await ask(w, "web", "api-claude-code");
   await w.clock.settle();
   assert.equal((await stages(w, id)).at(-1), "queued");
   const line = await waiting(w);
-  assert.equal(line.told?.["then"], "write");
-  await wrote(w, line.told ?? {});
+  assert.equal(line.hookAnswer?.["then"], "write");
+  await typedLines(w, line.hookAnswer ?? {});
 });
 
 Deno.test("what waits for a session that is resumed is not spent on its start", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   await hook(w, "SessionEnd", { reason: "other" });
   const id = await ask(w, "web", "api-claude-code");
@@ -109,7 +111,7 @@ Deno.test("what waits for a session that is resumed is not spent on its start", 
 });
 
 Deno.test("a hook whose text nobody saw written is unclear, and the text is not sent again", async () => {
-  const { w, socket } = await office();
+  const { w, socket } = await fixture();
   await using _ = w;
   await waiting(w);
   const id = await ask(w, "web", "api-claude-code");
@@ -117,53 +119,53 @@ Deno.test("a hook whose text nobody saw written is unclear, and the text is not 
   assert((await stages(w, id)).includes("unclear"));
   socket.ready = true;
   const next = await waiting(w);
-  await w.beat(3);
-  assert.deepEqual([next.told?.["then"], socket.written], ["end", 0]);
+  await w.tick(3);
+  assert.deepEqual([next.hookAnswer?.["then"], socket.written], ["end", 0]);
 });
 
 Deno.test("no hook is kept for a session that has a pane or a socket", async () => {
-  const paned = await office({ "x-mesh-pane": "%1", "x-mesh-tmux": "/tmp/tmux,1,0" });
+  const paned = await fixture({ "x-mesh-pane": "%1", "x-mesh-tmux": "/tmp/tmux,1,0" });
   await using _paned = paned.w;
-  assert.equal((await waiting(paned.w)).told?.["then"], "end");
-  const { w, socket } = await office();
+  assert.equal((await waiting(paned.w)).hookAnswer?.["then"], "end");
+  const { w, socket } = await fixture();
   await using _ = w;
   socket.ready = true;
-  assert.equal((await waiting(w)).told?.["then"], "end");
+  assert.equal((await waiting(w)).hookAnswer?.["then"], "end");
 });
 
 Deno.test("a hook is let go at the next look once its session has a socket", async () => {
-  const { w, socket } = await office();
+  const { w, socket } = await fixture();
   await using _ = w;
   const line = await waiting(w);
-  await w.beat(2);
-  assert.equal(line.told, undefined);
+  await w.tick(2);
+  assert.equal(line.hookAnswer, undefined);
   socket.ready = true;
-  await w.beat(2);
-  assert.equal(line.told?.["then"], "end");
+  await w.tick(2);
+  assert.equal(line.hookAnswer?.["then"], "end");
 });
 
 Deno.test("a hook is let go when its session has ended", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const line = await waiting(w);
   await hook(w, "SessionEnd", { reason: "other" });
-  await w.beat(2);
-  assert.equal(line.told?.["then"], "end");
+  await w.tick(2);
+  assert.equal(line.hookAnswer?.["then"], "end");
 });
 
 Deno.test("a session has one hook that waits, the newest", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const first = await waiting(w), second = await waiting(w);
-  assert.deepEqual([first.told?.["then"], second.told], ["end", undefined]);
+  assert.deepEqual([first.hookAnswer?.["then"], second.hookAnswer], ["end", undefined]);
   await ask(w, "web", "api-claude-code");
   await w.clock.settle();
-  assert.equal(second.told?.["then"], "write");
-  await wrote(w, second.told ?? {});
+  assert.equal(second.hookAnswer?.["then"], "write");
+  await typedLines(w, second.hookAnswer ?? {});
 });
 
 Deno.test("a hook that hung up is not called: the message waits for the next", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const gone = new AbortController();
   const line = await waiting(w, "s-1", gone.signal);
@@ -174,35 +176,35 @@ Deno.test("a hook that hung up is not called: the message waits for the next", a
   await w.clock.settle();
   assert.equal((await stages(w, id)).at(-1), "queued");
   const next = await waiting(w);
-  assert.equal(next.told?.["then"], "write");
-  await wrote(w, next.told ?? {});
+  assert.equal(next.hookAnswer?.["then"], "write");
+  await typedLines(w, next.hookAnswer ?? {});
 });
 
 Deno.test("a hook that waits long, or over a daemon's end, is told to ask again", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   const line = await waiting(w);
   await w.clock.advance(5 * 60_000);
-  assert.deepEqual(line.told, { then: "again" });
+  assert.deepEqual(line.hookAnswer, { then: "again" });
   const last = await waiting(w);
   await w[Symbol.asyncDispose]();
   await last.done;
-  assert.deepEqual(last.told, { then: "again" });
+  assert.deepEqual(last.hookAnswer, { then: "again" });
 });
 
 Deno.test("a session that registers a moment after its hook came is waited for", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const line = await waiting(w, "s-2");
   await hook(w, "SessionStart", { source: "startup", session_id: "s-2", cwd: "/work/db" });
   await w.clock.advance(2_000);
-  assert.equal(line.told, undefined);
+  assert.equal(line.hookAnswer, undefined);
   const stranger = await waiting(w, "s-3");
   await w.clock.advance(2_000);
-  assert.deepEqual(stranger.told, { then: "end" });
+  assert.deepEqual(stranger.hookAnswer, { then: "end" });
 });
 
 Deno.test("an agent whose hooks wake nobody has no place to wait", async () => {
-  const { w } = await office();
+  const { w } = await fixture();
   await using _ = w;
   const { status, error } = await post(w, "/hooks/gemini/wait", { session_id: "s-1" });
   assert.deepEqual([status, error], [404, "unknown_agent"]);
@@ -211,42 +213,44 @@ Deno.test("an agent whose hooks wake nobody has no place to wait", async () => {
 // The hook's own side.
 
 /** What each question is answered, in order; an undefined one stands for a daemon that is away. */
-function answering(...answers: (Record<string, string> | undefined)[]) {
-  const asked: Record<string, unknown>[] = [], wrote: string[] = [];
+function hookAnswering(...answers: (Record<string, string> | undefined)[]) {
+  const asked: Record<string, unknown>[] = [], typedLines: string[] = [];
   const clock = new FakeClock();
-  const code = waitForWaking("s-1", {
+  const code = waitForWake("s-1", {
     clock,
-    write: (text) => wrote.push(text),
-    ask: (body) => {
+    write: (text) => typedLines.push(text),
+    post: (body) => {
       asked.push(body);
       const answer = answers.shift();
       return Promise.resolve(answer && JSON.stringify(answer));
     },
   });
-  return { asked, wrote, clock, code };
+  return { asked, typedLines, clock, code };
 }
 
 Deno.test("a hook that is called writes the text, says so, and ends as one that wakes", async () => {
   const called = { then: "write", delivery_id: "qd-1", text: "[mesh] hello" };
-  const { code, asked, wrote, clock } = answering({ then: "again" }, called, { then: "end" });
+  const { code, asked, typedLines, clock } = hookAnswering({ then: "again" }, called, {
+    then: "end",
+  });
   await clock.advance(1_000);
   assert.equal(await code, 2);
-  assert.deepEqual(wrote, ["[mesh] hello\n"]);
+  assert.deepEqual(typedLines, ["[mesh] hello\n"]);
   assert.deepEqual(asked.at(-1), { session_id: "s-1", written: "qd-1" });
 });
 
 Deno.test("a hook ends quietly when it is let go, and when there is no daemon", async () => {
   for (const answer of [{ then: "end" }, undefined]) {
-    const { code, wrote } = answering(answer);
-    assert.deepEqual([await code, wrote], [0, []]);
+    const { code, typedLines } = hookAnswering(answer);
+    assert.deepEqual([await code, typedLines], [0, []]);
   }
 });
 
 Deno.test("a hook outlasts a daemon that starts anew, for a minute", async () => {
-  const back = answering({ then: "again" }, undefined, undefined, { then: "end" });
-  await back.clock.advance(3_000);
-  assert.deepEqual([await back.code, back.asked.length], [0, 4]);
-  const away = answering({ then: "again" });
-  await away.clock.advance(62_000);
-  assert.equal(await away.code, 0);
+  const resumedHook = hookAnswering({ then: "again" }, undefined, undefined, { then: "end" });
+  await resumedHook.clock.advance(3_000);
+  assert.deepEqual([await resumedHook.code, resumedHook.asked.length], [0, 4]);
+  const unansweredHook = hookAnswering({ then: "again" });
+  await unansweredHook.clock.advance(62_000);
+  assert.equal(await unansweredHook.code, 0);
 });

@@ -10,9 +10,9 @@ import {
 } from "../../../../../daemon/features/agents/codex/codex.ts";
 import { codexScreen } from "../../../../../daemon/features/agents/codex/screen.ts";
 import { isTested } from "../../../../../daemon/features/agents/codex/version.ts";
-import type { Addressee, Parcel } from "../../../../../daemon/features/agents/adapter.ts";
-import { startOf } from "../../../../../daemon/host/processes.ts";
-import { Tmuxes } from "../../../../../daemon/host/tmux/tmux.ts";
+import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
+import { startTimeOf } from "../../../../../daemon/host/processes.ts";
+import { TmuxServers } from "../../../../../daemon/host/tmux/tmux.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import {
   type Answers,
@@ -28,7 +28,7 @@ import {
 } from "../../../../support/agents/codex_server.ts";
 import { silent, until } from "../../../../support/host/private_tmux.ts";
 
-const PARCEL: Parcel = {
+const OUTGOING: OutgoingMessage = {
   delivery_id: "qd-3f9c04d1a2b7",
   proof_id: "ask-3f9c04d1a2b7",
   kind: "ask",
@@ -37,14 +37,14 @@ const PARCEL: Parcel = {
 };
 
 function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
-  const ground = { clock: systemClock, log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: dir, search_path: "" });
-  return codexAdapter({ ...ground, tmuxes, codex_home: dir, env: {}, ...more });
+  const ctx = { clock: systemClock, log: silent };
+  const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: dir, search_path: "" });
+  return codexAdapter({ ...ctx, tmuxServers, codex_home: dir, env: {}, ...more });
 }
 
 /** The rungs in their order: the server's socket, the command, the pane. */
-function rungsOf(home: CodexHome, peer = SHARED, more: Partial<CodexOptions> = {}) {
-  const [socket, command, pane, ...rest] = adapterOf(home, more).rungs(peer, PARCEL);
+function transportsOf(home: CodexHome, peer = SHARED, more: Partial<CodexOptions> = {}) {
+  const [socket, command, pane, ...rest] = adapterOf(home, more).transports(peer, OUTGOING);
   assert(socket && command && pane && rest.length === 0);
   return { socket, command, pane };
 }
@@ -55,23 +55,23 @@ for (const [what, state] of Object.entries({ "an idle": IDLE, "a working": WORKI
   Deno.test(`${what} session's server queues the whole text, and its answer accepts it`, async () => {
     const add = () => ({ queuedSubmission: { id: "q-1" } });
     await using home = new CodexHome().listen({ "thread/read": state, "thread/queue/add": add });
-    const { socket } = rungsOf(home);
-    assert.deepEqual(await socket.check(SHARED, PARCEL), { ready: true });
+    const { socket } = transportsOf(home);
+    assert.deepEqual(await socket.check(SHARED, OUTGOING), { ready: true });
     assert(!home.asked.some(({ method }) => method === "thread/queue/add"), "a look only");
-    assert.deepEqual(await socket.deliver(SHARED, PARCEL), { state: "accepted" });
+    assert.deepEqual(await socket.deliver(SHARED, OUTGOING), { state: "accepted" });
     assert.deepEqual(home.asked.at(-1), {
       method: "thread/queue/add",
       params: {
         threadId: THREAD,
-        clientUserMessageId: PARCEL.delivery_id,
-        input: [{ type: "text", text: PARCEL.framed }],
+        clientUserMessageId: OUTGOING.delivery_id,
+        input: [{ type: "text", text: OUTGOING.framed }],
       },
     });
   });
 }
 
 // deno-fmt-ignore
-const UNREADY: [what: string, answers: Answers, peer: Partial<Addressee>, reason: string][] = [
+const UNREADY: [what: string, answers: Answers, peer: Partial<AgentPeer>, reason: string][] = [
   ["an open dialog",            { "thread/read": AT_DIALOG },                          {}, "dialog_open"],
   ["a question to the human",   { "thread/read": thread({ type: "active", activeFlags: ["waitingOnUserInput"] }) }, {}, "dialog_open"],
   ["a flag of a later version", { "thread/read": thread({ type: "active", activeFlags: ["someDialog"] }) },         {}, "dialog_open"],
@@ -90,17 +90,17 @@ for (const [what, answers, changed, reason] of UNREADY) {
   Deno.test(`the socket refuses ${what} before the first byte`, async () => {
     await using home = new CodexHome().listen(answers);
     const peer = { ...SHARED, ...changed };
-    const { socket } = rungsOf(home, peer);
-    assert.deepEqual(await socket.check(peer, PARCEL), { ready: false, reason });
-    assert.deepEqual(await socket.deliver(peer, PARCEL), { state: "refused", reason });
+    const { socket } = transportsOf(home, peer);
+    assert.deepEqual(await socket.check(peer, OUTGOING), { ready: false, reason });
+    assert.deepEqual(await socket.deliver(peer, OUTGOING), { state: "refused", reason });
     assert(home.asked.every(({ method }) => method === "thread/read"));
   });
 }
 
 Deno.test("without a server, or with one that has gone, nothing is sent", async () => {
   await using home = new CodexHome();
-  const { socket } = rungsOf(home);
-  const refusal = async () => await socket.deliver(SHARED, PARCEL);
+  const { socket } = transportsOf(home);
+  const refusal = async () => await socket.deliver(SHARED, OUTGOING);
   assert.deepEqual(await refusal(), { state: "refused", reason: "no_server" });
   const path = join(home.dir, "left");
   const listener = Deno.listen({ transport: "unix", path });
@@ -115,21 +115,24 @@ Deno.test("a folder of Codex's that lies too deep for a socket's path is served 
     "thread/read": IDLE,
   });
   assert(socketPath(home.dir).length > 108);
-  const { socket } = rungsOf(home);
-  assert.deepEqual(await socket.check(SHARED, PARCEL), { ready: true });
+  const { socket } = transportsOf(home);
+  assert.deepEqual(await socket.check(SHARED, OUTGOING), { ready: true });
 });
 
 Deno.test("a server that does not greet as Codex does is told nothing", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "");
-  const { socket } = rungsOf(home);
-  assert.deepEqual(await socket.check(SHARED, PARCEL), { ready: false, reason: "server_unknown" });
+  const { socket } = transportsOf(home);
+  assert.deepEqual(await socket.check(SHARED, OUTGOING), {
+    ready: false,
+    reason: "server_unknown",
+  });
   assert.deepEqual(home.asked, []);
 });
 
 Deno.test("a server that refuses the message is a definite no", async () => {
   const refuse = () => new Error("queue is full");
   await using home = new CodexHome().listen({ "thread/read": IDLE, "thread/queue/add": refuse });
-  const receipt = await rungsOf(home).socket.deliver(SHARED, PARCEL);
+  const receipt = await transportsOf(home).socket.deliver(SHARED, OUTGOING);
   assert.deepEqual(receipt, { state: "refused", reason: "queue_refused" });
 });
 
@@ -137,7 +140,7 @@ Deno.test("a server that does not answer the message leaves it unclear", async (
   const silence = () => undefined;
   await using home = new CodexHome().listen({ "thread/read": IDLE, "thread/queue/add": silence });
   const clock = new FakeClock();
-  const delivering = rungsOf(home, SHARED, { clock }).socket.deliver(SHARED, PARCEL);
+  const delivering = transportsOf(home, SHARED, { clock }).socket.deliver(SHARED, OUTGOING);
   await until("the message", () => home.asked.some(({ method }) => method === "thread/queue/add"));
   await clock.advance(5_000);
   assert.deepEqual(await delivering, { state: "unclear", reason: "no_answer" });
@@ -148,9 +151,9 @@ Deno.test("only releases that were proved are written to by the socket", async (
   const unproved = ["0.168.9", "0.170.0", "1.0.0", "0.169.0-alpha.1", "10.169.0", "0.169."];
   for (const version of unproved) assert(!isTested(version), version);
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-  const { socket } = rungsOf(home);
+  const { socket } = transportsOf(home);
   const unready = { ready: false, reason: "version_unproved" };
-  assert.deepEqual(await socket.check(SHARED, PARCEL), unready);
+  assert.deepEqual(await socket.check(SHARED, OUTGOING), unready);
 });
 
 // The command.
@@ -168,12 +171,12 @@ exit ${code}
 
 Deno.test("a release that was not proved is given the message by `codex queue`", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-  const { command } = rungsOf(home, SHARED, { env: program(home, 0) });
-  assert.deepEqual(await command.check(SHARED, PARCEL), { ready: true });
-  assert.deepEqual(await command.deliver(SHARED, PARCEL), { state: "accepted" });
+  const { command } = transportsOf(home, SHARED, { env: program(home, 0) });
+  assert.deepEqual(await command.check(SHARED, OUTGOING), { ready: true });
+  assert.deepEqual(await command.deliver(SHARED, OUTGOING), { state: "accepted" });
   const said = Deno.readTextFileSync(join(home.dir, "said"));
-  const words = [home.dir, "queue", "--thread", THREAD, `--message=${PARCEL.framed}`];
-  assert.equal(said, `${words.join("\n")}\n`);
+  const args = [home.dir, "queue", "--thread", THREAD, `--message=${OUTGOING.framed}`];
+  assert.equal(said, `${args.join("\n")}\n`);
   assert(home.asked.every(({ method }) => method === "thread/read"));
 });
 
@@ -184,7 +187,7 @@ Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited",
   Deno.writeTextFileSync(join(home.dir, "bin", "codex"), `#!/bin/sh\nexec env > '${seen}'\n`);
   Deno.env.set("MESH_RELAY_SECRET", "s3cret");
   try {
-    await rungsOf(home, SHARED, { env }).command.deliver(SHARED, PARCEL);
+    await transportsOf(home, SHARED, { env }).command.deliver(SHARED, OUTGOING);
   } finally {
     Deno.env.delete("MESH_RELAY_SECRET");
   }
@@ -194,77 +197,77 @@ Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited",
 
 Deno.test("the command is not used where the socket serves, at a dialog, or for a book", async () => {
   await using proved = new CodexHome().listen({ "thread/read": IDLE });
-  const reason = async (home: CodexHome, parcel = PARCEL) => {
-    const readiness = await rungsOf(home).command.check(SHARED, parcel);
+  const reason = async (home: CodexHome, outgoing = OUTGOING) => {
+    const readiness = await transportsOf(home).command.check(SHARED, outgoing);
     return readiness.ready ? undefined : readiness.reason;
   };
   assert.equal(await reason(proved), "socket_serves");
   await using dialog = new CodexHome().listen({ "thread/read": AT_DIALOG }, "0.170.0");
   assert.equal(await reason(dialog), "dialog_open");
   await using idle = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-  assert.equal(await reason(idle, { ...PARCEL, framed: "ü".repeat(60_001) }), "too_large");
+  assert.equal(await reason(idle, { ...OUTGOING, framed: "ü".repeat(60_001) }), "too_large");
 });
 
 Deno.test("a command that fails leaves it unclear, one that is misused or missing is a no", async () => {
   const ends = [[1, "unclear", "command_failed"], [2, "refused", "queue_refused"]] as const;
   for (const [code, state, reason] of ends) {
     await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-    const { command } = rungsOf(home, SHARED, { env: program(home, code) });
-    assert.deepEqual(await command.deliver(SHARED, PARCEL), { state, reason });
+    const { command } = transportsOf(home, SHARED, { env: program(home, code) });
+    assert.deepEqual(await command.deliver(SHARED, OUTGOING), { state, reason });
   }
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-  const { command } = rungsOf(home, SHARED, { env: { PATH: home.dir } });
+  const { command } = transportsOf(home, SHARED, { env: { PATH: home.dir } });
   const refusal = { state: "refused", reason: "no_command" };
-  assert.deepEqual(await command.deliver(SHARED, PARCEL), refusal);
+  assert.deepEqual(await command.deliver(SHARED, OUTGOING), refusal);
 });
 
 // What is seen of a session.
 
 // deno-fmt-ignore
-const SIGHTS: [what: string, answers: Answers, alive: boolean, turn_state: string | null][] = [
+const OBSERVATIONS: [what: string, answers: Answers, alive: boolean, turn_state: string | null][] = [
   ["idle",       { "thread/read": IDLE },       true,  "idle"],
   ["working",    { "thread/read": WORKING },    true,  "working"],
   ["at dialog",  { "thread/read": AT_DIALOG },  true,  "awaiting_input"],
   ["not loaded", { "thread/read": NOT_LOADED }, false, null],
 ];
 
-for (const [what, answers, alive, turn_state] of SIGHTS) {
+for (const [what, answers, alive, turn_state] of OBSERVATIONS) {
   Deno.test(`a session of the shared server is seen as its thread is: ${what}`, async () => {
     await using home = new CodexHome().listen(answers);
-    const sighting = await adapterOf(home).sight(SHARED);
-    assert.deepEqual(sighting, { alive, turn_state, source: "app server" });
+    const observation = await adapterOf(home).observe(SHARED);
+    assert.deepEqual(observation, { alive, turn_state, source: "app server" });
   });
 }
 
 Deno.test("a session without a server has ended, and what cannot be read tells nothing", async () => {
   await using none = new CodexHome();
-  assert.equal((await adapterOf(none).sight(SHARED))?.alive, false);
+  assert.equal((await adapterOf(none).observe(SHARED))?.alive, false);
   await using odd = new CodexHome().listen({ "thread/read": thread({ type: "dreaming" }) });
-  assert.equal(await adapterOf(odd).sight(SHARED), undefined);
+  assert.equal(await adapterOf(odd).observe(SHARED), undefined);
 });
 
 Deno.test("a session in a process of its own lives as long as that", async () => {
   await using home = new CodexHome();
-  const own = { ...SHARED, agent_pid: Deno.pid, agent_started: startOf(Deno.pid) ?? null };
+  const own = { ...SHARED, agent_pid: Deno.pid, agent_started: startTimeOf(Deno.pid) ?? null };
   const adapter = adapterOf(home);
-  assert.equal((await adapter.sight(own))?.alive, true);
-  assert.equal((await adapter.sight({ ...own, agent_started: "1" }))?.alive, false);
+  assert.equal((await adapter.observe(own))?.alive, true);
+  assert.equal((await adapter.observe({ ...own, agent_started: "1" }))?.alive, false);
   assert.equal(adapter.transport(SHARED), "native");
   assert.equal(adapter.transport({ ...own, pane_id: "%1" }), "pane");
   assert.equal(adapter.transport(own), "none");
 });
 
 Deno.test("a queue that the human's interruption holds is started for our message only", async () => {
-  const ours = ["qd-3f9c04d1a2b7", "notif-3f9c04d1a2b7"];
-  for (const first of [...ours, "their-own"]) {
-    const starts = ours.includes(first);
+  const ownIds = ["qd-3f9c04d1a2b7", "notif-3f9c04d1a2b7"];
+  for (const first of [...ownIds, "their-own"]) {
+    const starts = ownIds.includes(first);
     const data = [{ id: "q-1", clientUserMessageId: first, input: [] }];
     await using home = new CodexHome().listen({
       "thread/read": IDLE,
       "thread/queue/list": () => ({ data, nextCursor: null }),
       "thread/queue/start": () => ({ turn: {} }),
     });
-    await adapterOf(home).sight(SHARED);
+    await adapterOf(home).observe(SHARED);
     const started = home.asked.filter(({ method }) => method === "thread/queue/start");
     const params = { threadId: THREAD, queuedSubmissionId: "q-1" };
     assert.deepEqual(started, starts ? [{ method: "thread/queue/start", params }] : []);
@@ -276,18 +279,18 @@ Deno.test("a queue that the human's interruption holds is started for our messag
 Deno.test("a call is of the thread that it names, if it comes from below a Codex", async () => {
   await using home = new CodexHome();
   const hostOf = (pid: number) => pid === 41 ? { pid: 40, kind: "server" as const } : undefined;
-  const { callingSession } = adapterOf(home, { hostOf });
-  assert(callingSession);
+  const { sessionOfCall } = adapterOf(home, { hostOf });
+  assert(sessionOfCall);
   const meta = { threadId: THREAD, sessionId: THREAD, progressToken: 1 };
-  assert.equal(callingSession({ pid: 41, meta }), THREAD);
+  assert.equal(sessionOfCall({ pid: 41, meta }), THREAD);
   assert.equal(
-    callingSession({ pid: 41, meta: { ...meta, threadId: OTHER_THREAD } }),
+    sessionOfCall({ pid: 41, meta: { ...meta, threadId: OTHER_THREAD } }),
     OTHER_THREAD,
   );
   for (const signs of [{ pid: 42, meta }, { pid: undefined, meta }, { pid: 41, meta: {} }]) {
-    assert.equal(callingSession(signs), undefined);
+    assert.equal(sessionOfCall(signs), undefined);
   }
-  assert.equal(callingSession({ pid: 41, meta: undefined }), undefined);
+  assert.equal(sessionOfCall({ pid: 41, meta: undefined }), undefined);
 });
 
 // Resuming.
@@ -339,13 +342,13 @@ Deno.test("what a session does is broken off by its server, turn by turn, and on
     "thread/read": thread({ type: "active", activeFlags: [] }, { turns }),
     "turn/interrupt": () => ({}),
   });
-  await adapterOf(home).breakOff?.(SHARED);
+  await adapterOf(home).interruptTurn?.(SHARED);
   assert.deepEqual(home.asked, [
     { method: "thread/read", params: { threadId: THREAD, includeTurns: true } },
     { method: "turn/interrupt", params: { threadId: THREAD, turnId: "t-2" } },
   ]);
   home.asked.length = 0;
-  await adapterOf(home).breakOff?.({ ...SHARED, runtime_session_id: null });
+  await adapterOf(home).interruptTurn?.({ ...SHARED, runtime_session_id: null });
   assert.deepEqual(home.asked, [], "no session is told");
 });
 
@@ -377,10 +380,10 @@ function captured(name: string): string[] {
 }
 
 Deno.test("the composer holds what was pasted, over all its rows, and nothing else", () => {
-  const words = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
+  const args = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
   const view = { above: [], lines: captured("pasted-whole"), cursor_x: 22, cursor_y: 46 };
-  assert(codexScreen.holds(view, words));
-  assert(!codexScreen.holds(view, words.replace("word", "")));
+  assert(codexScreen.composerHolds(view, args));
+  assert(!codexScreen.composerHolds(view, args.replace("word", "")));
   const draft = { ...view, lines: captured("draft-two-lines") };
-  assert(codexScreen.holds(draft, "half a thought\n\nsecond line"));
+  assert(codexScreen.composerHolds(draft, "half a thought\n\nsecond line"));
 });

@@ -3,15 +3,19 @@
 import assert from "node:assert/strict";
 import {
   codexHooks,
-  type Host,
+  type CodexHost,
   hostOf,
 } from "../../../../../daemon/features/agents/codex/hooks.ts";
-import type { Adapter, Rung, Sighting } from "../../../../../daemon/features/agents/adapter.ts";
+import type {
+  Adapter,
+  AgentTransport,
+  Observation,
+} from "../../../../../daemon/features/agents/adapter.ts";
 import { codexAdapter } from "../../../../../daemon/features/agents/codex/codex.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { FakeProcesses, type World, world } from "../../../../support/world.ts";
 import { randomIds } from "kit/core/clock.ts";
-import { Tmuxes } from "../../../../../daemon/host/tmux/tmux.ts";
+import { TmuxServers } from "../../../../../daemon/host/tmux/tmux.ts";
 import { silent } from "../../../../support/host/private_tmux.ts";
 import { ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
@@ -23,7 +27,7 @@ const [API, WEB] = [
 const [SERVER, HOOK, PROXY, OWN, OWN_HOOK] = [500, 501, 502, 600, 601];
 const PANE = { "x-mesh-pane": "%0", "x-mesh-tmux": "/tmp/tmux-0/default,1,0" };
 
-function above(pid: number): Host | undefined {
+function above(pid: number): CodexHost | undefined {
   if (pid === HOOK || pid === PROXY) return { pid: SERVER, kind: "server" };
   return pid === OWN_HOOK ? { pid: OWN, kind: "session" } : undefined;
 }
@@ -78,25 +82,34 @@ Deno.test("the Codex above a process is found, and told from the shared server",
 // A whole daemon.
 
 /** Codex's own adapter, save for what it sees, which a test says. */
-function codex(sight: () => Sighting | undefined = () => undefined): Adapter {
-  const ground = { clock: new FakeClock(), log: silent };
-  const tmuxes = new Tmuxes({ ...ground, ids: randomIds, state_dir: "/none", search_path: "" });
-  const options = { ...ground, tmuxes, codex_home: "/none", env: {}, hostOf: above };
-  const queue: Rung = {
+function codex(observe: () => Observation | undefined = () => undefined): Adapter {
+  const ctx = { clock: new FakeClock(), log: silent };
+  const tmuxServers = new TmuxServers({
+    ...ctx,
+    ids: randomIds,
+    state_dir: "/none",
+    search_path: "",
+  });
+  const options = { ...ctx, tmuxServers, codex_home: "/none", env: {}, hostOf: above };
+  const queue: AgentTransport = {
     name: "native",
     check: () => Promise.resolve({ ready: true }),
     deliver: () => Promise.resolve({ state: "accepted" }),
   };
-  return { ...codexAdapter(options), rungs: () => [queue], sight: () => Promise.resolve(sight()) };
+  return {
+    ...codexAdapter(options),
+    transports: () => [queue],
+    observe: () => Promise.resolve(observe()),
+  };
 }
 
-function house(sight?: () => Sighting | undefined, settings: Record<string, string> = {}) {
+function fixture(observe?: () => Observation | undefined, settings: Record<string, string> = {}) {
   const processes = new FakeProcesses();
   processes.start(SERVER);
   processes.start(OWN);
   processes.start(OWN_HOOK, OWN);
   const hooks = { codex: codexHooks(above) };
-  return world({ processes, adapters: [codex(sight)], hooks, settings });
+  return world({ processes, adapters: [codex(observe)], hooks, settings });
 }
 
 /** A hook of a session, from a process with the first terminal's environment. */
@@ -135,22 +148,22 @@ async function peers(w: World): Promise<Shown[]> {
 }
 
 Deno.test("sessions of one server are peers of their own, in no pane", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   await hook(w, WEB, "SessionStart", { cwd: "/w/web" });
   const found = await peers(w);
-  const told = found.map(({ name, pane_id, agent_pid, transport, model, status }) => {
+  const summaries = found.map(({ name, pane_id, agent_pid, transport, model, status }) => {
     return { name, pane_id, agent_pid, transport, model, status };
   });
   const each = { pane_id: null, agent_pid: null, transport: "native", model: "fake-1" };
-  assert.deepEqual(told.sort((a, b) => a.name < b.name ? -1 : 1), [
+  assert.deepEqual(summaries.sort((a, b) => a.name < b.name ? -1 : 1), [
     { name: "api-codex", ...each, status: "online" },
     { name: "web-codex", ...each, status: "online" },
   ]);
 });
 
 Deno.test("a session in a process of its own is where its hooks are", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api", pid: OWN_HOOK });
   const [found] = await peers(w);
   assert.deepEqual([found?.agent_pid, found?.pane_id, found?.transport], [OWN, "%0", "pane"]);
@@ -159,14 +172,14 @@ Deno.test("a session in a process of its own is where its hooks are", async () =
 });
 
 Deno.test("a hook whose process nobody knows says nothing of a pane", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { pid: 999 });
   const [found] = await peers(w);
   assert.deepEqual([found?.agent_pid, found?.pane_id], [null, null]);
 });
 
 Deno.test("a turn, a dialog and its end are told by the hooks", async () => {
-  await using w = house();
+  await using w = fixture();
   const state = async () => (await peers(w))[0]?.turn_state;
   await hook(w, API, "SessionStart");
   await hook(w, API, "UserPromptSubmit");
@@ -183,7 +196,7 @@ Deno.test("a gated tool of Codex waits for the human, and silence denies it", as
     "approvals.gated_tools": `["${PERMISSION.tool}"]`,
     "approvals.timeout_seconds": "60",
   };
-  await using w = house(undefined, settings);
+  await using w = fixture(undefined, settings);
   await hook(w, API, "SessionStart");
   const decisionOf = (answer: Record<string, Record<string, unknown>>) =>
     answer["hookSpecificOutput"]?.["decision"];
@@ -203,31 +216,31 @@ Deno.test("a gated tool of Codex waits for the human, and silence denies it", as
 });
 
 Deno.test("a session is gone once its server has unloaded it, and back when it is loaded", async () => {
-  let seen: Sighting | undefined;
-  await using w = house(() => seen);
+  let seen: Observation | undefined;
+  await using w = fixture(() => seen);
   await hook(w, API, "SessionStart");
   const status = async () => (await peers(w))[0]?.status;
-  await w.beat(3);
+  await w.tick(3);
   assert.equal(await status(), "online", "what cannot be seen changes nothing");
   seen = { alive: false, turn_state: null, source: "app server" };
-  await w.beat(3);
+  await w.tick(3);
   assert.equal(await status(), "offline");
   seen = { alive: true, turn_state: "working", source: "app server" };
-  await w.beat(3);
+  await w.tick(3);
   assert.equal(await status(), "busy");
 });
 
 Deno.test("what was asked of a session meanwhile reaches it once it is loaded again", async () => {
-  let seen: Sighting = { alive: false, turn_state: null, source: "app server" };
-  await using w = house(() => seen);
+  let seen: Observation = { alive: false, turn_state: null, source: "app server" };
+  await using w = fixture(() => seen);
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
-  await w.beat(3);
+  await w.tick(3);
   const id = await ask(w, "ada", "api-codex", "Which port?");
-  await w.beat(3);
+  await w.tick(3);
   assert(!(await stagesOf(w, id)).includes("accepted"));
   seen = { alive: true, turn_state: "idle", source: "app server" };
-  await w.beat(3);
-  await w.beat(3);
+  await w.tick(3);
+  await w.tick(3);
   assert((await stagesOf(w, id)).includes("accepted"), String(await stagesOf(w, id)));
 });
 
@@ -249,7 +262,7 @@ async function whoami(w: World, threadId: string | undefined, pid = PROXY) {
 }
 
 Deno.test("of two sessions on one server, each call is of the thread that it names", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   await hook(w, WEB, "SessionStart", { cwd: "/w/web" });
   const ids = new Map((await peers(w)).map(({ name, peer_id }) => [name, peer_id]));
@@ -259,7 +272,7 @@ Deno.test("of two sessions on one server, each call is of the thread that it nam
 });
 
 Deno.test("a pane, a process or a thread alone proves nothing for Codex", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { pid: OWN_HOOK });
   const nobody = { peer_id: null, proof: "none" };
   assert.deepEqual(await whoami(w, undefined, OWN), nobody, "its very process, and no thread");
@@ -271,10 +284,10 @@ Deno.test("a pane, a process or a thread alone proves nothing for Codex", async 
 });
 
 Deno.test("what Codex's queue has taken is accepted; its prompt hook proves it", async () => {
-  await using w = house();
+  await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   const id = await ask(w, "ada", "api-codex", "Which port?");
-  await w.beat();
+  await w.tick();
   assert((await stagesOf(w, id)).includes("accepted"), String(await stagesOf(w, id)));
   assert(!(await stagesOf(w, id)).includes("seen"));
   const prompt =

@@ -14,7 +14,7 @@ const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
 
 /** Somebody's settings, laid out in their own way. */
-const THEIRS = `# My Codex
+const USER_CONFIG = `# My Codex
 model = "gpt-5"   # the good one
 approval_policy   = 'on-request'
 
@@ -39,13 +39,13 @@ function read(text: string): Record<string, unknown> {
 
 /** Files of every ending: what was there must be there again. */
 const FILES: Record<string, string> = {
-  "a whole file": THEIRS,
+  "a whole file": USER_CONFIG,
   "no file, or an empty one": "",
   "a file of one newline": "\n",
-  "a file without a last newline": THEIRS.trimEnd(),
-  "a file that ends in blank lines": `${THEIRS}\n\n`,
-  "a file with the line ends of Windows": THEIRS.replaceAll("\n", "\r\n"),
-  "the same without the last of them": THEIRS.replaceAll("\n", "\r\n").trimEnd(),
+  "a file without a last newline": USER_CONFIG.trimEnd(),
+  "a file that ends in blank lines": `${USER_CONFIG}\n\n`,
+  "a file with the line ends of Windows": USER_CONFIG.replaceAll("\n", "\r\n"),
+  "the same without the last of them": USER_CONFIG.replaceAll("\n", "\r\n").trimEnd(),
   "a file of remarks": "# nothing yet",
   "tables below a table of servers": `[mcp_servers]\n\n[mcp_servers.docs]\ncommand = "x"\n`,
   "a text that looks like our table": `note = """\n[mcp_servers.other]\n"""\n`,
@@ -77,23 +77,23 @@ for (const [what, text] of Object.entries(FILES)) {
 Deno.test("what Codex writes after us stays when we go, and we go alone", () => {
   const trust =
     `\n[hooks.state."/home/sam/.codex/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n`;
-  const installed = installServer(THEIRS, PLAN) + trust;
-  assert.equal(removeServer(installed), THEIRS + trust);
-  const remarked = installServer(THEIRS, PLAN) + `\n# mine\n${trust}`;
-  assert.equal(removeServer(remarked), `${THEIRS}\n# mine\n${trust}`);
+  const installed = installServer(USER_CONFIG, PLAN) + trust;
+  assert.equal(removeServer(installed), USER_CONFIG + trust);
+  const remarked = installServer(USER_CONFIG, PLAN) + `\n# mine\n${trust}`;
+  assert.equal(removeServer(remarked), `${USER_CONFIG}\n# mine\n${trust}`);
 });
 
 Deno.test("tables that the user has put below our server go with it", () => {
   const tools = `\n[mcp_servers.mesh.tools.ask]\napproval_mode = "prompt"\n`;
-  assert.equal(removeServer(installServer(THEIRS, PLAN) + tools), THEIRS);
+  assert.equal(removeServer(installServer(USER_CONFIG, PLAN) + tools), USER_CONFIG);
 });
 
 Deno.test("another place of mesh replaces the entry; another wish of the user's stays", () => {
-  const moved = installServer(installServer(THEIRS, PLAN), NEWER_PLAN);
-  assert.equal(moved, installServer(THEIRS, NEWER_PLAN));
-  assert.equal(removeServer(moved), THEIRS);
-  const wish = installServer(THEIRS, PLAN).replace('"approve"', '"prompt"');
-  assert.equal(installServer(wish, PLAN), wish);
+  const moved = installServer(installServer(USER_CONFIG, PLAN), NEWER_PLAN);
+  assert.equal(moved, installServer(USER_CONFIG, NEWER_PLAN));
+  assert.equal(removeServer(moved), USER_CONFIG);
+  const customized = installServer(USER_CONFIG, PLAN).replace('"approve"', '"prompt"');
+  assert.equal(installServer(customized, PLAN), customized);
 });
 
 // deno-fmt-ignore
@@ -114,15 +114,15 @@ for (const [what, text] of UNCHANGEABLE) {
 Deno.test("our server in a form that we did not write is not torn out", () => {
   const inline = 'mcp_servers.mesh = { command = "/x/mesh", args = ["mcp"] }\n';
   assert.throws(() => removeServer(inline), Unchangeable);
-  const theirs = '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n';
-  assert.equal(removeServer(theirs), theirs);
+  const userConfig = '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n';
+  assert.equal(removeServer(userConfig), userConfig);
 });
 
 /** A home of its own, in which Codex has left a folder. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
   readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
-  readonly said: string[] = [];
+  readonly printed: string[] = [];
 
   constructor() {
     Deno.mkdirSync(`${this.dir}/.codex`);
@@ -130,7 +130,7 @@ class Home implements Disposable {
 
   /** The exit code. */
   setup(...args: string[]): Promise<number> {
-    const note = (text: string) => void this.said.push(text);
+    const note = (text: string) => void this.printed.push(text);
     return runSetup(args, this.env, { out: note, err: note });
   }
 
@@ -150,24 +150,24 @@ class Home implements Disposable {
   }
 }
 
-const THEIR_HOOKS =
+const USER_HOOKS =
   `{"hooks": {"Stop": [ {"hooks": [{"type": "command", "command": "say done"}]} ]}}`;
 
 Deno.test("setup puts hooks and server in, says that hooks want trust, and undoes both", async () => {
   using home = new Home();
-  home.write("config.toml", THEIRS);
-  home.write("hooks.json", THEIR_HOOKS);
+  home.write("config.toml", USER_CONFIG);
+  home.write("hooks.json", USER_HOOKS);
   const before = home.files;
   assert.equal(await home.setup("--agent", "codex"), 0);
   const { hooks } = JSON.parse(home.files["hooks.json"] ?? "");
-  const [theirs, ours] = hooks.Stop;
-  assert.equal(theirs.hooks[0].command, "say done");
+  const [userConfig, ours] = hooks.Stop;
+  assert.equal(userConfig.hooks[0].command, "say done");
   assert.match(ours.hooks[0].command, /^\/.* hook codex Stop$/);
   assert.deepEqual(Object.keys(hooks), [
     ...["Stop", "SessionStart", "UserPromptSubmit", "PermissionRequest", "Interrupt", "SessionEnd"],
   ]);
-  assert(home.files["config.toml"]?.startsWith(THEIRS));
-  assert(home.said.some((text) => text.includes("trust them")), home.said.join("\n"));
+  assert(home.files["config.toml"]?.startsWith(USER_CONFIG));
+  assert(home.printed.some((text) => text.includes("trust them")), home.printed.join("\n"));
   const mode = Deno.statSync(`${home.dir}/.codex/config.toml`).mode ?? 0;
   assert.equal(mode & 0o777, 0o640);
   const once = home.files;
@@ -187,12 +187,12 @@ Deno.test("files that setup has made are gone once it is undone", async () => {
 
 Deno.test("a dry run and a damaged second file leave everything as it is", async () => {
   using home = new Home();
-  home.write("hooks.json", THEIR_HOOKS);
+  home.write("hooks.json", USER_HOOKS);
   home.write("config.toml", "model = \n");
   const before = home.files;
   assert.equal(await home.setup("--agent", "codex"), 1);
   assert.deepEqual(home.files, before);
-  home.write("config.toml", THEIRS);
+  home.write("config.toml", USER_CONFIG);
   const sound = home.files;
   assert.equal(await home.setup("--agent", "codex", "--dry-run"), 0);
   assert.deepEqual(home.files, sound);

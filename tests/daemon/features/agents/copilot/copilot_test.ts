@@ -6,13 +6,16 @@ import { copilotAdapter } from "../../../../../daemon/features/agents/copilot/co
 import { copilot } from "../../../../../daemon/features/agents/copilot/agent.ts";
 import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hooks.ts";
 import { copilotScreen } from "../../../../../daemon/features/agents/copilot/screen.ts";
-import { Records, resumeOf } from "../../../../../daemon/features/agents/copilot/sessions.ts";
-import type { Addressee } from "../../../../../daemon/features/agents/adapter.ts";
-import { startOf } from "../../../../../daemon/host/processes.ts";
+import {
+  resumeOf,
+  SessionRecords,
+} from "../../../../../daemon/features/agents/copilot/sessions.ts";
+import type { AgentPeer } from "../../../../../daemon/features/agents/adapter.ts";
+import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { world } from "../../../../support/world.ts";
-import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { noteParcel } from "../../../../support/agents/outgoing_message.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { outgoingNotification } from "../../../../support/agents/outgoing_message.ts";
 import { silent, Terminal } from "../../../../support/host/private_tmux.ts";
 
 function golden(path: string): string {
@@ -47,10 +50,10 @@ const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 const common = { sessionId: ID, cwd: "/w" };
 
 Deno.test("Copilot's question is a dialog, its other news is none, a later event is named", () => {
-  const noticed = (notification_type: string) =>
+  const notificationHook = (notification_type: string) =>
     copilotHooks.read({ ...common, hookName: "notification", notification_type }).turn_state;
-  assert.equal(noticed("elicitation_dialog"), "awaiting_input");
-  assert.equal(noticed("shell_completed"), undefined);
+  assert.equal(notificationHook("elicitation_dialog"), "awaiting_input");
+  assert.equal(notificationHook("shell_completed"), undefined);
   const later = copilotHooks.read({ ...common, hookName: "somethingNew" });
   assert.deepEqual([later.event, later.turn_state], ["somethingNew", undefined]);
   for (const bad of [{ hookName: "agentStop" }, common, "text", null, []]) {
@@ -67,27 +70,27 @@ Deno.test("context goes beside a prompt of Copilot's, and nowhere else", () => {
   for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
     const other = { ...common, hookName, source: "new" };
     assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
-    assert.equal(copilotHooks.takesContext(hookName), false);
+    assert.equal(copilotHooks.acceptsContext(hookName), false);
   }
 });
 
 Deno.test("our own tools need nobody's leave in Copilot, tools of like names do", () => {
-  const wish = (toolName: string) => ({
+  const permissionRequest = (toolName: string) => ({
     ...common,
     hookName: "permissionRequest",
     toolName,
     toolInput: {},
   });
-  assert.deepEqual(copilotHooks.answer(wish("mesh/ack"), null), { behavior: "allow" });
-  assert.equal(copilotHooks.read(wish("mesh/ack")).permission, undefined);
+  assert.deepEqual(copilotHooks.answer(permissionRequest("mesh/ack"), null), { behavior: "allow" });
+  assert.equal(copilotHooks.read(permissionRequest("mesh/ack")).permission, undefined);
   for (const tool of ["mesh-probe/ping", "mesh", "other/mesh/ack", "bash"]) {
-    assert.deepEqual(copilotHooks.answer(wish(tool), null), {});
-    assert.equal(copilotHooks.read(wish(tool)).permission?.tool, tool);
+    assert.deepEqual(copilotHooks.answer(permissionRequest(tool), null), {});
+    assert.equal(copilotHooks.read(permissionRequest(tool)).permission?.tool, tool);
   }
-  assert.deepEqual(copilotHooks.decided?.({ behavior: "allow", message: "" }), {
+  assert.deepEqual(copilotHooks.formatDecision?.({ behavior: "allow", message: "" }), {
     behavior: "allow",
   });
-  assert.deepEqual(copilotHooks.decided?.({ behavior: "deny", message: "Not today" }), {
+  assert.deepEqual(copilotHooks.formatDecision?.({ behavior: "deny", message: "Not today" }), {
     behavior: "deny",
     message: "Not today",
   });
@@ -101,7 +104,7 @@ Deno.test("a session of Copilot's registers as it arrives, and a prompt proves w
   const { peers } = await get(w, "/peers");
   const [peer] = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
   assert.deepEqual([peer.turn_state, peer.path], ["idle", "/w"]);
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const id = await ask(w, "ada", peer.name, "Which port?");
   const began = await hook("sessionStart", { source: "new" });
   assert.equal(began.additionalContext, undefined, "kept for the prompt that follows");
@@ -146,7 +149,7 @@ Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its
   assert.equal((await names()).length, 0, "its session was not told of yet");
   await hook("arrived");
   const [peer] = await names();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const id = await ask(w, "ada", peer.name, "Which port?");
   await hook("agentStop");
   const prompted = await within("userPromptSubmitted", { prompt: `Look at ${id}` });
@@ -154,10 +157,10 @@ Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its
   assert.deepEqual((await names()).map((one: Record<string, unknown>) => one["turn_state"]), [
     "idle",
   ]);
-  const wish = { toolName: "mesh/ack", toolInput: {} };
-  assert.equal((await within("permissionRequest", wish)).behavior, "allow");
-  const strange = { ...wish, parentAgentId: "a-0" };
-  assert.equal((await within("permissionRequest", strange)).behavior, "allow");
+  const permissionRequest = { toolName: "mesh/ack", toolInput: {} };
+  assert.equal((await within("permissionRequest", permissionRequest)).behavior, "allow");
+  const fromSubagent = { ...permissionRequest, parentAgentId: "a-0" };
+  assert.equal((await within("permissionRequest", fromSubagent)).behavior, "allow");
   const report = copilotHooks.read({
     ...common,
     ...inside,
@@ -211,13 +214,13 @@ for (const [name, at, dialog, empty] of SCREENS) {
 
 Deno.test("Copilot's composer holds what was pasted, and tells when more was typed", () => {
   const draft = viewOf("draft-two-lines", [7, 47]);
-  assert(copilotScreen.holds(draft, "one two\nthree"));
-  assert(!copilotScreen.holds(draft, "zero one two\nthree"));
+  assert(copilotScreen.composerHolds(draft, "one two\nthree"));
+  assert(!copilotScreen.composerHolds(draft, "zero one two\nthree"));
   const text = `[mesh] ${"word ".repeat(1_630)}`;
   const long = viewOf("long", [102, 47]);
-  assert(copilotScreen.holds(long, text), "it shows the end of a long text only");
-  assert(!copilotScreen.holds(long, `${text} and what was typed before it was pasted`));
-  assert(!copilotScreen.holds(viewOf("permission"), "touch zz"));
+  assert(copilotScreen.composerHolds(long, text), "it shows the end of a long text only");
+  assert(!copilotScreen.composerHolds(long, `${text} and what was typed before it was pasted`));
+  assert(!copilotScreen.composerHolds(viewOf("permission"), "touch zz"));
   assert.equal(copilotScreen.composerEmpty(viewOf("empty", [9, 47])), false, "blanks are a draft");
 });
 
@@ -232,7 +235,7 @@ type Recorded = string | [type: string, data: Record<string, unknown>, agentId?:
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
   readonly config_dir = join(this.dir, ".copilot");
-  readonly records = new Records(this.config_dir);
+  readonly records = new SessionRecords(this.config_dir);
 
   write(path: string, text: string): void {
     const whole = join(this.config_dir, path);
@@ -257,8 +260,8 @@ class Home implements Disposable {
   }
 
   /** What the records say of the session, to the process that has it open. */
-  doing() {
-    return this.records.doingOf(ID, Deno.pid);
+  currentTurn() {
+    return this.records.activityOf(ID, Deno.pid);
   }
 
   resume(runtime_session_id = ID, path = "/work/api") {
@@ -275,7 +278,11 @@ const START: [string, Record<string, unknown>] = ["session.start", {
   selectedModel: "gpt-6",
   context: { cwd: "/work/api" },
 }];
-const [SAID, WENT, DONE] = ["user.message", "assistant.turn_start", "assistant.turn_end"];
+const [USER_MESSAGE, TURN_START, TURN_END] = [
+  "user.message",
+  "assistant.turn_start",
+  "assistant.turn_end",
+];
 const ASKED: [string, Record<string, unknown>] = ["permission.requested", { requestId: "1" }];
 const SETTLED: [string, Record<string, unknown>] = ["permission.completed", { requestId: "1" }];
 const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
@@ -284,24 +291,24 @@ const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
 }];
 
 // deno-fmt-ignore
-const DOINGS: [what: string, records: Recorded[], turn: string | null][] = [
+const TURN_STATES: [what: string, records: Recorded[], turn: string | null][] = [
   ["has just begun",          [START],                                                "idle"],
-  ["was spoken to",           [START, SAID],                                          "working"],
-  ["is in a turn",            [START, SAID, WENT],                                    "working"],
-  ["has ended its turn",      [START, SAID, WENT, DONE],                              "idle"],
-  ["asks for permission",     [START, SAID, WENT, ASKED, "hook.start"],               "awaiting_input"],
-  ["was given it",            [START, SAID, WENT, ASKED, SETTLED],                    "working"],
-  ["was broken off",          [START, SAID, WENT, ASKED, DONE, "abort", SETTLED],     "idle"],
-  ["asks its user",           [START, SAID, WENT, QUESTION],                          "awaiting_input"],
-  ["has its answer",          [START, SAID, WENT, QUESTION, ["tool.execution_complete", { toolCallId: "c" }]], "working"],
+  ["was spoken to",           [START, USER_MESSAGE],                                          "working"],
+  ["is in a turn",            [START, USER_MESSAGE, TURN_START],                                    "working"],
+  ["has ended its turn",      [START, USER_MESSAGE, TURN_START, TURN_END],                              "idle"],
+  ["asks for permission",     [START, USER_MESSAGE, TURN_START, ASKED, "hook.start"],               "awaiting_input"],
+  ["was given it",            [START, USER_MESSAGE, TURN_START, ASKED, SETTLED],                    "working"],
+  ["was broken off",          [START, USER_MESSAGE, TURN_START, ASKED, TURN_END, "abort", SETTLED],     "idle"],
+  ["asks its user",           [START, USER_MESSAGE, TURN_START, QUESTION],                          "awaiting_input"],
+  ["has its answer",          [START, USER_MESSAGE, TURN_START, QUESTION, ["tool.execution_complete", { toolCallId: "c" }]], "working"],
   ["says what we do not know", [["session.whatever", {}]],                            null],
 ];
 
-for (const [what, records, turn] of DOINGS) {
+for (const [what, records, turn] of TURN_STATES) {
   Deno.test(`the records tell of a session of Copilot's that ${what}`, () => {
     using home = new Home();
     home.opened().session(records);
-    assert.equal(home.doing()?.turn_state, turn);
+    assert.equal(home.currentTurn()?.turn_state, turn);
   });
 }
 
@@ -311,65 +318,71 @@ Deno.test("a subagent's turns are not the session's, its dialogs are", () => {
     type: string,
     data = {},
   ): [string, Record<string, unknown>, string] => [type, data, "a"];
-  home.opened().session([START, SAID, WENT, of(WENT), of(DONE)]);
-  assert.equal(home.doing()?.turn_state, "working");
-  home.session([START, SAID, WENT, of("permission.requested", { requestId: "1" })]);
-  assert.equal(home.doing()?.turn_state, "awaiting_input");
-  home.session([START, SAID, WENT, DONE, of("assistant.message", { model: "small" })]);
-  const { turn_state, model, at } = home.doing() ?? {};
+  home.opened().session([START, USER_MESSAGE, TURN_START, of(TURN_START), of(TURN_END)]);
+  assert.equal(home.currentTurn()?.turn_state, "working");
+  home.session([START, USER_MESSAGE, TURN_START, of("permission.requested", { requestId: "1" })]);
+  assert.equal(home.currentTurn()?.turn_state, "awaiting_input");
+  home.session([
+    START,
+    USER_MESSAGE,
+    TURN_START,
+    TURN_END,
+    of("assistant.message", { model: "small" }),
+  ]);
+  const { turn_state, model, at } = home.currentTurn() ?? {};
   assert.deepEqual([turn_state, model, at], ["idle", "gpt-6", NOON + 3_000]);
 });
 
 Deno.test("records are a process's own, are read from their end, and name the model", () => {
   using home = new Home();
-  assert.equal(home.doing(), undefined);
+  assert.equal(home.currentTurn(), undefined);
   const padding = Array.from({ length: 500 }, () => ["noise", { text: "x".repeat(400) }] as const);
   const noise = padding.map(([type, data]): [string, Record<string, unknown>] => [type, data]);
-  home.session([START, ASKED, ...noise, SAID, ["assistant.message", { model: "gpt-7" }]]);
-  assert.equal(home.doing(), undefined, "nobody has it open");
+  home.session([START, ASKED, ...noise, USER_MESSAGE, ["assistant.message", { model: "gpt-7" }]]);
+  assert.equal(home.currentTurn(), undefined, "nobody has it open");
   home.opened(1);
-  assert.equal(home.doing(), undefined, "another has it open");
+  assert.equal(home.currentTurn(), undefined, "another has it open");
   home.opened();
-  const doing = home.doing();
-  assert.deepEqual([doing?.turn_state, doing?.model], ["working", "gpt-7"]);
-  assert.equal(doing?.at, NOON + 503_000);
-  assert.equal(home.records.doingOf("../../x", Deno.pid), undefined);
+  const currentTurn = home.currentTurn();
+  assert.deepEqual([currentTurn?.turn_state, currentTurn?.model], ["working", "gpt-7"]);
+  assert.equal(currentTurn?.at, NOON + 503_000);
+  assert.equal(home.records.activityOf("../../x", Deno.pid), undefined);
 });
 
-const PEER: Addressee = {
+const PEER: AgentPeer = {
   peer_id: "peer-1",
   backend: "copilot",
   tmux_socket: "/none",
   pane_id: "%0",
   agent_pid: Deno.pid,
-  agent_started: startOf(Deno.pid) ?? "",
+  agent_started: startTimeOf(Deno.pid) ?? "",
   runtime_session_id: ID,
   turn_state: "working",
   turn_at: NOON,
   metadata: {},
 };
-const PARCEL = noteParcel("notif-1", "hi");
+const OUTGOING = outgoingNotification("notif-1", "hi");
 
 Deno.test("what a hook has told since stands against older records; an open dialog in them keeps the pane shut", async () => {
   using home = new Home();
   await using terminal = new Terminal();
-  const { tmuxes } = terminal;
+  const { tmuxServers } = terminal;
   const { config_dir } = home;
-  const adapter = copilotAdapter({ tmuxes, clock: new FakeClock(), log: silent, config_dir });
-  home.opened().session([START, SAID, WENT, DONE]);
+  const adapter = copilotAdapter({ tmuxServers, clock: new FakeClock(), log: silent, config_dir });
+  home.opened().session([START, USER_MESSAGE, TURN_START, TURN_END]);
   const seen = { alive: true, model: "gpt-6", source: "session records", at: NOON + 3_000 };
-  assert.deepEqual(await adapter.sight(PEER), { ...seen, turn_state: "idle" });
-  const told = { ...PEER, turn_at: NOON + 3_000 };
-  assert.deepEqual(await adapter.sight(told), { ...seen, turn_state: null });
-  assert.deepEqual(await adapter.sight({ ...PEER, agent_started: "0" }), {
+  assert.deepEqual(await adapter.observe(PEER), { ...seen, turn_state: "idle" });
+  const observed = { ...PEER, turn_at: NOON + 3_000 };
+  assert.deepEqual(await adapter.observe(observed), { ...seen, turn_state: null });
+  assert.deepEqual(await adapter.observe({ ...PEER, agent_started: "0" }), {
     alive: false,
     turn_state: null,
     source: "process table",
   });
-  assert.equal(await adapter.sight({ ...PEER, agent_pid: null }), undefined);
-  home.session([START, SAID, WENT, ASKED]);
-  const [pane] = adapter.rungs(told, PARCEL);
-  assert.deepEqual(await pane?.check(told, PARCEL), { ready: false, reason: "dialog_open" });
+  assert.equal(await adapter.observe({ ...PEER, agent_pid: null }), undefined);
+  home.session([START, USER_MESSAGE, TURN_START, ASKED]);
+  const [pane] = adapter.transports(observed, OUTGOING);
+  assert.deepEqual(await pane?.check(observed, OUTGOING), { ready: false, reason: "dialog_open" });
   assert.deepEqual([adapter.transport(PEER), adapter.transport({ ...PEER, pane_id: null })], [
     "pane",
     "none",
@@ -385,12 +398,12 @@ Deno.test("a session of Copilot's is taken up again once its own records say tha
   assert.match(refused(), /^No session 4ece34a9/);
   home.session([START, "session.model_change"]);
   assert.match(refused(), /^Nothing was said/);
-  home.session([START, SAID]);
+  home.session([START, USER_MESSAGE]);
   assert.deepEqual(home.resume(), { ok: true, args: ["--resume", ID] });
   assert.match(refused(ID, "/work/web"), /is at home in \/work\/api$/);
-  home.session([START, SAID, ["session.resume", { context: { cwd: "/work/web" } }]]);
+  home.session([START, USER_MESSAGE, ["session.resume", { context: { cwd: "/work/web" } }]]);
   assert.equal(refused(ID, "/work/web"), "resumed");
-  home.session([["session.start", { sessionId: "another" }], SAID]);
+  home.session([["session.start", { sessionId: "another" }], USER_MESSAGE]);
   assert.match(refused(), /^No session/);
   for (const id of ["latest", "../../x", "--yolo", ""]) assert.match(refused(id), /none of/);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { Records } from "../../../../../daemon/features/agents/copilot/sessions.ts";
+import { SessionRecords } from "../../../../../daemon/features/agents/copilot/sessions.ts";
 
 const ID = "0a1b2c3d-0000-4000-8000-000000000001";
 
@@ -18,8 +18,8 @@ Deno.test("a session's records are read again only once something was written to
       Deno.writeTextFileSync(path, `${JSON.stringify(record)}\n`);
       Deno.utimeSync(path, written_at, written_at);
     };
-    const records = new Records(config_dir);
-    const turn = () => records.doingOf(ID, Deno.pid)?.turn_state;
+    const records = new SessionRecords(config_dir);
+    const turn = () => records.activityOf(ID, Deno.pid)?.turn_state;
     write("session.resume", 1_000);
     assert.equal(turn(), "idle");
     write("assistant.said", 1_000);

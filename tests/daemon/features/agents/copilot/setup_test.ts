@@ -12,7 +12,7 @@ import { type JsonObject, Unchangeable } from "../../../../../daemon/features/ag
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
-const THEIRS = {
+const USER_CONFIG = {
   disableAllHooks: false,
   hooks: {
     agentStop: [{ type: "command", bash: "say done", timeoutSec: 3 }],
@@ -22,7 +22,7 @@ const THEIRS = {
 const SERVERS = { mcpServers: { other: { type: "local", command: "other", args: [], tools: [] } } };
 
 Deno.test("Copilot's settings get our hooks, once, beside those of others", () => {
-  const installed = installHooks(THEIRS, PLAN);
+  const installed = installHooks(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(installHooks(installed, PLAN)), JSON.stringify(installed));
   const { hooks } = JSON.parse(JSON.stringify(installed));
   assert.deepEqual(Object.keys(hooks), [
@@ -38,8 +38,8 @@ Deno.test("Copilot's settings get our hooks, once, beside those of others", () =
   assert.equal(hooks.permissionRequest[0].timeoutSec, 3_660, "as long as the human may think");
   const moved = installHooks(installed, { mesh: ["/usr/bin/mesh"] });
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(THEIRS));
-  assert.equal(removeHooks(THEIRS), THEIRS);
+  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));
+  assert.equal(removeHooks(USER_CONFIG), USER_CONFIG);
 });
 
 Deno.test("Copilot's servers get ours, and another program's of our name stays", () => {
@@ -58,7 +58,7 @@ Deno.test("Copilot's servers get ours, and another program's of our name stays",
 /** A home of its own. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
-  readonly said: string[] = [];
+  readonly printed: string[] = [];
 
   write(path: string, text: string): void {
     const whole = join(this.dir, path);
@@ -78,8 +78,8 @@ class Home implements Disposable {
 
   setup(...args: string[]): Promise<number> {
     const env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
-    const hear = (text: string) => void this.said.push(text);
-    return runSetup(["--agent", "copilot", ...args], env, { out: hear, err: hear });
+    const print = (text: string) => void this.printed.push(text);
+    return runSetup(["--agent", "copilot", ...args], env, { out: print, err: print });
   }
 
   [Symbol.dispose](): void {
@@ -94,8 +94,8 @@ Deno.test("mesh setup --agent copilot writes two files, and gives them back byte
     undefined,
     "{}",
     '{ "hooks": {"agentStop": []},\r\n "theme":"dark" }\r\n',
-    `${JSON.stringify(THEIRS, null, "\t")}\n`,
-    JSON.stringify(THEIRS),
+    `${JSON.stringify(USER_CONFIG, null, "\t")}\n`,
+    JSON.stringify(USER_CONFIG),
   ];
   for (const layout of layouts) {
     using home = new Home();
@@ -103,7 +103,7 @@ Deno.test("mesh setup --agent copilot writes two files, and gives them back byte
     if (layout) home.write(SETTINGS, layout);
     if (servers) home.write(MCP, servers);
     assert.equal(await home.setup("--dry-run"), 0);
-    assert.match(home.said.join("\n"), /hook copilot userPromptSubmitted/);
+    assert.match(home.printed.join("\n"), /hook copilot userPromptSubmitted/);
     assert.deepEqual([home.read(SETTINGS), home.read(MCP)], [layout, servers]);
     assert.equal(await home.setup(), 0);
     assert.match(home.read(SETTINGS) ?? "", /hook copilot sessionStart/);
@@ -118,6 +118,6 @@ Deno.test("a damaged file of Copilot's leaves both as they are", async () => {
   home.write(SETTINGS, "{}");
   home.write(MCP, "{ not JSON");
   assert.equal(await home.setup(), 1);
-  assert.match(home.said.join("\n"), /mcp-config\.json": it is not JSON/);
+  assert.match(home.printed.join("\n"), /mcp-config\.json": it is not JSON/);
   assert.deepEqual([home.read(SETTINGS), home.read(MCP)], ["{}", "{ not JSON"]);
 });

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
-import { geminiScreen, turnShown } from "../../../../../daemon/features/agents/gemini/screen.ts";
+import {
+  geminiScreen,
+  turnStateShown,
+} from "../../../../../daemon/features/agents/gemini/screen.ts";
 import { resumeOf } from "../../../../../daemon/features/agents/gemini/sessions.ts";
 import { install, remove } from "../../../../../daemon/features/agents/gemini/setup.ts";
 import {
@@ -12,7 +15,7 @@ import {
   Unchangeable,
 } from "../../../../../daemon/features/agents/install.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
-import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { world } from "../../../../support/world.ts";
 
 function golden(path: string): string {
@@ -71,7 +74,7 @@ Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves wh
   const { peers } = await get(w, "/peers");
   const [peer] = peers.filter(({ backend }: { backend: string }) => backend === "gemini");
   assert.deepEqual([peer.turn_state, peer.model, peer.path], ["working", "gemini-2.5-flash", "/w"]);
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const id = await ask(w, "ada", peer.name, "Which port?");
   const again = await hook("SessionStart", { source: "resume" });
   assert.equal(again.hookSpecificOutput, undefined, "a start is read with the first prompt only");
@@ -109,15 +112,15 @@ for (const [name, at, dialog, empty, turn] of SCREENS) {
     assert.equal(geminiScreen.dialogOpen(view), dialog);
     assert.equal(geminiScreen.composerEmpty(view), empty);
     assert.equal(geminiScreen.collapsedPaste?.(view), name === "pasted");
-    assert.equal(turnShown(view), turn);
+    assert.equal(turnStateShown(view), turn);
   });
 }
 
 Deno.test("the composer holds what was pasted, and tells when more was typed", () => {
   const view = viewOf("draft-three-lines", [13, 14]);
-  assert(geminiScreen.holds(view, "line one\nline two\nthree four"));
-  assert(!geminiScreen.holds(view, "line one\nline two\nthree"));
-  assert(!geminiScreen.holds(viewOf("permission"), "touch made.txt"));
+  assert(geminiScreen.composerHolds(view, "line one\nline two\nthree four"));
+  assert(!geminiScreen.composerHolds(view, "line one\nline two\nthree"));
+  assert(!geminiScreen.composerHolds(viewOf("permission"), "touch made.txt"));
 });
 
 Deno.test("words like the placeholder's are a draft where the cursor stands behind them", () => {
@@ -127,7 +130,7 @@ Deno.test("words like the placeholder's are a draft where the cursor stands behi
 // Sessions on the disk.
 
 const ID = "dc6161d5-cd59-4971-8fe4-84775e0ac063";
-const SAID = { id: "1", type: "user", content: [{ text: "hello" }] };
+const USER_MESSAGE = { id: "1", type: "user", content: [{ text: "hello" }] };
 const CONTEXT = { id: "0", type: "user", content: [{ text: "<session_context>\nThis is" }] };
 
 /** A home of its own, as Gemini CLI leaves it. */
@@ -164,7 +167,7 @@ class Home implements Disposable {
 Deno.test("a session is taken up again by its id, once its own file says that it is there", () => {
   using home = new Home();
   assert.deepEqual([home.resume().ok], [false]);
-  home.session([{ sessionId: ID, kind: "main" }, CONTEXT, SAID]);
+  home.session([{ sessionId: ID, kind: "main" }, CONTEXT, USER_MESSAGE]);
   assert.deepEqual(home.resume(), { ok: true, args: ["--resume", ID] });
   const other = `${ID.slice(0, 8)}-0000-0000-0000-000000000000`;
   assert.equal(home.resume(other).ok, false);
@@ -173,7 +176,7 @@ Deno.test("a session is taken up again by its id, once its own file says that it
 
 Deno.test("an older file of a session, one JSON object, is read as well", () => {
   using home = new Home();
-  home.session([{ sessionId: ID, messages: [CONTEXT, SAID] }], "session-x-dc6161d5.json");
+  home.session([{ sessionId: ID, messages: [CONTEXT, USER_MESSAGE] }], "session-x-dc6161d5.json");
   assert.equal(home.resume().ok, true);
 });
 
@@ -181,8 +184,8 @@ Deno.test("a session in which nothing was said, a damaged one, a child's, cannot
   using home = new Home();
   const lines: unknown[][] = [
     [{ sessionId: ID, kind: "main" }, CONTEXT],
-    [{ sessionId: ID, kind: "main" }, { ...SAID, content: "/quit" }],
-    [{ sessionId: ID, kind: "subagent" }, SAID],
+    [{ sessionId: ID, kind: "main" }, { ...USER_MESSAGE, content: "/quit" }],
+    [{ sessionId: ID, kind: "subagent" }, USER_MESSAGE],
     ["damaged"],
   ];
   for (const [index, records] of lines.entries()) {
@@ -201,7 +204,7 @@ Deno.test("a session in which nothing was said, a damaged one, a child's, cannot
 // Settings.
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
-const THEIRS = {
+const USER_CONFIG = {
   general: { vimMode: true },
   hooks: {
     AfterAgent: [{ hooks: [{ type: "command", command: "say done" }] }],
@@ -211,7 +214,7 @@ const THEIRS = {
 } satisfies JsonObject;
 
 Deno.test("Gemini CLI's settings get our hooks and tools, once, beside those of others", () => {
-  const installed = install(THEIRS, PLAN);
+  const installed = install(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(install(installed, PLAN)), JSON.stringify(installed));
   const { hooks, mcpServers } = JSON.parse(JSON.stringify(installed));
   assert.deepEqual(mcpServers, {
@@ -227,7 +230,7 @@ Deno.test("Gemini CLI's settings get our hooks and tools, once, beside those of 
   });
   const moved = install(installed, { mesh: ["/usr/bin/mesh"] });
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(remove(moved)), JSON.stringify(THEIRS));
+  assert.equal(JSON.stringify(remove(moved)), JSON.stringify(USER_CONFIG));
 });
 
 Deno.test("another program's server of our name stays as it is in Gemini CLI's settings", () => {
@@ -238,9 +241,9 @@ Deno.test("another program's server of our name stays as it is in Gemini CLI's s
 
 Deno.test("uninstalling gives Gemini CLI's settings back byte for byte", () => {
   const layouts = [
-    `${JSON.stringify(THEIRS, null, 2)}\n`,
-    JSON.stringify(THEIRS, null, "\t"),
-    JSON.stringify(THEIRS),
+    `${JSON.stringify(USER_CONFIG, null, 2)}\n`,
+    JSON.stringify(USER_CONFIG, null, "\t"),
+    JSON.stringify(USER_CONFIG),
     '{ "hooks": { "AfterAgent": [] },\n  "mcpServers":{} }\n',
     "{}",
   ];
@@ -256,10 +259,10 @@ Deno.test("uninstalling gives Gemini CLI's settings back byte for byte", () => {
 
 Deno.test("mesh setup --agent gemini writes one file, and takes it back", async () => {
   using home = new Home();
-  const paper = { out: () => undefined, err: () => undefined };
+  const output = { out: () => undefined, err: () => undefined };
   const path = join(home.config_dir, "settings.json");
-  assert.equal(await runSetup(["--agent", "gemini"], home.env, paper), 0);
+  assert.equal(await runSetup(["--agent", "gemini"], home.env, output), 0);
   assert.match(Deno.readTextFileSync(path), /hook gemini SessionStart/);
-  assert.equal(await runSetup(["--agent", "gemini", "--uninstall"], home.env, paper), 0);
+  assert.equal(await runSetup(["--agent", "gemini", "--uninstall"], home.env, output), 0);
   assert.throws(() => Deno.statSync(path), Deno.errors.NotFound);
 });

@@ -2,27 +2,27 @@
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
-import type { Addressee, Parcel } from "../../../../../daemon/features/agents/adapter.ts";
+import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { genericAdapter } from "../../../../../daemon/features/agents/generic/generic.ts";
 import type { PaneOptions } from "../../../../../daemon/features/agents/pane.ts";
 import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../../../../daemon/features/agents/generic/screen.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
-import { foregroundOf, startOf } from "../../../../../daemon/host/processes.ts";
+import { foregroundOf, startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { silent, type Terminal, until, withTmux } from "../../../../support/host/private_tmux.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 
-function parcel(text: string): Parcel {
+function outgoing(text: string): OutgoingMessage {
   const framed = `[mesh] <peer-message type="ask" id="${ID}" from="@a">${text}</peer-message>`;
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
 }
 
-function adapter({ tmuxes }: Terminal, shells: PaneOptions["shells"] = "refused") {
-  return genericAdapter({ tmuxes, clock: systemClock, log: silent, settle_ms: 40, shells });
+function adapter({ tmuxServers }: Terminal, shells: PaneOptions["shells"] = "refused") {
+  return genericAdapter({ tmuxServers, clock: systemClock, log: silent, settle_ms: 40, shells });
 }
 
-function addressee(terminal: Terminal, pane: string): Addressee {
+function addressee(terminal: Terminal, pane: string): AgentPeer {
   const pid = Number(terminal.format(pane, "#{pane_pid}"));
   return {
     peer_id: "peer-1",
@@ -30,7 +30,7 @@ function addressee(terminal: Terminal, pane: string): Addressee {
     tmux_socket: terminal.socket,
     pane_id: pane,
     agent_pid: pid,
-    agent_started: startOf(pid) ?? null,
+    agent_started: startTimeOf(pid) ?? null,
     runtime_session_id: null,
     turn_state: null,
     metadata: {},
@@ -39,8 +39,8 @@ function addressee(terminal: Terminal, pane: string): Addressee {
 
 async function deliver(terminal: Terminal, pane: string, text: string, ...shells: ["typed"?]) {
   const peer = addressee(terminal, pane);
-  const [rung] = adapter(terminal, ...shells).rungs(peer, parcel(text));
-  return await (rung ?? assert.fail("no rung")).deliver(peer, parcel(text));
+  const [transport] = adapter(terminal, ...shells).transports(peer, outgoing(text));
+  return await (transport ?? assert.fail("no rung")).deliver(peer, outgoing(text));
 }
 
 async function cat(terminal: Terminal): Promise<string> {
@@ -60,7 +60,7 @@ withTmux("a program that reads lines gets each message as one line", async (term
   const pane = await cat(terminal);
   assert.deepEqual(await deliver(terminal, pane, "first\n\n second 你好 🙂"), { state: "sent" });
   const got = await until("the line", () => terminal.read("got"));
-  assert.equal(got, parcel("first ⏎ second 你好 🙂").framed + "\n");
+  assert.equal(got, outgoing("first ⏎ second 你好 🙂").framed + "\n");
 });
 
 withTmux("a program with a name that means something to tmux is reached", async (terminal) => {
@@ -69,7 +69,7 @@ withTmux("a program with a name that means something to tmux is reached", async 
   const pane = terminal.start(`exec '${terminal.dir}/${name}' > ${terminal.dir}/got`);
   await until("the program", () => terminal.format(pane, "#{pane_current_command}") === name);
   assert.deepEqual(await deliver(terminal, pane, "x"), { state: "sent" });
-  assert.equal(await until("the line", () => terminal.read("got")), parcel("x").framed + "\n");
+  assert.equal(await until("the line", () => terminal.read("got")), outgoing("x").framed + "\n");
 });
 
 withTmux("a long message fits what a terminal keeps of one line", async (terminal) => {
@@ -137,15 +137,15 @@ withTmux("a program that does not echo is not sent Enter", async (terminal) => {
 withTmux("a generic agent is seen by its process and by its pane", async (terminal) => {
   const pane = await cat(terminal);
   const peer = addressee(terminal, pane);
-  const sight = (change: Partial<Addressee>) => adapter(terminal).sight({ ...peer, ...change });
-  assert.deepEqual(await sight({}), { alive: true, turn_state: null, source: "tmux pane" });
-  assert.partialDeepStrictEqual(await sight({ pane_id: null }), { source: "process table" });
-  assert.partialDeepStrictEqual(await sight({ agent_started: "1" }), { alive: false });
-  assert.equal(await sight({ agent_pid: null, pane_id: null }), undefined);
+  const observe = (change: Partial<AgentPeer>) => adapter(terminal).observe({ ...peer, ...change });
+  assert.deepEqual(await observe({}), { alive: true, turn_state: null, source: "tmux pane" });
+  assert.partialDeepStrictEqual(await observe({ pane_id: null }), { source: "process table" });
+  assert.partialDeepStrictEqual(await observe({ agent_started: "1" }), { alive: false });
+  assert.equal(await observe({ agent_pid: null, pane_id: null }), undefined);
   terminal.cli("set-option", "-g", "remain-on-exit", "on");
   terminal.cli("send-keys", "-t", pane, "C-d");
   await until("the end", () => terminal.format(pane, "#{pane_dead}") === "1");
-  assert.partialDeepStrictEqual(await sight({ agent_pid: null }), { alive: false });
+  assert.partialDeepStrictEqual(await observe({ agent_pid: null }), { alive: false });
 });
 
 function view(screen: string, cursor_y = 0): View {
@@ -155,7 +155,11 @@ function view(screen: string, cursor_y = 0): View {
 const RULE = "\x1b[38;5;244m" + "─".repeat(100);
 
 /** Claude Code 2.1.329 as captured with its colours; `dialog` and `empty` as they must be read. */
-const CLAUDE: [string, string, { dialog: boolean | undefined; empty: boolean | undefined }][] = [
+const CLAUDE_COMMAND: [
+  string,
+  string,
+  { dialog: boolean | undefined; empty: boolean | undefined },
+][] = [
   ["idle", `${RULE}\n\x1b[39m❯\u00a0\x1b[7m \x1b[0m\n${RULE}\n  ⏸ manual mode on`, {
     dialog: false,
     empty: true,
@@ -208,7 +212,7 @@ const CLAUDE: [string, string, { dialog: boolean | undefined; empty: boolean | u
   ["that has not started", "", { dialog: undefined, empty: undefined }],
 ];
 
-for (const [what, screen, { dialog, empty }] of CLAUDE) {
+for (const [what, screen, { dialog, empty }] of CLAUDE_COMMAND) {
   Deno.test(`a Claude Code screen ${what} is read as such`, () => {
     assert.equal(claudeScreen.dialogOpen(view(screen)), dialog);
     assert.equal(claudeScreen.composerEmpty(view(screen)), empty);
@@ -218,10 +222,10 @@ for (const [what, screen, { dialog, empty }] of CLAUDE) {
 Deno.test("a paste is found in Claude's composer, whole, wrapped or collapsed, and alone", () => {
   const box = (text: string) => view(`❯ old ${ID} x\n${RULE}\n❯\u00a0${text}\n${RULE}\n`);
   const text = `[mesh] ${ID} 你好 x`;
-  assert.equal(claudeScreen.holds(box(text), text), true);
-  assert.equal(claudeScreen.holds(box("[mesh] ask-3f9c\n  04d1a2b7 你好 x"), text), true);
-  assert.equal(claudeScreen.holds(box(`${text}and a draft`), text), false);
-  assert.equal(claudeScreen.holds(box(""), text), false);
+  assert.equal(claudeScreen.composerHolds(box(text), text), true);
+  assert.equal(claudeScreen.composerHolds(box("[mesh] ask-3f9c\n  04d1a2b7 你好 x"), text), true);
+  assert.equal(claudeScreen.composerHolds(box(`${text}and a draft`), text), false);
+  assert.equal(claudeScreen.composerHolds(box(""), text), false);
   assert.equal(claudeScreen.collapsedPaste?.(box("[Pasted text #3 +200 lines]")), true);
   assert.equal(claudeScreen.collapsedPaste?.(box("[Pasted text #3 +200 lines] and")), false);
   assert.equal(claudeScreen.collapsedPaste?.(box("")), false);
@@ -245,8 +249,8 @@ for (const row of DIALOGS) {
   });
 }
 
-const FREE = ["", "$ ", "root@box:/tmp# ", ">>> ", "host% ", "❯ ", "   "];
-const TAKEN = [
+const PROMPT_LINES = ["", "$ ", "root@box:/tmp# ", ">>> ", "host% ", "❯ ", "   "];
+const DRAFT_LINES = [
   "$ ls",
   "a > b $",
   ">>> x = 1",
@@ -258,7 +262,7 @@ const TAKEN = [
   "50% ",
 ];
 
-for (const [rows, empty] of [[FREE, true], [TAKEN, false]] as const) {
+for (const [rows, empty] of [[PROMPT_LINES, true], [DRAFT_LINES, false]] as const) {
   for (const row of rows) {
     Deno.test(`a cursor line "${row}" is ${empty ? "free" : "taken"}`, () => {
       assert.equal(genericScreen.composerEmpty(view(row)), empty);

@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Adapter, Addressee, Rung } from "../../../../../daemon/features/agents/adapter.ts";
+import type {
+  Adapter,
+  AgentPeer,
+  AgentTransport,
+} from "../../../../../daemon/features/agents/adapter.ts";
 import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/opencode.ts";
 import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
 import { resume } from "../../../../../daemon/features/agents/opencode/sessions.ts";
@@ -11,14 +15,14 @@ import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { renamePeer } from "../../../../../daemon/features/peers/contract.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type FakeSocket, type World, world } from "../../../../support/world.ts";
-import { ask, enter, notify } from "../../../../support/daemon/peer_clients.ts";
-import { noteParcel } from "../../../../support/agents/outgoing_message.ts";
+import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";
+import { outgoingNotification } from "../../../../support/agents/outgoing_message.ts";
 import { silent, Terminal } from "../../../../support/host/private_tmux.ts";
 
 const PID = 500;
 
 /** Connects as opencode's plugin does. */
-async function plug(w: World, more: Record<string, unknown> = {}): Promise<FakeSocket> {
+async function connectPlugin(w: World, more: Record<string, unknown> = {}): Promise<FakeSocket> {
   const socket = w.socket();
   await socket.connect({
     display_name: "opencode",
@@ -40,7 +44,7 @@ function peerOf(w: World) {
 Deno.test("a plugin registers its agent by process, pane and session, under the usual name", async () => {
   await using w = world();
   w.processes.start(PID);
-  const socket = await plug(w, { runtime_session_id: "ses_a" });
+  const socket = await connectPlugin(w, { runtime_session_id: "ses_a" });
   assert.equal(socket.closed, undefined);
   const peer = peerOf(w);
   assert.equal(peer?.name, "api-opencode");
@@ -52,10 +56,10 @@ Deno.test("a plugin registers its agent by process, pane and session, under the 
 Deno.test("an agent that was renamed keeps its name when its plugin comes again", async () => {
   await using w = world();
   w.processes.start(PID);
-  const first = await plug(w);
+  const first = await connectPlugin(w);
   const { peer_id = "" } = peerOf(w) ?? {};
   await w.call(renamePeer, { params: { id: peer_id }, query: {}, body: { name: "backend-sam" } });
-  const second = await plug(w, { runtime_session_id: "ses_b" });
+  const second = await connectPlugin(w, { runtime_session_id: "ses_b" });
   assert.equal(first.closed?.code, 4009);
   assert.equal(second.of("connected")[0]?.peer_id, peer_id);
   assert.equal(peerOf(w)?.name, "backend-sam");
@@ -64,8 +68,8 @@ Deno.test("an agent that was renamed keeps its name when its plugin comes again"
 Deno.test("a plugin's messages carry the text as its agent is to read it; others' do not", async () => {
   await using w = world();
   w.processes.start(PID);
-  await enter(w, "web");
-  const plugin = await plug(w), plain = w.socket();
+  await addPeer(w, "web");
+  const plugin = await connectPlugin(w), plain = w.socket();
   await plain.connect({ display_name: "sdk" });
   const id = await ask(w, "web", "api-opencode", "a < b?");
   await notify(w, "web", "sdk");
@@ -79,27 +83,27 @@ Deno.test("a plugin's messages carry the text as its agent is to read it; others
 Deno.test("a plugin's status tells turn and model, and its chat proves what was seen", async () => {
   await using w = world();
   w.processes.start(PID);
-  await enter(w, "web");
-  const plugin = await plug(w);
-  await plugin.say({ type: "status", status: "busy", turn_state: "working", model: "fake/one" });
+  await addPeer(w, "web");
+  const plugin = await connectPlugin(w);
+  await plugin.send({ type: "status", status: "busy", turn_state: "working", model: "fake/one" });
   const peer = peerOf(w);
   assert.equal(peer?.model, "fake/one");
   assert.equal(peer?.turn_state, "working");
   const id = await ask(w, "web", "api-opencode");
-  await plugin.say({ type: "chat_turn", role: "user", text: plugin.of("ask")[0]?.framed ?? "" });
-  assert.equal(w.daemon.delivery.held(id)?.state, "seen");
+  await plugin.send({ type: "chat_turn", role: "user", text: plugin.of("ask")[0]?.framed ?? "" });
+  assert.equal(w.daemon.delivery.findMessage(id)?.state, "seen");
 });
 
 Deno.test("the token of hooks lets a plugin in, to report and for no verb", async () => {
   await using w = world({ settings: { "daemon.auth_token": "a-secret-of-the-user" } });
   w.processes.start(PID);
   const auth_token = w.daemon.identity.hook_token;
-  const plugin = await plug(w, { auth_token });
+  const plugin = await connectPlugin(w, { auth_token });
   assert.equal(plugin.closed, undefined);
-  await plugin.say({ type: "status", status: "busy", turn_state: "working" });
+  await plugin.send({ type: "status", status: "busy", turn_state: "working" });
   assert.equal(peerOf(w)?.turn_state, "working");
   const request = { request_id: "1", to_peer: "api-opencode", text: "hi" };
-  await plugin.say({ type: "notify", ...request });
+  await plugin.send({ type: "notify", ...request });
   assert.match(JSON.stringify(plugin.of("result")), /unauthorized/);
 });
 
@@ -119,57 +123,57 @@ Deno.test("the token of hooks lets in no surface, no human, no other agent and n
       { auth_token: "another" },
     ]
   ) {
-    const socket = await plug(w, { auth_token, ...claim });
+    const socket = await connectPlugin(w, { auth_token, ...claim });
     assert.equal(socket.closed?.code, 4001, JSON.stringify(claim));
   }
 });
 
 /** An adapter whose one rung takes all that it is given. */
-function eager(carried: string[]): Adapter {
-  const rung: Rung = {
+function sendingAdapter(deliveredIds: string[]): Adapter {
+  const transport: AgentTransport = {
     name: "pane",
     check: () => Promise.resolve({ ready: true }),
     deliver: (_, { delivery_id }) => {
-      carried.push(delivery_id);
+      deliveredIds.push(delivery_id);
       return Promise.resolve({ state: "sent" });
     },
   };
   return {
     backend: "opencode",
-    rungs: () => [rung],
+    transports: () => [transport],
     transport: () => "pane",
-    sight: () => Promise.resolve(undefined),
+    observe: () => Promise.resolve(undefined),
   };
 }
 
 Deno.test("what went out to a plugin waits for a socket, and is typed into no pane", async () => {
-  const carried: string[] = [];
-  await using w = world({ adapters: [eager(carried)] });
+  const deliveredIds: string[] = [];
+  await using w = world({ adapters: [sendingAdapter(deliveredIds)] });
   w.processes.start(PID);
-  await enter(w, "web");
-  const plugin = await plug(w);
+  await addPeer(w, "web");
+  const plugin = await connectPlugin(w);
   const id = await ask(w, "web", "api-opencode");
   await plugin.drop();
-  await w.beat(30);
-  assert.deepEqual(carried, []);
-  assert.equal(w.daemon.delivery.held(id)?.state, "queued");
-  assert.equal(w.daemon.delivery.held(id)?.reason, "socket_awaited");
-  const again = await plug(w);
+  await w.tick(30);
+  assert.deepEqual(deliveredIds, []);
+  assert.equal(w.daemon.delivery.findMessage(id)?.state, "queued");
+  assert.equal(w.daemon.delivery.findMessage(id)?.reason, "socket_awaited");
+  const again = await connectPlugin(w);
   assert.equal(again.of("ask")[0]?.correlation_id, id);
 });
 
 Deno.test("what never went to a plugin is carried by the other rungs", async () => {
-  const carried: string[] = [];
-  await using w = world({ adapters: [eager(carried)] });
+  const deliveredIds: string[] = [];
+  await using w = world({ adapters: [sendingAdapter(deliveredIds)] });
   w.processes.start(PID);
-  await enter(w, "web");
-  await (await plug(w)).drop();
+  await addPeer(w, "web");
+  await (await connectPlugin(w)).drop();
   const { delivery_id } = await notify(w, "web", "api-opencode");
-  await w.beat();
-  assert.deepEqual(carried, [delivery_id]);
+  await w.tick();
+  assert.deepEqual(deliveredIds, [delivery_id]);
 });
 
-const PEER: Addressee = {
+const PEER: AgentPeer = {
   peer_id: "peer-1",
   backend: "opencode",
   tmux_socket: null,
@@ -180,16 +184,16 @@ const PEER: Addressee = {
   turn_state: null,
   metadata: {},
 };
-const PARCEL = noteParcel("notif-1", "hi");
+const OUTGOING = outgoingNotification("notif-1", "hi");
 
 Deno.test("the pane is not looked at before a plugin has had its time to come", async () => {
   const clock = new FakeClock();
   await using terminal = new Terminal();
-  const { tmuxes } = terminal;
-  const adapter = opencodeAdapter({ tmuxes, clock, log: silent, data_dir: "/none" });
-  const [pane] = adapter.rungs(PEER, PARCEL);
+  const { tmuxServers } = terminal;
+  const adapter = opencodeAdapter({ tmuxServers, clock, log: silent, data_dir: "/none" });
+  const [pane] = adapter.transports(PEER, OUTGOING);
   const reason = async () => {
-    const readiness = await pane?.check(PEER, PARCEL);
+    const readiness = await pane?.check(PEER, OUTGOING);
     return readiness?.ready ? "ready" : readiness?.reason;
   };
   for (let second = 0; second < 15; second++) {
@@ -223,8 +227,8 @@ Deno.test("a composer holds the pasted text, or the mark of a long one, and noth
     ...screen("draft"),
     lines: screen("draft").lines.map((row) => row.replace("a half-typed thought", text)),
   });
-  assert(opencodeScreen.holds(shown("[mesh] notif-1 hi"), "[mesh] notif-1 hi"));
-  assert(!opencodeScreen.holds(shown("[mesh] notif-1 hi and more"), "[mesh] notif-1 hi"));
+  assert(opencodeScreen.composerHolds(shown("[mesh] notif-1 hi"), "[mesh] notif-1 hi"));
+  assert(!opencodeScreen.composerHolds(shown("[mesh] notif-1 hi and more"), "[mesh] notif-1 hi"));
   assert(opencodeScreen.collapsedPaste?.(shown("[Pasted ~41 lines]")));
   assert(!opencodeScreen.collapsedPaste?.(shown("hm [Pasted ~41 lines]")));
 });

@@ -16,7 +16,7 @@ const COMMENTED = ".config/opencode/opencode.jsonc";
 const PLUGIN = ".config/opencode/plugin/mesh.js";
 
 /** Written by people, each in their own way. */
-const THEIRS = [
+const USER_CONFIG = [
   "{}",
   "{\n}\n",
   "{ // nothing yet\n}",
@@ -54,11 +54,11 @@ class Home implements Disposable {
     }
   }
 
-  async setup(...args: string[]): Promise<{ code: number; complained: string }> {
-    const complained: string[] = [];
-    const paper = { out: () => undefined, err: (text: string) => void complained.push(text) };
-    const code = await runSetup(["--agent", "opencode", ...args], this.env, paper);
-    return { code, complained: complained.join("\n") };
+  async setup(...args: string[]): Promise<{ code: number; errors: string }> {
+    const errors: string[] = [];
+    const output = { out: () => undefined, err: (text: string) => void errors.push(text) };
+    const code = await runSetup(["--agent", "opencode", ...args], this.env, output);
+    return { code, errors: errors.join("\n") };
   }
 
   [Symbol.dispose](): void {
@@ -75,11 +75,11 @@ function meaning(text: string): Json {
 }
 
 Deno.test("our server is put in beside what is there, and taken out to the byte", () => {
-  for (const text of THEIRS) {
+  for (const text of USER_CONFIG) {
     const installed = installServer(text, MESH);
     const { mcp, ...others } = meaning(installed) as { mcp: Record<string, Json> };
-    const ours = { type: "local", command: ["/opt/my tools/mesh", "mcp"], enabled: true };
-    assert.deepEqual(mcp["mesh"], ours, text);
+    const meshEntry = { type: "local", command: ["/opt/my tools/mesh", "mcp"], enabled: true };
+    assert.deepEqual(mcp["mesh"], meshEntry, text);
     const { mcp: before = {}, ...before_others } = meaning(text) as { mcp?: Json };
     assert.deepEqual({ ...mcp, mesh: undefined }, { ...Object(before), mesh: undefined });
     assert.deepEqual(others, before_others);
@@ -88,7 +88,7 @@ Deno.test("our server is put in beside what is there, and taken out to the byte"
 });
 
 Deno.test("putting it in twice is the same as once, and an older place of mesh is replaced", () => {
-  for (const text of THEIRS) {
+  for (const text of USER_CONFIG) {
     const once = installServer(text, MESH);
     assert.equal(installServer(once, MESH), once);
     const moved = installServer(once, NEWER_MESH);
@@ -182,9 +182,9 @@ Deno.test("an older plugin of ours is replaced, and goes without a trace", async
 Deno.test("another program's plugin of that name is left alone, and nothing is half done", async () => {
   using home = new Home();
   home.write(PLUGIN, "export const Mesh = () => ({});\n");
-  const { code, complained } = await home.setup();
+  const { code, errors } = await home.setup();
   assert.equal(code, 1);
-  assert.match(complained, /belongs to another program/);
+  assert.match(errors, /belongs to another program/);
   assert(!home.has(SETTINGS));
   await home.setup("--uninstall");
   assert.equal(home.read(PLUGIN), "export const Mesh = () => ({});\n");

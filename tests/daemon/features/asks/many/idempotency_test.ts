@@ -5,7 +5,13 @@ import { join as pathOf } from "node:path";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { enter, get, join, said, typesSince } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  eventTypesSince,
+  get,
+} from "../../../../support/daemon/peer_clients.ts";
 
 const QUESTION = { from_peer: "ada", to_peers: ["bob", "ghost", "eve"], text: "Ready?" };
 
@@ -16,20 +22,20 @@ async function send(w: World, key: string, body: unknown = QUESTION) {
   return { status: response.status, replayed, ...await response.json() };
 }
 
-async function three(w: World) {
-  for (const name of ["ada", "eve"]) await enter(w, name);
-  return await join(w, "bob");
+async function addThreePeers(w: World) {
+  for (const name of ["ada", "eve"]) await addPeer(w, name);
+  return await connectPeer(w, "bob");
 }
 
 Deno.test("an ask to many that is sent twice with a key is asked once", async () => {
   await using w = world();
-  const bob = await three(w);
+  const bob = await addThreePeers(w);
   const first = await send(w, "k");
   assert.deepEqual([first.status, first.replayed, first.children.length], [200, null, 3]);
   assert.equal(first.children[1].error, "unknown_peer");
   const at = w.events.length;
   assert.deepEqual(await send(w, "k"), { ...first, replayed: "true" });
-  assert.deepEqual(typesSince(w, at), []);
+  assert.deepEqual(eventTypesSince(w, at), []);
   assert.equal(bob.of("ask").length, 1);
   assert.equal((await get(w, "/asks")).asks.length, 2);
   const { parent_id } = await send(w, "another");
@@ -38,7 +44,7 @@ Deno.test("an ask to many that is sent twice with a key is asked once", async ()
 
 Deno.test("a key is its sender's own, and stands for one body", async () => {
   await using w = world();
-  await three(w);
+  await addThreePeers(w);
   const first = await send(w, "k");
   const other = await send(w, "k", { ...QUESTION, text: "Now?" });
   assert.deepEqual([other.status, other.error], [422, "idempotency_mismatch"]);
@@ -51,15 +57,15 @@ Deno.test("when nobody could be asked, nothing is kept, and the key may be sent 
   await using w = world();
   const failed = await send(w, "k");
   assert.deepEqual([failed.status, failed.error], [404, "unknown_peer"]);
-  await three(w);
+  await addThreePeers(w);
   const done = await send(w, "k");
   assert.deepEqual([done.status, done.replayed], [200, null]);
-  assert.equal(said(w, "ask").length, 2);
+  assert.equal(eventData(w, "ask").length, 2);
 });
 
 Deno.test("one whose queue is full fails alone, with a key as without", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  await three(w);
+  await addThreePeers(w);
   const codes = async (key: string) =>
     (await send(w, key)).children.map(({ error }: { error?: string }) => error ?? null);
   assert.deepEqual(await codes("first"), [null, "unknown_peer", null]);
@@ -69,8 +75,8 @@ Deno.test("one whose queue is full fails alone, with a key as without", async ()
 
 Deno.test("with the disk full neither asks nor key are kept", async () => {
   await using w = world();
-  const bob = await three(w);
-  const { db } = w.daemon.ground;
+  const bob = await addThreePeers(w);
+  const { db } = w.daemon.ctx;
   db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const failed = await send(w, "k", { ...QUESTION, text: "x".repeat(200_000) });
   assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
@@ -85,7 +91,7 @@ Deno.test("a repeat after a restart is answered with the same ids, and nobody is
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
   try {
     let w = start();
-    await three(w);
+    await addThreePeers(w);
     const before = await send(w, "k");
     await w[Symbol.asyncDispose]();
     w = start();

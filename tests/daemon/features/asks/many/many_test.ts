@@ -4,12 +4,18 @@ import { due } from "../../../../../daemon/features/asks/many/store.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 
 /** The asker and three to be asked, without those who come over a socket. */
-async function three(w: World, ...connected: string[]) {
+async function addThreePeers(w: World, ...connected: string[]) {
   for (const name of ["ada", "bob", "eve", "tom"]) {
-    if (!connected.includes(name)) await enter(w, name);
+    if (!connected.includes(name)) await addPeer(w, name);
   }
 }
 
@@ -28,8 +34,8 @@ const idsOf = (children: Child[]) => children.map(({ correlation_id }) => correl
 
 Deno.test("many are asked as one parent, each by an ordinary ask [c3.many]", async () => {
   await using w = world();
-  await three(w, "bob");
-  const bob = await join(w, "bob");
+  await addThreePeers(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const { status, parent_id, children } = await askMany(w);
   assert.equal(status, 200);
   assert.match(parent_id, /^askm-[0-9a-f]{12}$/);
@@ -43,12 +49,12 @@ Deno.test("many are asked as one parent, each by an ordinary ask [c3.many]", asy
     ]);
   }
   assert.equal(bob.of("ask")[0]?.correlation_id, children[0].correlation_id);
-  assert.equal(said(w, "ask").length, 3);
+  assert.equal(eventData(w, "ask").length, 3);
 });
 
 Deno.test("a parent is pending, then partial, then complete", async () => {
   await using w = world();
-  await three(w);
+  await addThreePeers(w);
   const { parent_id, children } = await askMany(w);
   const [first, second, third] = idsOf(children);
   const state = async () => (await get(w, `/asks/many/${parent_id}`)).state;
@@ -93,7 +99,7 @@ Deno.test("a parent is pending, then partial, then complete", async () => {
 
 Deno.test("a recipient that cannot be asked fails alone, and is shown with its error", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  await three(w);
+  await addThreePeers(w);
   await post(w, "/peers/eve/provenance", { addressable: false });
   await post(w, "/ask", { from_peer: "x", to_peer: "tom", text: "First" });
   const to_peers = ["eve", "nobody", "ada", "tom", "", "bob"];
@@ -124,7 +130,7 @@ Deno.test("a recipient that cannot be asked fails alone, and is shown with its e
 
 Deno.test("when nobody can be asked it is refused as /ask would, and nothing is kept", async () => {
   await using w = world();
-  await three(w);
+  await addThreePeers(w);
   const none = await askMany(w, { to_peers: ["nobody", "ada"] });
   assert.deepEqual([none.status, none.error, none.detail], [
     404,
@@ -143,7 +149,7 @@ Deno.test("when nobody can be asked it is refused as /ask would, and nothing is 
 
 Deno.test("who is named twice is asked once", async () => {
   await using w = world();
-  await three(w);
+  await addThreePeers(w);
   const { peer_id } = await get(w, "/peers/bob");
   const { children } = await askMany(w, { to_peers: ["bob", peer_id, "eve"] });
   const [first, second, third] = idsOf(children);
@@ -154,14 +160,14 @@ Deno.test("who is named twice is asked once", async () => {
 
 Deno.test("when its time passes, what is open is evicted once, and its asker is told", async () => {
   await using w = world();
-  await three(w, "ada");
-  const ada = await join(w, "ada");
+  await addThreePeers(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const { parent_id, children } = await askMany(w, { timeout_seconds: 10 });
   const [first] = idsOf(children);
   await post(w, "/ack", { correlation_id: first, message: "Yes" });
-  await w.beat(9);
+  await w.tick(9);
   assert.equal((await get(w, `/asks/many/${parent_id}`)).state, "partial");
-  await w.beat(1);
+  await w.tick(1);
   const { state, children: ended } = await get(w, `/asks/many/${parent_id}`);
   assert.equal(state, "complete");
   assert.deepEqual(
@@ -173,26 +179,26 @@ Deno.test("when its time passes, what is open is evicted once, and its asker is 
     "evicted",
     "evicted",
   ]);
-  const told = said(w, "ack").length;
-  assert.deepEqual(due(w.daemon.ground.db, Number.MAX_SAFE_INTEGER, 9), []);
-  await w.beat(60);
-  assert.equal(said(w, "ack").length, told);
+  const ackCount = eventData(w, "ack").length;
+  assert.deepEqual(due(w.daemon.ctx.db, Number.MAX_SAFE_INTEGER, 9), []);
+  await w.tick(60);
+  assert.equal(eventData(w, "ack").length, ackCount);
 });
 
 Deno.test("a parent is forgotten after 30 days, unless an ask of it is open yet", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await three(w);
+  await addThreePeers(w);
   const brief = await askMany(w);
-  const lasting = await askMany(w, { to_peers: ["bob", "sam"] });
-  await w.beat(29 * 86_400);
-  await w.beat();
+  const lastingAsks = await askMany(w, { to_peers: ["bob", "sam"] });
+  await w.tick(29 * 86_400);
+  await w.tick();
   assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
-  await w.beat(86_400);
+  await w.tick(86_400);
   assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).status, 404);
-  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).state, "partial");
-  await post(w, "/ack", { correlation_id: lasting.children[1].correlation_id });
-  await w.beat();
-  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).status, 404);
+  assert.equal((await get(w, `/asks/many/${lastingAsks.parent_id}`)).state, "partial");
+  await post(w, "/ack", { correlation_id: lastingAsks.children[1].correlation_id });
+  await w.tick();
+  assert.equal((await get(w, `/asks/many/${lastingAsks.parent_id}`)).status, 404);
 });
 
 Deno.test("a parent survives a restart, and its time runs on", async () => {
@@ -200,15 +206,15 @@ Deno.test("a parent survives a restart, and its time runs on", async () => {
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
   let w = start();
-  await three(w);
-  const lasting = await askMany(w);
+  await addThreePeers(w);
+  const lastingAsks = await askMany(w);
   const brief = await askMany(w, { timeout_seconds: 60 });
   await w[Symbol.asyncDispose]();
   w = start();
-  const [first] = idsOf(lasting.children);
+  const [first] = idsOf(lastingAsks.children);
   await post(w, "/ack", { correlation_id: first, message: "Yes" });
-  await w.beat(61);
-  assert.equal((await get(w, `/asks/many/${lasting.parent_id}`)).state, "partial");
+  await w.tick(61);
+  assert.equal((await get(w, `/asks/many/${lastingAsks.parent_id}`)).state, "partial");
   assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
   await w[Symbol.asyncDispose]();
   Deno.removeSync(directory, { recursive: true });

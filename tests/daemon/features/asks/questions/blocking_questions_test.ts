@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
-import { ask, enter, get, post, said } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
 import {
   ALLOW_OR_DENY,
+  askBlocking,
   DECISION,
-  held,
-  hold,
   PERMISSION,
+  startAskBlocking,
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
 Deno.test("a permission is asked of the human, on every surface, and holds its caller [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
   await using w = withHuman();
-  const ada = await enter(w, "ada");
+  const ada = await addPeer(w, "ada");
   const origin = { surface: "hook", ref: "7" };
-  const line = await held(w, { from_peer: "ada", origin, metadata: { tool: "Bash" } });
+  const line = await startAskBlocking(w, { from_peer: "ada", origin, metadata: { tool: "Bash" } });
   assert.equal(line.done, false);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.correlation_id, kept.from_peer_id, kept.to_peer_name, kept.text], [
@@ -36,8 +36,8 @@ Deno.test("a permission is asked of the human, on every surface, and holds its c
   assert.deepEqual(kept.question, question);
   const { items: [item] } = await get(w, "/inbox");
   assert.deepEqual([item.kind, item.correlation_id, item.question], ["ask", "toolu_01", question]);
-  const [told] = said(w, "question");
-  assert.deepEqual([told?.["correlation_id"], told?.["scope"], told?.["kind"]], [
+  const [event] = eventData(w, "question");
+  assert.deepEqual([event?.["correlation_id"], event?.["scope"], event?.["kind"]], [
     "toolu_01",
     "tool_permission",
     "choice",
@@ -50,7 +50,7 @@ Deno.test("a permission is asked of the human, on every surface, and holds its c
     option_id: "allow",
     message: null,
   });
-  assert.deepEqual(said(w, "answer"), [
+  assert.deepEqual(eventData(w, "answer"), [
     { correlation_id: "toolu_01", scope: "tool_permission", outcome: "answered" },
   ]);
 });
@@ -66,7 +66,7 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
   ];
   for (const [index, [said, outcome, option_id, message]] of cases.entries()) {
     const correlation_id = `case-${index}`;
-    const line = await held(w, { correlation_id });
+    const line = await startAskBlocking(w, { correlation_id });
     await post(w, "/answer", { correlation_id, ...said });
     assert.deepEqual(await line.answer, {
       status: 200,
@@ -80,11 +80,11 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
 
 Deno.test("a decline, or a bare ack, gives no permission", async () => {
   await using w = withHuman();
-  const declined = await held(w, { correlation_id: "one" });
+  const declined = await startAskBlocking(w, { correlation_id: "one" });
   await post(w, "/decline", { correlation_id: "one", reason: "Not today" });
   const { outcome, option_id, message } = await declined.answer;
   assert.deepEqual([outcome, option_id, message], ["declined", null, "Not today"]);
-  const acked = await held(w, { correlation_id: "two" });
+  const acked = await startAskBlocking(w, { correlation_id: "two" });
   await post(w, "/ack", { correlation_id: "two" });
   const bare = await acked.answer;
   assert.deepEqual([bare.outcome, bare.option_id], ["acknowledged", null]);
@@ -94,7 +94,7 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const correlation_id = outcome;
-    const line = await held(w, { ...body, correlation_id, timeout_seconds: 5 });
+    const line = await startAskBlocking(w, { ...body, correlation_id, timeout_seconds: 5 });
     await w.clock.advance(4999);
     assert.equal(line.done, false);
     await w.clock.advance(1);
@@ -116,13 +116,13 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
     assert.deepEqual([late.status, late.error], [410, "already_closed"]);
   }
   assert.equal((await get(w, "/inbox")).items.length, 2);
-  assert.deepEqual(said(w, "answer"), []);
+  assert.deepEqual(eventData(w, "answer"), []);
 });
 
 Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds [8.ask-blocking]", async () => {
   await using w = withHuman({ "approvals.timeout_seconds": "60" });
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
-    const line = await held(w, { ...given, correlation_id: `t${seconds}` });
+    const line = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
     await w.clock.advance(seconds * 1000 - 1);
     await w.clock.settle();
     assert.equal(line.done, false);
@@ -130,7 +130,7 @@ Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_se
     assert.equal((await line.answer).outcome, "denied");
   }
   assert.throws(() => withHuman({ "approvals.timeout_seconds": "3601" }), /1 to 3600/);
-  const none = await held(w, { timeout_seconds: 0, correlation_id: "now" });
+  const none = await startAskBlocking(w, { timeout_seconds: 0, correlation_id: "now" });
   await w.clock.advance(0);
   assert.equal((await none.answer).outcome, "denied");
 });
@@ -149,16 +149,16 @@ Deno.test("what a question has to be is checked before it is asked", async () =>
       .map((correlation_id) => ({ correlation_id })),
   ];
   for (const more of wrong) {
-    const answer = await hold(w, more);
+    const answer = await askBlocking(w, more);
     assert.deepEqual([answer.status, answer.error], [422, "invalid_request"], JSON.stringify(more));
   }
-  assert.equal((await hold(w, { from_peer: "sam" })).error, "to_self");
+  assert.equal((await askBlocking(w, { from_peer: "sam" })).error, "to_self");
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
 
 Deno.test("without options a question of another scope takes a text", async () => {
   await using w = withHuman();
-  const line = await held(w, { scope: "plan", options: [] });
+  const line = await startAskBlocking(w, { scope: "plan", options: [] });
   await post(w, "/answer", { correlation_id: "toolu_01", text: "Begin with the tests" });
   const { outcome, message } = await line.answer;
   assert.deepEqual([outcome, message], ["answered", "Begin with the tests"]);
@@ -166,25 +166,25 @@ Deno.test("without options a question of another scope takes a text", async () =
 
 Deno.test("what was allowed of one question never passes for another's", async () => {
   await using w = withHuman();
-  await enter(w, "bob");
-  await enter(w, "eve");
-  const line = await held(w, { from_peer: "bob" });
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
+  const line = await startAskBlocking(w, { from_peer: "bob" });
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
   await line.answer;
   for (const more of [{ prompt: "Run curl?" }, { scope: "x" }, { options: [ALLOW_OR_DENY[0]] }]) {
-    const other = await hold(w, { from_peer: "bob", ...more });
+    const other = await askBlocking(w, { from_peer: "bob", ...more });
     assert.deepEqual([other.status, other.error], [409, "correlation_taken"]);
   }
-  const stranger = await hold(w, { from_peer: "eve" });
+  const stranger = await askBlocking(w, { from_peer: "eve" });
   assert.deepEqual([stranger.status, stranger.error], [403, "not_the_asker"]);
   const plain = await ask(w, "cli", "bob", "Run rm?");
-  assert.equal((await hold(w, { correlation_id: plain })).error, "correlation_taken");
+  assert.equal((await askBlocking(w, { correlation_id: plain })).error, "correlation_taken");
 });
 
 Deno.test("a chosen id is the ask's id everywhere, even one of our own form", async () => {
   await using w = withHuman();
   for (const id of ["toolu_01", "ask-00ff00ff00ff", "0b8f2c1e-7a3d-4e9b-9c55-1f2e3d4c5b6a"]) {
-    const line = await held(w, { correlation_id: id });
+    const line = await startAskBlocking(w, { correlation_id: id });
     const { stages } = await get(w, `/traces/${id}`);
     assert.equal(stages[0].stage, "created");
     const open = (await get(w, "/asks/pending?peer_id=cli&direction=outbound")).asks;
@@ -198,7 +198,7 @@ Deno.test("a chosen id is the ask's id everywhere, even one of our own form", as
     assert.deepEqual([waited.correlation_id, waited.option_id], [id, "allow"]);
     assert.equal((await line.answer).option_id, "allow");
   }
-  const line = await held(w, { correlation_id: "mine" });
+  const line = await startAskBlocking(w, { correlation_id: "mine" });
   await post(w, "/asks/mine/cancel", { peer_id: "cli", reason: "Never mind" });
   const { outcome, message } = await line.answer;
   assert.deepEqual([outcome, message], ["cancelled", "Never mind"]);
@@ -206,17 +206,17 @@ Deno.test("a chosen id is the ask's id everywhere, even one of our own form", as
 
 Deno.test("without a human the question waits in the inbox of whoever comes", async () => {
   await using w = world();
-  const line = await held(w);
+  const line = await startAskBlocking(w);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.to_peer_id, kept.to_peer_name, kept.state], ["human", "human", "open"]);
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
   assert.equal((await line.answer).option_id, "allow");
-  const late = await held(w, { correlation_id: "late" });
-  await enter(w, "sam", { role: "human" });
+  const late = await startAskBlocking(w, { correlation_id: "late" });
+  await addPeer(w, "sam", { role: "human" });
   const { items: [item] } = await get(w, "/inbox?unread=1");
   await post(w, `/inbox/${item.item_id}/reply`, { option_id: "deny" });
   assert.equal((await late.answer).option_id, "deny");
-  const denied = await held(w, { correlation_id: "denied", timeout_seconds: 1 });
+  const denied = await startAskBlocking(w, { correlation_id: "denied", timeout_seconds: 1 });
   await w.clock.advance(1000);
   assert.equal((await denied.answer).outcome, "denied");
   assert.deepEqual(w.logged, []);

@@ -1,14 +1,21 @@
 import assert from "node:assert/strict";
-import { held as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
-import { ask, enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 import {
   ALLOW_OR_DENY,
+  askBlocking,
+  askBlockingUntil,
   DECISION,
-  held,
-  heldUntil,
-  hold,
-  house,
   PERMISSION,
+  restartableDaemon,
+  startAskBlocking,
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
@@ -17,7 +24,7 @@ Deno.test("a caller that hangs up leaves nothing behind that could be allowed", 
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const gone = new AbortController();
     const correlation_id = outcome;
-    const line = heldUntil(w, gone.signal, { ...body, correlation_id });
+    const line = askBlockingUntil(w, gone.signal, { ...body, correlation_id });
     await w.clock.settle();
     assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
     gone.abort();
@@ -37,9 +44,9 @@ Deno.test("a caller that hangs up leaves nothing behind that could be allowed", 
 Deno.test("a second request under the same id waits for the same answer", async () => {
   await using w = withHuman();
   const gone = new AbortController();
-  const first = heldUntil(w, gone.signal);
+  const first = askBlockingUntil(w, gone.signal);
   await w.clock.settle();
-  const second = await held(w);
+  const second = await startAskBlocking(w);
   assert.equal((await get(w, "/inbox")).items.length, 1);
   gone.abort();
   await first;
@@ -47,27 +54,27 @@ Deno.test("a second request under the same id waits for the same answer", async 
   assert.equal(second.done, false);
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
   assert.equal((await second.answer).option_id, "allow");
-  const third = await hold(w);
+  const third = await askBlocking(w);
   assert.deepEqual([third.outcome, third.option_id], ["answered", "allow"]);
 });
 
 Deno.test("all who hold a question hear of its end at its own time, not at theirs", async () => {
   await using w = withHuman();
-  const first = await held(w, { timeout_seconds: 10 });
+  const first = await startAskBlocking(w, { timeout_seconds: 10 });
   await w.clock.advance(6000);
-  const second = await held(w, { timeout_seconds: 10 });
+  const second = await startAskBlocking(w, { timeout_seconds: 10 });
   await w.clock.advance(4000);
   assert.deepEqual([(await first.answer).outcome, (await second.answer).outcome], [
     "denied",
     "denied",
   ]);
-  assert.equal(said(w, "ack").length, 1);
+  assert.equal(eventData(w, "ack").length, 1);
 });
 
 Deno.test("a question that is flagged as blocking by /ask is an ask like any other", async () => {
-  using at = house();
+  using at = restartableDaemon();
   let w = at.start();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const question = { kind: "choice", options: ALLOW_OR_DENY, blocking: true };
   const id = await ask(w, "ada", "bob", "Which?", { question });
   await w[Symbol.asyncDispose]();
@@ -77,12 +84,12 @@ Deno.test("a question that is flagged as blocking by /ask is an ask like any oth
 });
 
 Deno.test("a daemon that goes down denies what it holds, on the disk, and says so", async () => {
-  using at = house();
+  using at = restartableDaemon();
   let w = at.start();
-  const permission = await held(w);
-  const decision = await held(w, { ...DECISION, correlation_id: "two" });
-  const down = w.daemon.goDown();
-  assert.equal(w.daemon.ground.db.durable(), undefined, "On the disk before anything is cut");
+  const permission = await startAskBlocking(w);
+  const decision = await startAskBlocking(w, { ...DECISION, correlation_id: "two" });
+  const down = w.daemon.shutDown();
+  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "On the disk before anything is cut");
   assert.equal(w.daemon.asks.mustGet("toolu_01").outcome, "denied");
   await down;
   assert.deepEqual([(await permission.answer).outcome, (await decision.answer).outcome], [
@@ -95,13 +102,13 @@ Deno.test("a daemon that goes down denies what it holds, on the disk, and says s
   await using _ = w;
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
-  assert.equal((await hold(w)).outcome, "denied", "Whoever asks again hears the same");
+  assert.equal((await askBlocking(w)).outcome, "denied", "Whoever asks again hears the same");
 });
 
 Deno.test("a question that came in as the daemon went down is not left open", async () => {
   await using w = withHuman();
-  const line = hold(w);
-  await w.daemon.goDown();
+  const line = askBlocking(w);
+  await w.daemon.shutDown();
   const { status, outcome, error } = await line;
   assert.ok(outcome === "denied" || (status === 503 && error === "shutting_down"));
   for (const { state } of w.daemon.asks.page({ ...ALL, state: null }).asks) {
@@ -111,10 +118,10 @@ Deno.test("a question that came in as the daemon went down is not left open", as
 const ALL = { peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 100 };
 
 Deno.test("after a crash nobody holds on, and what was held is denied without a word", async () => {
-  using at = house();
+  using at = restartableDaemon();
   await using before = at.start();
-  await join(before, "ada");
-  const line = await held(before, { from_peer: "ada" });
+  await connectPeer(before, "ada");
+  const line = await startAskBlocking(before, { from_peer: "ada" });
   await using w = at.startFromCrash();
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
@@ -123,12 +130,12 @@ Deno.test("after a crash nobody holds on, and what was held is denied without a 
     events.map(({ correlation_id, outcome }: Record<string, string>) => [correlation_id, outcome]),
     [["toolu_01", "denied"]],
   );
-  assert.equal((await join(w, "ada")).of("ack").length, 0);
+  assert.equal((await connectPeer(w, "ada")).of("ack").length, 0);
   assert.equal(
     (await post(w, "/answer", { correlation_id: "toolu_01", text: "allow" })).status,
     410,
   );
-  assert.equal((await hold(w, { from_peer: "ada" })).outcome, "denied");
+  assert.equal((await askBlocking(w, { from_peer: "ada" })).outcome, "denied");
   assert.deepEqual(w.logged, []);
   assert.equal(line.done, false);
 });
@@ -136,7 +143,7 @@ Deno.test("after a crash nobody holds on, and what was held is denied without a 
 Deno.test("a real connection that breaks denies its permission as well", async () => {
   await using w = withHuman();
   const opened = Promise.withResolvers<void>(), ended = Promise.withResolvers<unknown>();
-  using _ = w.daemon.ground.events.subscribe({
+  using _ = w.daemon.ctx.events.subscribe({
     event: ({ type, data }) => {
       if (type === "question") opened.resolve();
       if (type === "ack") ended.resolve(data);
@@ -160,24 +167,27 @@ Deno.test("a real connection that breaks denies its permission as well", async (
 
 Deno.test("a flood of held questions ends with its daemon, each of them denied", async () => {
   await using w = withHuman();
-  const lines = Array.from({ length: 300 }, (_, n) => hold(w, { correlation_id: `id-${n}` }));
+  const lines = Array.from(
+    { length: 300 },
+    (_, n) => askBlocking(w, { correlation_id: `id-${n}` }),
+  );
   await w.clock.settle();
   const early = Array.from({ length: 100 }, (_, n) => {
     return post(w, "/answer", { correlation_id: `id-${n}`, option_id: "allow" });
   });
   for (const { status } of await Promise.all(early)) assert.equal(status, 200);
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   const outcomes = (await Promise.all(lines)).map(({ outcome }) => outcome);
   assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
   assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
-  assert.equal(said(w, "ack").length, 300);
-  assert.deepEqual(heldIds(w.daemon.ground.db), []);
+  assert.equal(eventData(w, "ack").length, 300);
+  assert.deepEqual(heldIds(w.daemon.ctx.db), []);
 });
 
 Deno.test("an answer of the same moment is heard by the one who has just begun to wait", async () => {
   await using w = withHuman();
   const [line, answer] = await Promise.all([
-    hold(w),
+    askBlocking(w),
     post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" }),
   ]);
   assert.equal(answer.status, 200);

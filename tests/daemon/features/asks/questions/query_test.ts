@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
-import { enter, get, join, post } from "../../../../support/daemon/peer_clients.ts";
-import { house } from "../../../../support/daemon/blocking_questions.ts";
+import { addPeer, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";
 
 /** A query that is under way, and the id of its ask. */
 async function query(w: World, more: Record<string, unknown> = {}) {
@@ -13,7 +13,7 @@ async function query(w: World, more: Record<string, unknown> = {}) {
 
 Deno.test("a query asks for a text, as cli when nobody is named, and waits for it [4.query]", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const { answer, correlation_id } = await query(w);
   const [frame] = bob.of("ask");
   assert.deepEqual([frame?.from_peer, frame?.text, frame?.question?.["kind"]], [
@@ -27,7 +27,7 @@ Deno.test("a query asks for a text, as cli when nobody is named, and waits for i
 
 Deno.test("every end of the ask is an end of the query [c3.query.status]", async () => {
   await using w = world();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   const ends: [string, object, object][] = [
     ["/ack", { message: "8080" }, { status: "answered", text: "8080", error: null }],
     ["/ack", {}, { status: "acked", text: null, error: null }],
@@ -59,7 +59,7 @@ Deno.test("every end of the ask is an end of the query [c3.query.status]", async
 
 Deno.test("a query is 45 s by default and never more than 55, and leaves nothing open", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const [more, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 55]] as const) {
     let done = false;
     const { answer, correlation_id } = await query(w, more);
@@ -82,7 +82,7 @@ Deno.test("a query is 45 s by default and never more than 55, and leaves nothing
 
 Deno.test("a peer that is offline is not asked; one that went is offline in the end", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   const { answer } = await query(w, { timeout_seconds: 5 });
   await bob.drop();
   await w.clock.advance(5000);
@@ -92,17 +92,17 @@ Deno.test("a peer that is offline is not asked; one that went is offline in the 
   assert.deepEqual((await query(w)).correlation_id, undefined);
   assert.deepEqual(await post(w, "/query", { to_peer: "bob", text: "Hi" }), offline);
   assert.equal((await get(w, "/asks")).asks.length, before);
-  const again = await join(w, "bob");
+  const again = await connectPeer(w, "bob");
   const late = await query(w, { timeout_seconds: 5 });
   await again.drop();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   await post(w, "/ack", { correlation_id: late.correlation_id, message: "Back" });
   assert.equal((await late.answer).text, "Back", "A peer that comes back still answers");
 });
 
 Deno.test("a peer that is retired meanwhile is gone at once", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const { answer } = await query(w);
   await post(w, "/peers/bob/offline", { terminal: true });
   assert.deepEqual(await answer, { status: "offline", text: null, error: "bob has gone" });
@@ -110,12 +110,12 @@ Deno.test("a peer that is retired meanwhile is gone at once", async () => {
 
 Deno.test("who cannot be asked is refused as by /ask", async () => {
   await using w = world();
-  const bob = await enter(w, "bob");
-  await enter(w, "eve", { circle: "one" });
-  await enter(w, "eve", { circle: "two" });
-  const gone = await enter(w, "gone");
+  const bob = await addPeer(w, "bob");
+  await addPeer(w, "eve", { circle: "one" });
+  await addPeer(w, "eve", { circle: "two" });
+  const gone = await addPeer(w, "gone");
   await post(w, `/peers/${gone.peer_id}/offline`, { terminal: true });
-  await enter(w, "mute");
+  await addPeer(w, "mute");
   await post(w, "/peers/mute/provenance", { addressable: false });
   const refusals: [unknown, number, string][] = [
     ["nobody", 404, "unknown_peer"],
@@ -140,9 +140,9 @@ Deno.test("who cannot be asked is refused as by /ask", async () => {
 });
 
 Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", async () => {
-  using at = house();
+  using at = restartableDaemon();
   let w = at.start();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const gone = new AbortController();
   const body = JSON.stringify({ to_peer: "bob", text: "Hi" });
   const line = w.fetch("/query", { method: "POST", body, signal: gone.signal });
@@ -153,7 +153,7 @@ Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", asyn
   const [left] = (await get(w, "/asks")).asks;
   assert.deepEqual([left.close_reason, left.outcome], ["cancelled", "timed_out"]);
   const { answer } = await query(w);
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   const { status, error } = await answer;
   assert.deepEqual([status, error], ["timed_out", "The daemon stopped before an answer came"]);
   await w[Symbol.asyncDispose]();
@@ -163,9 +163,9 @@ Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", asyn
 });
 
 Deno.test("a query that a crash cut off is closed by the next daemon", async () => {
-  using at = house();
+  using at = restartableDaemon();
   await using before = at.start();
-  await enter(before, "bob");
+  await addPeer(before, "bob");
   const { correlation_id } = await query(before);
   await using w = at.startFromCrash();
   const kept = await get(w, `/asks/${correlation_id}`);

@@ -1,10 +1,10 @@
 /** Chance decides who asks, answers, hangs up and stops; what must hold is looked at each time. */
 
 import assert from "node:assert/strict";
-import { held as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import type { World } from "../../../../support/world.ts";
-import { enter, post } from "../../../../support/daemon/peer_clients.ts";
-import { house, PERMISSION } from "../../../../support/daemon/blocking_questions.ts";
+import { addPeer, post } from "../../../../support/daemon/peer_clients.ts";
+import { PERMISSION, restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";
 
 const SEEDS = [1, 2, 3, 4];
 const STEPS = 80;
@@ -28,12 +28,12 @@ interface Line {
 }
 
 class Storm implements AsyncDisposable {
-  readonly #at = house();
+  readonly #at = restartableDaemon();
   readonly #roll: (below: number) => number;
   /** Permissions that somebody gave, by a call that was told so. */
   readonly #allowed = new Set<string>();
   #lines: Line[] = [];
-  #asked = 0;
+  #askCount = 0;
   w: World;
 
   constructor(seed: number) {
@@ -42,15 +42,15 @@ class Storm implements AsyncDisposable {
   }
 
   async begin(): Promise<void> {
-    await enter(this.w, "bob");
+    await addPeer(this.w, "bob");
   }
 
   async step(): Promise<void> {
-    const id = `id-${this.#roll(this.#asked + 1)}`;
+    const id = `id-${this.#roll(this.#askCount + 1)}`;
     const answer = (path: string, more: object) =>
       post(this.w, path, { correlation_id: id, ...more });
     const steps = [
-      ...Array(5).fill(() => this.#hold(`id-${++this.#asked}`)),
+      ...Array(5).fill(() => this.#hold(`id-${++this.#askCount}`)),
       () => this.#hold(id),
       () => this.#allow(id),
       () => this.#allow(id),
@@ -61,7 +61,7 @@ class Storm implements AsyncDisposable {
       () => answer("/decline", { reason: "No" }),
       () => post(this.w, `/asks/${id}/cancel`, { peer_id: "cli" }),
       () => this.#lines[this.#roll(this.#lines.length || 1)]?.gone.abort(),
-      () => this.w.beat([1, 5, 20][this.#roll(3)]),
+      () => this.w.tick([1, 5, 20][this.#roll(3)]),
       () => this.#query(),
       () => this.#roll(4) === 0 ? this.#restart() : undefined,
     ];
@@ -72,9 +72,9 @@ class Storm implements AsyncDisposable {
 
   /** Everyone is told in the end, and nothing stays held. */
   async end(): Promise<void> {
-    await this.w.daemon.goDown();
+    await this.w.daemon.shutDown();
     await this.#collect();
-    assert.deepEqual(heldIds(this.w.daemon.ground.db), []);
+    assert.deepEqual(heldIds(this.w.daemon.ctx.db), []);
     assert.deepEqual(this.#open(), []);
   }
 
@@ -99,7 +99,7 @@ class Storm implements AsyncDisposable {
   #request(id: string, path: string, body: object): void {
     const gone = new AbortController();
     const init = { method: "POST", body: JSON.stringify(body), signal: gone.signal };
-    const answer = this.w.fetch(path, init).then((said) => said.json(), () => undefined);
+    const answer = this.w.fetch(path, init).then((response) => response.json(), () => undefined);
     this.#lines.push({ id, gone, answer });
   }
 
@@ -117,10 +117,10 @@ class Storm implements AsyncDisposable {
   /** What the callers heard: whoever was not cut off was told an end, with what was given. */
   async #collect(): Promise<void> {
     for (const { id, gone, answer } of this.#lines.splice(0)) {
-      const heard = await answer;
+      const waiterResult = await answer;
       if (gone.signal.aborted || id === "") continue;
-      assert.ok(ENDS.includes(String(heard?.["outcome"])), JSON.stringify(heard));
-      assert.equal(heard?.["option_id"] === "allow", this.#allowed.has(id), id);
+      assert.ok(ENDS.includes(String(waiterResult?.["outcome"])), JSON.stringify(waiterResult));
+      assert.equal(waiterResult?.["option_id"] === "allow", this.#allowed.has(id), id);
     }
   }
 
@@ -130,9 +130,9 @@ class Storm implements AsyncDisposable {
   }
 
   #check(): void {
-    const { ground } = this.w.daemon;
-    assert.deepEqual(heldIds(ground.db), this.#open().toSorted(), "Open is what is held");
-    const ended = ground.events.read({ since: 0, limit: 100_000, type: "ack" })
+    const { ctx } = this.w.daemon;
+    assert.deepEqual(heldIds(ctx.db), this.#open().toSorted(), "Open is what is held");
+    const ended = ctx.events.read({ since: 0, limit: 100_000, type: "ack" })
       .map(({ data }) => "correlation_id" in data ? data.correlation_id : "");
     assert.equal(new Set(ended).size, ended.length, "A question ended twice");
     assert.deepEqual(this.w.logged, []);
@@ -146,8 +146,8 @@ for (const seed of SEEDS) {
     for (let step = 1; step <= STEPS; step++) {
       try {
         await storm.step();
-      } catch (fault) {
-        throw new Error(`Storm of seed ${seed} broke at step ${step}`, { cause: fault });
+      } catch (error) {
+        throw new Error(`Storm of seed ${seed} broke at step ${step}`, { cause: error });
       }
     }
     await storm.end();

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
@@ -17,17 +24,17 @@ function asked(w: World, question: Record<string, unknown>, more = {}) {
 }
 
 /** What `/answer` says to a fresh question; the ask as it is then. */
-async function answered(w: World, question: Record<string, unknown>, said: object) {
+async function answered(w: World, question: Record<string, unknown>, fields: object) {
   const correlation_id = await asked(w, question);
-  const answer = await post(w, "/answer", { correlation_id, ...said });
+  const answer = await post(w, "/answer", { correlation_id, ...fields });
   return { answer, ask: await get(w, `/asks/${correlation_id}`) };
 }
 
 Deno.test("a choice is answered by an option, or by a text that names one [4.answer]", async () => {
   await using w = world();
-  await enter(w, "bob");
-  for (const said of [{ option_id: "b" }, { text: "b" }, { text: " PEARS " }]) {
-    const { answer, ask } = await answered(w, CHOICE, said);
+  await addPeer(w, "bob");
+  for (const fields of [{ option_id: "b" }, { text: "b" }, { text: " PEARS " }]) {
+    const { answer, ask } = await answered(w, CHOICE, fields);
     assert.deepEqual(answer, {
       status: 200,
       ok: true,
@@ -51,7 +58,7 @@ Deno.test("a choice is answered by an option, or by a text that names one [4.ans
 
 Deno.test("an option's own id goes before another's title", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const options = ["Deny", "deny", "ALLOW"].map((id) => ({ id, title: "allow" }));
   for (const [text, option_id] of [["deny", "deny"], ["Deny", "Deny"], ["allow", "ALLOW"]]) {
     const { ask } = await answered(w, { kind: "choice", options }, { text });
@@ -61,8 +68,8 @@ Deno.test("an option's own id goes before another's title", async () => {
 
 Deno.test("a message goes along with the option, and reaches the asker", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const { ask } = await answered(w, CHOICE, { option_id: "a", message: "They are ripe" });
   assert.deepEqual(ask.answer, {
     outcome: "answered",
@@ -71,8 +78,8 @@ Deno.test("a message goes along with the option, and reaches the asker", async (
     message: "They are ripe",
   });
   await w.clock.settle();
-  const [told] = ada.of("ack");
-  assert.deepEqual([told?.close_reason, told?.outcome, told?.text], [
+  const [ackFrame] = ada.of("ack");
+  assert.deepEqual([ackFrame?.close_reason, ackFrame?.outcome, ackFrame?.text], [
     "answered",
     "answered",
     "Apples\nThey are ripe",
@@ -81,7 +88,7 @@ Deno.test("a message goes along with the option, and reaches the asker", async (
 
 Deno.test("a text needs a text, an acknowledgement nothing", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const text = await answered(w, TEXT, { text: "Port 8080" });
   assert.deepEqual([text.ask.outcome, text.ask.answer.text], ["answered", "Port 8080"]);
   const seen = await answered(w, ACKNOWLEDGE, {});
@@ -95,7 +102,7 @@ Deno.test("a text needs a text, an acknowledgement nothing", async () => {
 
 Deno.test("a refusal of any kind needs nothing, and is the outcome of the ask", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const question of [CHOICE, TEXT, ACKNOWLEDGE]) {
     for (const outcome of ["denied", "declined", "cancelled"]) {
       const { answer, ask } = await answered(w, question, { outcome, message: "No" });
@@ -109,7 +116,7 @@ Deno.test("a refusal of any kind needs nothing, and is the outcome of the ask", 
 
 Deno.test("what does not fit the question is refused, and leaves it open", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const permission = {
     kind: "choice",
     scope: "tool_permission",
@@ -132,17 +139,17 @@ Deno.test("what does not fit the question is refused, and leaves it open", async
     [ACKNOWLEDGE, { option_id: "a" }, "unknown_option"],
     [permission, { option_id: "allow", outcome: "denied" }, "invalid_request"],
   ];
-  for (const [question, said, error] of wrong) {
-    const { answer, ask } = await answered(w, question, said);
-    assert.deepEqual([answer.status, answer.error], [422, error], JSON.stringify(said));
+  for (const [question, fields, error] of wrong) {
+    const { answer, ask } = await answered(w, question, fields);
+    assert.deepEqual([answer.status, answer.error], [422, error], JSON.stringify(fields));
     assert.equal(ask.state, "open");
   }
-  assert.equal(said(w, "answer").length, 0);
+  assert.equal(eventData(w, "answer").length, 0);
 });
 
 Deno.test("a plain ask is no question, and what is unknown is unknown [c3.answer.plain]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
   const plain = await post(w, "/answer", { correlation_id, text: "Yes" });
   assert.deepEqual([plain.status, plain.error], [422, "not_a_question"]);
@@ -152,7 +159,7 @@ Deno.test("a plain ask is no question, and what is unknown is unknown [c3.answer
 
 Deno.test("a choice without options, or with two of one id, is not asked at all", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const twice = [{ id: "a", title: "Apples" }, { id: "a", title: "Pears" }];
   for (const options of [[], twice]) {
     const question = { kind: "choice", options };
@@ -163,7 +170,7 @@ Deno.test("a choice without options, or with two of one id, is not asked at all"
 
 Deno.test("the first valid answer wins; whoever comes later is told that it is closed [c2.answer.first]", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const correlation_id = await asked(w, CHOICE);
   assert.equal((await post(w, "/answer", { correlation_id, option_id: "x" })).status, 422);
   const all = await Promise.all([
@@ -176,12 +183,12 @@ Deno.test("the first valid answer wins; whoever comes later is told that it is c
   const invalid = await post(w, "/answer", { correlation_id, option_id: "x" });
   assert.deepEqual([invalid.status, invalid.error], [410, "already_closed"]);
   assert.equal((await get(w, `/asks/${correlation_id}`)).answer.option_id, "a");
-  assert.equal(said(w, "answer").length, 1);
+  assert.equal(eventData(w, "answer").length, 1);
 });
 
 Deno.test("an ack that was faster keeps its word", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const correlation_id = await asked(w, CHOICE);
   const [ack, answer] = await Promise.all([
     post(w, "/ack", { correlation_id }),
@@ -194,7 +201,7 @@ Deno.test("an ack that was faster keeps its word", async () => {
 
 Deno.test("any surface answers; of those that name themselves, the recipient and the human", async () => {
   await using w = withHuman();
-  for (const name of ["ada", "bob", "eve"]) await enter(w, name);
+  for (const name of ["ada", "bob", "eve"]) await addPeer(w, name);
   for (const from_peer of ["ada", "eve", "a-stranger"]) {
     const correlation_id = await asked(w, CHOICE);
     const refused = await post(w, "/answer", { correlation_id, option_id: "a", from_peer });
@@ -208,21 +215,21 @@ Deno.test("any surface answers; of those that name themselves, the recipient and
 
 Deno.test("the human's word on a peer's question is no proof that the peer has read it", async () => {
   await using w = withHuman();
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   for (const [from_peer, state] of [["sam", "sent"], ["bob", "accepted"]]) {
     const { ask: { correlation_id } } = await answered(w, CHOICE, { option_id: "a", from_peer });
     const id = String(correlation_id).replace("ask", "qd");
-    assert.equal(w.daemon.delivery.held(id)?.state, state);
+    assert.equal(w.daemon.delivery.findMessage(id)?.state, state);
   }
 });
 
 Deno.test("a question and its answer are told without a word of them", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob");
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob");
   const correlation_id = await asked(w, { ...CHOICE, prompt: "sesame" });
   await post(w, "/answer", { correlation_id, option_id: "a", message: "sesame" });
-  assert.deepEqual(said(w, "question"), [{
+  assert.deepEqual(eventData(w, "question"), [{
     correlation_id,
     from_peer_id: ada.peer_id,
     from: "ada",
@@ -231,19 +238,26 @@ Deno.test("a question and its answer are told without a word of them", async () 
     scope: "deploy",
     kind: "choice",
   }]);
-  assert.deepEqual(said(w, "answer"), [{ correlation_id, scope: "deploy", outcome: "answered" }]);
-  assert.deepEqual(said(w, "ack").map(({ close_reason }) => close_reason), ["answered"]);
+  assert.deepEqual(eventData(w, "answer"), [{
+    correlation_id,
+    scope: "deploy",
+    outcome: "answered",
+  }]);
+  assert.deepEqual(eventData(w, "ack").map(({ close_reason }) => close_reason), ["answered"]);
   await ask(w, "ada", "bob", "Plain");
-  assert.equal(said(w, "question").length, 1);
+  assert.equal(eventData(w, "question").length, 1);
   assert.equal(JSON.stringify(w.events).includes("sesame"), false);
 });
 
 Deno.test("a peer answers on its socket, and a surface does for the human", async () => {
   await using w = withHuman();
-  const bob = await join(w, "bob");
-  const surface = await join(w, "chat", { capabilities: ["inbox_surface"], role: "service" });
+  const bob = await connectPeer(w, "bob");
+  const surface = await connectPeer(w, "chat", {
+    capabilities: ["inbox_surface"],
+    role: "service",
+  });
   const first = await asked(w, CHOICE);
-  await bob.say({ type: "answer", request_id: "1", correlation_id: first, option_id: "b" });
+  await bob.send({ type: "answer", request_id: "1", correlation_id: first, option_id: "b" });
   assert.deepEqual(bob.of("result")[0], {
     type: "result",
     request_id: "1",
@@ -252,17 +266,17 @@ Deno.test("a peer answers on its socket, and a surface does for the human", asyn
     outcome: "answered",
   });
   const second = await ask(w, "bob", "sam", "Which?", { question: CHOICE });
-  await surface.say({ type: "answer", request_id: "2", correlation_id: second, option_id: "a" });
+  await surface.send({ type: "answer", request_id: "2", correlation_id: second, option_id: "a" });
   assert.equal((await get(w, `/asks/${second}`)).responder, "sam");
   const third = await ask(w, "bob", "sam", "Which?", { question: CHOICE });
-  await bob.say({ type: "answer", request_id: "3", correlation_id: third, option_id: "a" });
+  await bob.send({ type: "answer", request_id: "3", correlation_id: third, option_id: "a" });
   const refused = bob.of("result")[1];
   assert.equal(refused && "error" in refused && refused.error, "not_the_recipient");
 });
 
 Deno.test("a reply to an open question in the inbox is its answer, and has to fit", async () => {
   await using w = withHuman();
-  const ada = await join(w, "ada");
+  const ada = await connectPeer(w, "ada");
   const toSam = async (question: object) => {
     const body = { from_peer: "ada", to_peer: "sam", text: "Which?", question };
     const { correlation_id, inbox } = await post(w, "/ask", body);
@@ -291,16 +305,16 @@ Deno.test("a reply to an open question in the inbox is its answer, and has to fi
   const bare = await toSam(ACKNOWLEDGE);
   assert.equal((await bare.reply({})).action, "answered");
   await w.clock.settle();
-  const told = ada.of("ack").map(({ close_reason, text }) => [close_reason, text]);
-  assert.deepEqual(told, [["answered", "Pears"], ["answered", "Anything"], ["answered", null]]);
+  const ackFrame = ada.of("ack").map(({ close_reason, text }) => [close_reason, text]);
+  assert.deepEqual(ackFrame, [["answered", "Pears"], ["answered", "Anything"], ["answered", null]]);
   const { delivery_id } = ada.of("ack")[0] ?? { delivery_id: "" };
-  assert.equal(w.daemon.delivery.held(delivery_id)?.voice, "human");
+  assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "human");
   assert.equal((await choice.reply({ text: "And now?" })).action, "asked");
 });
 
 Deno.test("an item whose question was answered elsewhere is replied, even by a denial", async () => {
   await using w = withHuman();
-  await enter(w, "ada");
+  await addPeer(w, "ada");
   const body = { from_peer: "ada", to_peer: "sam", text: "Which?", question: CHOICE };
   const { correlation_id, inbox } = await post(w, "/ask", body);
   await post(w, "/answer", { correlation_id, outcome: "denied" });

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
-function knowingWorld(settings: Record<string, string> = {}) {
+function worldWithDescriptions(settings: Record<string, string> = {}) {
   return world({ settings: { "routing.strategy": "relevance", ...settings } });
 }
 
@@ -17,8 +17,8 @@ function describe(w: World, name: string, description: string) {
 }
 
 Deno.test("the peer whose description matches best is asked, in whatever form its words come", async () => {
-  await using w = knowingWorld();
-  for (const name of ["bob", "eve", "zoe", "max"]) await enter(w, name);
+  await using w = worldWithDescriptions();
+  for (const name of ["bob", "eve", "zoe", "max"]) await addPeer(w, name);
   await describe(w, "max", "I could help you with this and that, and what it is about");
   await describe(w, "bob", "Payments and billing: Stripe webhooks, invoices");
   await describe(w, "eve", "Search index and ranking");
@@ -40,23 +40,23 @@ Deno.test("the peer whose description matches best is asked, in whatever form it
 });
 
 Deno.test("a confidence is 1 for the only peer that knows every word, and less for less", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   await describe(w, "bob", "billing and invoices");
-  const sure = (await route(w, "billing invoices")).routing.confidence;
-  const half = (await route(w, "billing zebras")).routing.confidence;
+  const exactScore = (await route(w, "billing invoices")).routing.confidence;
+  const halfScore = (await route(w, "billing zebras")).routing.confidence;
   await describe(w, "eve", "billing of the west coast");
-  const shared = (await route(w, "billing")).routing.confidence;
-  assert.equal(sure, 1);
-  assert.ok(half < 1 && half > 0.5, String(half));
-  assert.ok(shared < 0.75, String(shared));
+  const sharedScore = (await route(w, "billing")).routing.confidence;
+  assert.equal(exactScore, 1);
+  assert.ok(halfScore < 1 && halfScore > 0.5, String(halfScore));
+  assert.ok(sharedScore < 0.75, String(sharedScore));
 });
 
 Deno.test("where nothing matches there is no candidate, with or without words to look for", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
-  await enter(w, "eve", { circle: "blue", role: "orchestrator" });
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
+  await addPeer(w, "eve", { circle: "blue", role: "orchestrator" });
   await describe(w, "bob", "billing");
   for (
     const text of ["quantum chromodynamics", "Could you please help me with this?", "?!", "你好"]
@@ -78,8 +78,8 @@ Deno.test("where nothing matches there is no candidate, with or without words to
 });
 
 Deno.test("a weak match is no match below routing.min_confidence", async () => {
-  await using w = knowingWorld({ "routing.min_confidence": "0.9" });
-  await enter(w, "bob");
+  await using w = worldWithDescriptions({ "routing.min_confidence": "0.9" });
+  await addPeer(w, "bob");
   await describe(w, "bob", "billing");
   const weak = await route(w, "billing zebras giraffes lions");
   assert.deepEqual([weak.status, weak.reason], [503, "low_confidence"]);
@@ -87,34 +87,34 @@ Deno.test("a weak match is no match below routing.min_confidence", async () => {
 });
 
 Deno.test("the folder of a peer's project speaks for it", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob", { path: "/home/sam/code/checkout-service" });
-  await enter(w, "eve", { path: "/home/sam/code/search" });
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob", { path: "/home/sam/code/checkout-service" });
+  await addPeer(w, "eve", { path: "/home/sam/code/search" });
   assert.equal((await route(w, "The checkout is broken")).routing.routed_to, "bob");
   assert.equal((await route(w, "search results are empty")).routing.routed_to, "eve");
 });
 
 Deno.test("a folder above the project speaks, too, but not as loud", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob", { path: "/search/x" });
-  await enter(w, "eve", { path: "/home/sam/code/of/the/long/winding/road/search" });
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob", { path: "/search/x" });
+  await addPeer(w, "eve", { path: "/home/sam/code/of/the/long/winding/road/search" });
   assert.equal((await route(w, "search")).routing.routed_to, "eve");
   assert.equal((await route(w, "winding")).routing.routed_to, "eve");
 });
 
 Deno.test("of few peers, the one that knows most is asked, not the one that knows a rare word", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob", { path: "/work/billing" });
-  await enter(w, "eve", { path: "/work/search" });
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob", { path: "/work/billing" });
+  await addPeer(w, "eve", { path: "/work/search" });
   await describe(w, "bob", "billing");
   await describe(w, "eve", "check of results");
   assert.equal((await route(w, "check billing")).routing.routed_to, "bob");
 });
 
 Deno.test("a peer that answered such a question before is asked again", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const first = await ask(w, "ada", "eve", "Where is the flag?");
   await post(w, "/ack", {
     correlation_id: first,
@@ -128,9 +128,9 @@ Deno.test("a peer that answered such a question before is asked again", async ()
 });
 
 Deno.test("a stale description still speaks, but a fresh one speaks louder", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   await describe(w, "bob", "billing of today");
   await w.clock.advance(901_000);
   assert.equal((await get(w, "/peers/bob")).description, null);
@@ -141,18 +141,18 @@ Deno.test("a stale description still speaks, but a fresh one speaks louder", asy
 });
 
 Deno.test("of those that match alike, the least busy is asked", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
-  await enter(w, "eve");
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   for (const name of ["bob", "eve"]) await describe(w, name, "billing");
-  const picks = [];
-  for (let turn = 0; turn < 4; turn++) picks.push((await route(w, "billing")).routing.routed_to);
-  assert.deepEqual(picks.toSorted(), ["bob", "bob", "eve", "eve"]);
+  const choices = [];
+  for (let turn = 0; turn < 4; turn++) choices.push((await route(w, "billing")).routing.routed_to);
+  assert.deepEqual(choices.toSorted(), ["bob", "bob", "eve", "eve"]);
 });
 
 Deno.test("what is asked is looked for as words, whatever query it spells", async () => {
-  await using w = knowingWorld();
-  await enter(w, "bob");
+  await using w = worldWithDescriptions();
+  await addPeer(w, "bob");
   await describe(w, "bob", "billing");
   const hostile = [
     'billing" OR "',
@@ -164,16 +164,16 @@ Deno.test("what is asked is looked for as words, whatever query it spells", asyn
     const answer = await route(w, text);
     assert.ok([200, 503].includes(answer.status), JSON.stringify(answer));
   }
-  const words = Array.from({ length: 5000 }, (_, at) => `word${at}`).join(" ");
-  assert.equal((await route(w, words)).reason, "no_candidate");
-  assert.equal((await route(w, `billing ${words}`)).status, 200);
-  assert.equal((await route(w, `${words} billing`)).reason, "no_candidate");
+  const text = Array.from({ length: 5000 }, (_, at) => `word${at}`).join(" ");
+  assert.equal((await route(w, text)).reason, "no_candidate");
+  assert.equal((await route(w, `billing ${text}`)).status, 200);
+  assert.equal((await route(w, `${text} billing`)).reason, "no_candidate");
 });
 
 Deno.test("a crowd with a long history is searched through at once", async () => {
-  await using w = knowingWorld();
+  await using w = worldWithDescriptions();
   for (let at = 0; at < 60; at++) {
-    await enter(w, `peer${at}`, { path: `/work/project${at}` });
+    await addPeer(w, `peer${at}`, { path: `/work/project${at}` });
     await describe(w, `peer${at}`, `Keeper of topic${at}, ${"and more of the same ".repeat(10)}`);
   }
   for (let at = 0; at < 400; at++) {

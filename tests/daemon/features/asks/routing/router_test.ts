@@ -7,17 +7,17 @@ import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  eventData,
   get,
-  join,
   notify,
   post,
-  said,
 } from "../../../../support/daemon/peer_clients.ts";
 
 /** A world where the least busy peer of the circle answers. */
-function busyWorld(settings: Record<string, string> = {}) {
+function worldWithLoadedPeers(settings: Record<string, string> = {}) {
   return world({ settings: { "routing.strategy": "least_busy", ...settings } });
 }
 
@@ -30,12 +30,12 @@ function route(w: World, more: Record<string, unknown> = {}) {
 async function assertNothing(w: World): Promise<void> {
   assert.deepEqual((await get(w, "/asks")).asks, []);
   assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
-  assert.deepEqual(said(w, "ask"), []);
+  assert.deepEqual(eventData(w, "ask"), []);
 }
 
 Deno.test("under static, an ask must name to_peer, whatever else is wrong with it", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (const body of [{}, { text: 5 }, { text: "Hi", fallback_to: "bob", from_peer: "ada" }]) {
     const answer = await post(w, "/ask", body);
     assert.deepEqual([answer.status, answer.error], [400, "no_target"]);
@@ -45,8 +45,8 @@ Deno.test("under static, an ask must name to_peer, whatever else is wrong with i
 });
 
 Deno.test("under an arm, an absent to_peer routes once the rest of the ask is right", async () => {
-  await using w = busyWorld();
-  const bob = await enter(w, "bob");
+  await using w = worldWithLoadedPeers();
+  const bob = await addPeer(w, "bob");
   assert.deepEqual([(await post(w, "/ask", {})).status], [422]);
   assert.equal((await post(w, "/ask", { from_peer: "ada", text: "" })).error, "invalid_request");
   const { routing, ...answer } = await route(w);
@@ -62,8 +62,8 @@ Deno.test("under an arm, an absent to_peer routes once the rest of the ask is ri
 });
 
 Deno.test("only an absent key routes: null, blank and misspelt ones are refused as ever", async () => {
-  await using w = busyWorld();
-  await enter(w, "bob");
+  await using w = worldWithLoadedPeers();
+  await addPeer(w, "bob");
   for (const to_peer of [null, "", " \t"]) {
     const answer = await post(w, "/ask", { to_peer });
     assert.deepEqual([answer.status, answer.detail], [404, `Unknown peer: ${to_peer}`]);
@@ -78,9 +78,9 @@ Deno.test("only an absent key routes: null, blank and misspelt ones are refused 
 });
 
 Deno.test("a named ask is never rerouted, and says nothing of routing", async () => {
-  await using w = busyWorld();
-  const bob = await enter(w, "bob", { turn_state: "working" });
-  await enter(w, "eve", { turn_state: "idle" });
+  await using w = worldWithLoadedPeers();
+  const bob = await addPeer(w, "bob", { turn_state: "working" });
+  await addPeer(w, "eve", { turn_state: "idle" });
   for (const more of [{ to_peer: "bob" }, { TO_PEER: "bob" }]) {
     const answer = await route(w, { ...more, fallback_to: "nobody at all" });
     assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
@@ -88,68 +88,68 @@ Deno.test("a named ask is never rerouted, and says nothing of routing", async ()
     const { routing } = await w.call(getAsk, { params: { id: answer.correlation_id } });
     assert.equal(routing, null);
   }
-  const offline = await enter(w, "zoe", { provenance: { addressable: false } });
+  const offline = await addPeer(w, "zoe", { provenance: { addressable: false } });
   const refused = await route(w, { to_peer: offline.peer_id, fallback_to: "bob" });
   assert.equal(refused.error, "peer_not_addressable");
   assert.equal((await route(w, { to_peer: "bob", fallback_to: 5 })).status, 422);
 });
 
 Deno.test("@route is a name like any other", async () => {
-  await using w = busyWorld();
-  await enter(w, "bob");
+  await using w = worldWithLoadedPeers();
+  await addPeer(w, "bob");
   const answer = await route(w, { to_peer: "@route" });
   assert.deepEqual([answer.status, answer.detail], [404, "Unknown peer: @route"]);
 });
 
 Deno.test("the idle come first, then who has the fewest open asks, and work goes round", async () => {
-  await using w = busyWorld();
-  await enter(w, "bob", { turn_state: "working" });
-  await enter(w, "eve", { turn_state: "idle" });
-  await enter(w, "zoe", { turn_state: "idle" });
+  await using w = worldWithLoadedPeers();
+  await addPeer(w, "bob", { turn_state: "working" });
+  await addPeer(w, "eve", { turn_state: "idle" });
+  await addPeer(w, "zoe", { turn_state: "idle" });
   await ask(w, "ada", "eve");
-  const picks = [];
-  for (let turn = 0; turn < 4; turn++) picks.push((await route(w)).routing);
-  assert.equal(picks[0].routed_to, "zoe");
-  assert.deepEqual(picks.map(({ routed_to }) => routed_to).toSorted(), [
+  const choices = [];
+  for (let turn = 0; turn < 4; turn++) choices.push((await route(w)).routing);
+  assert.equal(choices[0].routed_to, "zoe");
+  assert.deepEqual(choices.map(({ routed_to }) => routed_to).toSorted(), [
     "eve",
     "eve",
     "zoe",
     "zoe",
   ]);
-  assert.deepEqual(picks.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
+  assert.deepEqual(choices.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
 });
 
 Deno.test("of two that are free, the one is asked whose last ask was closed the longest ago", async () => {
-  await using w = busyWorld();
-  for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });
-  const picks = [];
+  await using w = worldWithLoadedPeers();
+  for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
+  const choices = [];
   for (let turn = 0; turn < 6; turn++) {
     const { correlation_id, routing } = await route(w);
-    picks.push(routing.routed_to);
+    choices.push(routing.routed_to);
     await w.clock.advance(1000);
     await post(w, "/ack", { correlation_id });
   }
-  assert.deepEqual(picks.slice(0, 3).toSorted(), ["bob", "eve", "zoe"]);
-  assert.deepEqual(picks.slice(3), picks.slice(0, 3));
+  assert.deepEqual(choices.slice(0, 3).toSorted(), ["bob", "eve", "zoe"]);
+  assert.deepEqual(choices.slice(3), choices.slice(0, 3));
 });
 
 Deno.test("asks that come at once do not all see the same peer as free", async () => {
-  await using w = busyWorld();
-  for (const name of ["bob", "eve", "zoe"]) await enter(w, name, { turn_state: "idle" });
+  await using w = worldWithLoadedPeers();
+  for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
   const answers = await Promise.all(Array.from({ length: 9 }, () => route(w)));
   const counts = Map.groupBy(answers, ({ routing }) => routing.routed_to);
   assert.deepEqual([...counts.values()].map((of) => of.length), [3, 3, 3]);
 });
 
 Deno.test("picked are live, addressable peers of the sender's circle, and never the sender", async () => {
-  await using w = busyWorld();
-  await enter(w, "ada", { turn_state: "idle", circle: "red" });
-  await enter(w, "gone", { turn_state: "idle", circle: "red" });
+  await using w = worldWithLoadedPeers();
+  await addPeer(w, "ada", { turn_state: "idle", circle: "red" });
+  await addPeer(w, "gone", { turn_state: "idle", circle: "red" });
   await post(w, "/peers/gone/offline");
-  await enter(w, "mute", { circle: "red", provenance: { addressable: false } });
-  await enter(w, "cron", { circle: "red", role: "service" });
-  await enter(w, "internal", { circle: "red", provenance: { initiator: "system" } });
-  await enter(w, "far", { turn_state: "idle", circle: "blue" });
+  await addPeer(w, "mute", { circle: "red", provenance: { addressable: false } });
+  await addPeer(w, "cron", { circle: "red", role: "service" });
+  await addPeer(w, "internal", { circle: "red", provenance: { initiator: "system" } });
+  await addPeer(w, "far", { turn_state: "idle", circle: "blue" });
   const alone = await route(w);
   assert.deepEqual([alone.status, alone.error], [503, "router_unavailable"]);
   assert.deepEqual([alone.arm, alone.reason, typeof alone.hint], [
@@ -164,35 +164,35 @@ Deno.test("picked are live, addressable peers of the sender's circle, and never 
 });
 
 Deno.test("the human's asks look in all circles, and are the human's only through its door", async () => {
-  await using w = busyWorld({ "human.name": "sam" });
-  await enter(w, "far", { circle: "blue" });
+  await using w = worldWithLoadedPeers({ "human.name": "sam" });
+  await addPeer(w, "far", { circle: "blue" });
   const answer = await route(w, { from_peer: "sam" });
   assert.equal(answer.routing.routed_to, "far");
 });
 
 Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", async () => {
-  await using w = busyWorld({ "routing.min_confidence": "0.50" });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await using w = worldWithLoadedPeers({ "routing.min_confidence": "0.50" });
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   assert.equal((await route(w)).status, 200);
   const unsure = await route(w);
   assert.deepEqual([unsure.status, unsure.reason], [503, "low_confidence"]);
-  await enter(w, "eve", { role: "orchestrator", circle: "blue" });
+  await addPeer(w, "eve", { role: "orchestrator", circle: "blue" });
   const { routing } = await route(w, { fallback_to: "eve" });
   assert.deepEqual([routing.routed_to, routing.confidence], ["eve", 0.25]);
   assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
 });
 
 Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
-  await using w = busyWorld({ "human.name": "sam" });
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob", { turn_state: "idle" });
-  await enter(w, "cron", { role: "service" });
-  await enter(w, "mute", { provenance: { addressable: false } });
-  await enter(w, "late");
+  await using w = worldWithLoadedPeers({ "human.name": "sam" });
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob", { turn_state: "idle" });
+  await addPeer(w, "cron", { role: "service" });
+  await addPeer(w, "mute", { provenance: { addressable: false } });
+  await addPeer(w, "late");
   const late = await post(w, "/peers/late/offline", { terminal: true });
   assert.equal(late.status, 200);
-  for (const circle of ["red", "blue"]) await enter(w, "twin", { circle });
+  for (const circle of ["red", "blue"]) await addPeer(w, "twin", { circle });
   const refusals = [
     ["nobody", 404, "unknown_peer"],
     ["", 404, "unknown_peer"],
@@ -217,40 +217,40 @@ Deno.test("the fallback is checked before the arm is asked, and only then used [
 });
 
 Deno.test("a retired fallback is refused by its id", async () => {
-  await using w = busyWorld();
-  const { peer_id } = await enter(w, "late");
-  await enter(w, "bob");
+  await using w = worldWithLoadedPeers();
+  const { peer_id } = await addPeer(w, "late");
+  await addPeer(w, "bob");
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   const answer = await route(w, { fallback_to: peer_id });
   assert.deepEqual([answer.status, answer.error], [409, "peer_retired"]);
 });
 
 Deno.test("with allow_service_targets, services and the human may be reached, agents first", async () => {
-  await using w = busyWorld({
+  await using w = worldWithLoadedPeers({
     "routing.allow_service_targets": "true",
     "human.name": "sam",
   });
   assert.equal((await route(w)).routing.routed_to, "sam");
-  await enter(w, "bob", { turn_state: "working" });
+  await addPeer(w, "bob", { turn_state: "working" });
   await ask(w, "ada", "bob");
   assert.equal((await route(w)).routing.routed_to, "bob");
   await post(w, "/peers/bob/offline");
-  await enter(w, "cron", { role: "service", turn_state: "idle" });
+  await addPeer(w, "cron", { role: "service", turn_state: "idle" });
   assert.equal((await route(w)).routing.routed_to, "cron");
   const asked = await route(w, { circle: "none", fallback_to: "sam" });
   assert.equal(asked.status, 200);
 });
 
 Deno.test("where nobody is left but the human, no strategy asks it unless allowed [7.routing.no-services]", async () => {
-  await using w = busyWorld({ "human.name": "sam" });
+  await using w = worldWithLoadedPeers({ "human.name": "sam" });
   const answer = await route(w);
   assert.deepEqual([answer.status, answer.reason], [503, "no_candidate"]);
   assert.deepEqual((await get(w, "/inbox")).items, []);
 });
 
 Deno.test("a routed ask reaches its peer, and its record and trace say how it was found [4.ask.routing] [7.routing.arm-picks]", async () => {
-  await using w = busyWorld();
-  const bob = await join(w, "bob");
+  await using w = worldWithLoadedPeers();
+  const bob = await connectPeer(w, "bob");
   const { correlation_id, routing, delivery_state } = await route(w);
   assert.equal(delivery_state, "sent");
   assert.deepEqual(bob.of("ask").map((frame) => frame.correlation_id), [correlation_id]);
@@ -266,9 +266,9 @@ Deno.test("a routed ask reaches its peer, and its record and trace say how it wa
 });
 
 Deno.test("a pick whose queue is full is refused, and the fallback is asked instead", async () => {
-  await using w = busyWorld({ "daemon.queue.max_per_peer": "1" });
-  await enter(w, "bob", { turn_state: "idle" });
-  await enter(w, "eve", { circle: "blue" });
+  await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
+  await addPeer(w, "bob", { turn_state: "idle" });
+  await addPeer(w, "eve", { circle: "blue" });
   await notify(w, "ada", "bob");
   const refused = await route(w);
   assert.deepEqual([refused.status, refused.reason], [503, "refused"]);
@@ -280,9 +280,9 @@ Deno.test("a pick whose queue is full is refused, and the fallback is asked inst
 });
 
 Deno.test("a refused pick leaves the ask that was followed up as it was", async () => {
-  await using w = busyWorld({ "daemon.queue.max_per_peer": "1" });
-  await enter(w, "ada");
-  await enter(w, "bob", { turn_state: "idle" });
+  await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
+  await addPeer(w, "ada");
+  await addPeer(w, "bob", { turn_state: "idle" });
   const before = await ask(w, "bob", "ada");
   await notify(w, "cli", "bob");
   const refused = await route(w, { reply_to: before });
@@ -293,8 +293,8 @@ Deno.test("a refused pick leaves the ask that was followed up as it was", async 
 });
 
 Deno.test("a dry run says where an ask would go, and registers nothing", async () => {
-  await using w = busyWorld();
-  const bob = await enter(w, "bob");
+  await using w = worldWithLoadedPeers();
+  const bob = await addPeer(w, "bob");
   const answer = await route(w, { dry_run: true });
   assert.deepEqual([answer.correlation_id, answer.delivery_state], [null, null]);
   assert.deepEqual([answer.to_peer_id, answer.routing.routed_to], [bob.peer_id, "bob"]);
@@ -304,13 +304,13 @@ Deno.test("a dry run says where an ask would go, and registers nothing", async (
 });
 
 Deno.test("an ask on a socket may leave its recipient to the daemon, too", async () => {
-  await using w = busyWorld();
-  const ada = await join(w, "ada"), bob = await join(w, "bob");
-  await ada.say({ type: "ask", request_id: "1", text: "Who can?" });
+  await using w = worldWithLoadedPeers();
+  const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
+  await ada.send({ type: "ask", request_id: "1", text: "Who can?" });
   const [result] = ada.of("result") as Record<string, unknown>[];
   assert.equal((result?.["routing"] as { routed_to: string }).routed_to, "bob");
   assert.equal(bob.of("ask").length, 1);
-  await ada.say({ type: "ask", request_id: "2", text: "And alone?", circle: "none" });
+  await ada.send({ type: "ask", request_id: "2", text: "And alone?", circle: "none" });
   const alone = ada.of("result")[1] as Record<string, unknown>;
   assert.deepEqual([alone["error"], alone["request_id"]], ["router_unavailable", "2"]);
 });
@@ -347,7 +347,7 @@ Deno.test("how an ask was routed is still known after a restart", async () => {
   const settings = { "routing.strategy": "least_busy" };
   try {
     const before = world({ ...shared, settings });
-    await enter(before, "bob");
+    await addPeer(before, "bob");
     const { correlation_id, routing } = await route(before);
     await before[Symbol.asyncDispose]();
     await using after = world({ ...shared });

@@ -5,15 +5,22 @@ import { type Clock, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { askEndpoint } from "../../../../../daemon/features/asks/routing/endpoint.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, join, post, said } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
 /** A daemon and the endpoint that it asks; what the endpoint was told. */
 function endpointWorld(handle: Handle, settings: Record<string, string> = {}) {
-  const told: { request: Request; body: Record<string, unknown> }[] = [];
+  const requests: { request: Request; body: Record<string, unknown> }[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (it) => {
-    told.push({ request: it, body: await it.clone().json() });
+    requests.push({ request: it, body: await it.clone().json() });
     return await handle(it);
   });
   const url = `http://127.0.0.1:${server.addr.port}/pick?key=1`;
@@ -22,7 +29,7 @@ function endpointWorld(handle: Handle, settings: Record<string, string> = {}) {
   });
   return {
     w,
-    told,
+    requests,
     server,
     [Symbol.asyncDispose]: async () => {
       await w[Symbol.asyncDispose]();
@@ -35,14 +42,16 @@ function route(w: World, more: Record<string, unknown> = {}) {
   return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
 }
 
-const pick = (answer: unknown) => () => Response.json(answer);
+const respondWith = (answer: unknown) => () => Response.json(answer);
 
 Deno.test("the endpoint is told who may be picked, and the peer that it names is asked", async () => {
-  await using house = endpointWorld(pick({ peer: "bob", confidence: 0.75, reason: "knows it" }));
-  const { w, told } = house;
-  const ada = await enter(w, "ada");
-  const bob = await enter(w, "bob", { turn_state: "idle", path: "/work/api" });
-  await enter(w, "cron", { role: "service" });
+  await using fixture = endpointWorld(
+    respondWith({ peer: "bob", confidence: 0.75, reason: "knows it" }),
+  );
+  const { w, requests } = fixture;
+  const ada = await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob", { turn_state: "idle", path: "/work/api" });
+  await addPeer(w, "cron", { role: "service" });
   await post(w, "/peers/bob/description", { description: "The API" });
   await ask(w, "ada", "bob");
   await w.clock.advance(2000);
@@ -56,7 +65,7 @@ Deno.test("the endpoint is told who may be picked, and the peer that it names is
     fallback: false,
     fallback_reason: null,
   });
-  const [{ request, body } = assert.fail()] = told;
+  const [{ request, body } = assert.fail()] = requests;
   assert.deepEqual([request.method, new URL(request.url).search], ["POST", "?key=1"]);
   assert.equal(request.headers.get("content-type"), "application/json");
   assert.deepEqual(body, {
@@ -82,10 +91,10 @@ Deno.test("the endpoint is told who may be picked, and the peer that it names is
 
 Deno.test("a peer that is named by its id is asked, and a confidence that is not given is 1", async () => {
   let peer = "";
-  await using house = endpointWorld(() => Response.json({ peer }));
-  const { w } = house;
-  const far = await enter(w, "far", { circle: "blue" });
-  await enter(w, "ada");
+  await using fixture = endpointWorld(() => Response.json({ peer }));
+  const { w } = fixture;
+  const far = await addPeer(w, "far", { circle: "blue" });
+  await addPeer(w, "ada");
   peer = far.peer_id;
   const { routing } = await route(w);
   assert.deepEqual([routing.routed_to, routing.confidence], ["far", 1]);
@@ -93,14 +102,14 @@ Deno.test("a peer that is named by its id is asked, and a confidence that is not
 
 Deno.test("a pick is authorized like a named target: what that refuses is refused [7.routing.pick-authorized]", async () => {
   let peer: string | null = null;
-  await using house = endpointWorld(() => Response.json({ peer, confidence: 1 }));
-  const { w } = house;
-  const ada = await enter(w, "ada");
-  await enter(w, "bob");
-  await enter(w, "cron", { role: "service" });
-  await enter(w, "far", { circle: "blue" });
-  await enter(w, "mute", { provenance: { addressable: false } });
-  const late = await enter(w, "late");
+  await using fixture = endpointWorld(() => Response.json({ peer, confidence: 1 }));
+  const { w } = fixture;
+  const ada = await addPeer(w, "ada");
+  await addPeer(w, "bob");
+  await addPeer(w, "cron", { role: "service" });
+  await addPeer(w, "far", { circle: "blue" });
+  await addPeer(w, "mute", { provenance: { addressable: false } });
+  const late = await addPeer(w, "late");
   await post(w, "/peers/late/offline", { terminal: true });
   const before = (await get(w, "/deliveries")).deliveries.length;
   for (peer of [null, "nobody", "cron", "far", "mute", ada.peer_id, late.peer_id, "dashboard"]) {
@@ -120,29 +129,29 @@ Deno.test("a pick is authorized like a named target: what that refuses is refuse
     ]);
   }
   assert.equal((await get(w, "/deliveries")).deliveries.length, before);
-  assert.deepEqual([(await get(w, "/asks")).asks, said(w, "ask")], [[], []]);
+  assert.deepEqual([(await get(w, "/asks")).asks, eventData(w, "ask")], [[], []]);
 });
 
 Deno.test("with allow_service_targets, the endpoint may name a service", async () => {
-  await using house = endpointWorld(pick({ peer: "cron" }), {
+  await using fixture = endpointWorld(respondWith({ peer: "cron" }), {
     "routing.allow_service_targets": "true",
   });
-  await enter(house.w, "cron", { role: "service" });
-  assert.equal((await route(house.w)).routing.routed_to, "cron");
-  const [{ body } = assert.fail()] = house.told;
+  await addPeer(fixture.w, "cron", { role: "service" });
+  assert.equal((await route(fixture.w)).routing.routed_to, "cron");
+  const [{ body } = assert.fail()] = fixture.requests;
   assert.equal((body["candidates"] as unknown[]).length, 1);
 });
 
 Deno.test("an answer that is no answer is an error of the arm", async () => {
   const bad: Handle[] = [
-    pick({}),
-    pick([]),
-    pick(null),
-    pick({ peer: "" }),
-    pick({ peer: 5 }),
-    pick({ peer: "bob", confidence: 1.5 }),
-    pick({ peer: "bob", confidence: "high" }),
-    pick({ peer: "x".repeat(300) }),
+    respondWith({}),
+    respondWith([]),
+    respondWith(null),
+    respondWith({ peer: "" }),
+    respondWith({ peer: 5 }),
+    respondWith({ peer: "bob", confidence: 1.5 }),
+    respondWith({ peer: "bob", confidence: "high" }),
+    respondWith({ peer: "x".repeat(300) }),
     () => new Response("bob"),
     () => new Response(null, { status: 204 }),
     () => Response.json({ peer: "bob" }, { status: 500 }),
@@ -150,38 +159,38 @@ Deno.test("an answer that is no answer is an error of the arm", async () => {
     () => Response.json({ peer: "bob", padding: "x".repeat(70_000) }),
   ];
   let handle: Handle = () => new Response();
-  await using house = endpointWorld((request) => handle(request));
-  const { w } = house;
-  await enter(w, "bob");
+  await using fixture = endpointWorld((request) => handle(request));
+  const { w } = fixture;
+  await addPeer(w, "bob");
   for (handle of bad) {
     const answer = await route(w);
     assert.deepEqual([answer.status, answer.reason], [503, "error"], String(handle));
   }
-  assert.equal(house.told.length, bad.length);
+  assert.equal(fixture.requests.length, bad.length);
   assert.equal(w.logged.length, bad.length);
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
 
 Deno.test("a redirect is not followed", async () => {
-  await using house = endpointWorld((request) =>
+  await using fixture = endpointWorld((request) =>
     new URL(request.url).pathname === "/pick"
       ? Response.redirect(new URL("/other", request.url), 307)
       : Response.json({ peer: "bob" })
   );
-  await enter(house.w, "bob");
-  assert.equal((await route(house.w)).reason, "error");
-  assert.equal(house.told.length, 1);
+  await addPeer(fixture.w, "bob");
+  assert.equal((await route(fixture.w)).reason, "error");
+  assert.equal(fixture.requests.length, 1);
 });
 
 Deno.test("an endpoint that is not there is an error, and the fallback takes its place", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
-  await using house = endpointWorld(pick({}), {
+  await using fixture = endpointWorld(respondWith({}), {
     "routing.webhook": `http://127.0.0.1:${port}/`,
   });
-  const { w } = house;
-  const bob = await join(w, "bob");
+  const { w } = fixture;
+  const bob = await connectPeer(w, "bob");
   assert.equal((await route(w)).reason, "error");
   const { routing } = await route(w, { fallback_to: "bob" });
   assert.deepEqual([routing.routed_to, routing.confidence, routing.fallback_reason], [
@@ -194,12 +203,12 @@ Deno.test("an endpoint that is not there is an error, and the fallback takes its
 
 Deno.test("an endpoint that does not answer within 5 s is given up, its ask not opened", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
-  await using house = endpointWorld(() => {
+  await using fixture = endpointWorld(() => {
     asked.resolve();
     return held.promise;
   });
-  const { w } = house;
-  await enter(w, "bob");
+  const { w } = fixture;
+  await addPeer(w, "bob");
   const routing = route(w);
   await asked.promise;
   await w.clock.advance(4999);
@@ -213,7 +222,7 @@ Deno.test("an endpoint that does not answer within 5 s is given up, its ask not 
 
 Deno.test("an endpoint that trickles its answer is given up, and hung up on", async () => {
   const asked = Promise.withResolvers<void>(), hungUp = Promise.withResolvers<void>();
-  await using house = endpointWorld(() => {
+  await using fixture = endpointWorld(() => {
     asked.resolve();
     const begun = new TextEncoder().encode('{"peer":');
     return new Response(
@@ -223,22 +232,22 @@ Deno.test("an endpoint that trickles its answer is given up, and hung up on", as
       }),
     );
   });
-  await enter(house.w, "bob");
-  const routing = route(house.w);
+  await addPeer(fixture.w, "bob");
+  const routing = route(fixture.w);
   await asked.promise;
-  await house.w.clock.advance(5000);
+  await fixture.w.clock.advance(5000);
   assert.equal((await routing).reason, "timed_out");
   await hungUp.promise;
 });
 
 Deno.test("a caller that goes away takes its ask along", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<Request>();
-  await using house = endpointWorld((request) => {
+  await using fixture = endpointWorld((request) => {
     asked.resolve(request);
     return held.promise;
   });
-  const { w } = house;
-  await enter(w, "bob");
+  const { w } = fixture;
+  await addPeer(w, "bob");
   const gone = new AbortController();
   const routing = w.fetch("/ask", {
     method: "POST",
@@ -256,15 +265,15 @@ Deno.test("a caller that goes away takes its ask along", async () => {
 
 Deno.test("a daemon that goes down does not wait for the endpoint", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
-  await using house = endpointWorld(() => {
+  await using fixture = endpointWorld(() => {
     asked.resolve();
     return held.promise;
   });
-  const { w } = house;
-  await enter(w, "bob");
+  const { w } = fixture;
+  await addPeer(w, "bob");
   const routing = route(w, { fallback_to: "bob" });
   await asked.promise;
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   const answer = await routing;
   assert.deepEqual([answer.status, answer.error], [503, "shutting_down"]);
   held.resolve(Response.json({ peer: "bob" }));
@@ -272,13 +281,13 @@ Deno.test("a daemon that goes down does not wait for the endpoint", async () => 
 
 Deno.test("what changed while the endpoint thought is looked at again", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
-  await using house = endpointWorld(() => {
+  await using fixture = endpointWorld(() => {
     asked.resolve();
     return held.promise;
   });
-  const { w } = house;
-  await enter(w, "bob");
-  await enter(w, "eve");
+  const { w } = fixture;
+  await addPeer(w, "bob");
+  await addPeer(w, "eve");
   const routing = route(w, { fallback_to: "eve" });
   await asked.promise;
   await post(w, "/peers/bob/provenance", { addressable: false });
@@ -288,76 +297,80 @@ Deno.test("what changed while the endpoint thought is looked at again", async ()
 });
 
 Deno.test("a fallback that is wrong is refused before the endpoint is told anything", async () => {
-  await using house = endpointWorld(pick({ peer: "bob" }));
-  const { w } = house;
-  await enter(w, "bob");
-  await enter(w, "cron", { role: "service" });
+  await using fixture = endpointWorld(respondWith({ peer: "bob" }));
+  const { w } = fixture;
+  await addPeer(w, "bob");
+  await addPeer(w, "cron", { role: "service" });
   assert.equal((await route(w, { fallback_to: "nobody" })).error, "unknown_peer");
   assert.equal((await route(w, { fallback_to: "cron" })).error, "service_excluded");
   assert.equal((await route(w, { reply_to: "ask-000000000000" })).error, "unknown_ask");
   assert.equal((await route(w, { to_peer: "bob" })).status, 200);
-  assert.equal(house.told.length, 0);
+  assert.equal(fixture.requests.length, 0);
 });
 
 Deno.test("an endpoint that is not sure enough has failed", async () => {
-  await using house = endpointWorld(pick({ peer: "bob", confidence: 0.4 }), {
+  await using fixture = endpointWorld(respondWith({ peer: "bob", confidence: 0.4 }), {
     "routing.min_confidence": "0.5",
   });
-  const { w } = house;
-  await enter(w, "bob");
+  const { w } = fixture;
+  await addPeer(w, "bob");
   assert.equal((await route(w)).reason, "low_confidence");
   const { routing } = await route(w, { fallback_to: "bob" });
   assert.deepEqual([routing.confidence, routing.fallback_reason], [0.4, "low_confidence"]);
 });
 
 Deno.test("many asks at once are each answered by the endpoint's word on it", async () => {
-  await using house = endpointWorld(async (request) => {
+  await using fixture = endpointWorld(async (request) => {
     const { text } = await request.json();
     return Response.json({ peer: text });
   });
-  const { w } = house;
+  const { w } = fixture;
   const names = Array.from({ length: 20 }, (_, at) => `peer${at}`);
-  for (const name of names) await enter(w, name);
+  for (const name of names) await addPeer(w, name);
   const answers = await Promise.all(names.map((text) => route(w, { text })));
   assert.deepEqual(answers.map(({ routing }) => routing.routed_to), names);
 });
 
 Deno.test("nobody waits for an endpoint that has answered", async () => {
-  await using house = endpointWorld(pick({ peer: "bob" }));
+  await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   let cancelled = false;
-  const clock: Clock = { ...systemClock, alarm: () => () => cancelled = true };
+  const clock: Clock = { ...systemClock, setTimer: () => () => cancelled = true };
   const question = { text: "", from_peer: "", from_peer_id: null, circle: null, candidates: [] };
-  const { port } = house.server.addr;
-  const asking = { clock, log: jsonLog(clock, "warn", () => {}), signal: house.w.daemon.ending };
+  const { port } = fixture.server.addr;
+  const asking = {
+    clock,
+    log: jsonLog(clock, "warn", () => {}),
+    signal: fixture.w.daemon.shutdownSignal,
+  };
   const choice = await askEndpoint(`http://127.0.0.1:${port}/`, question, asking);
   assert.deepEqual([choice, cancelled], [{ peer: "bob", confidence: 1 }, true]);
 });
 
 Deno.test("an endpoint is told only what is on the disk", async () => {
-  await using house = endpointWorld(pick({ peer: "bob" }));
-  const { daemon } = house.w;
-  const { db } = daemon.ground;
+  await using fixture = endpointWorld(respondWith({ peer: "bob" }));
+  const { daemon } = fixture.w;
+  const { db } = daemon.ctx;
   db.transact((tx) => {
     tx.run("pragma defer_foreign_keys = on");
     tx.run(`insert into pushes (item_id, surface, status, surface_refs, verified, at)
       values ('none', 'cli', 'pending', '[]', 0, 0)`);
   });
   const body = { from_peer: "ada", text: "Who can?", reply_delivery: "push" as const };
-  const opened = daemon.router?.find(body, { proven_human: false }, daemon.ending);
+  const opened = daemon.router?.find(body, { proven_human: false }, daemon.shutdownSignal);
   await assert.rejects(async () => await opened, /storage_failed/);
-  assert.equal(house.told.length, 0);
+  assert.equal(fixture.requests.length, 0);
 });
 
 Deno.test("an endpoint that hangs holds a hundred asks at most, and takes more when it is done", async () => {
   const held = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
   let asked = 0;
-  await using house = endpointWorld(async () => {
+  await using fixture = endpointWorld(async () => {
     if (++asked === 100) full.resolve();
     await held.promise;
     return Response.json({ peer: "bob" });
   });
-  const { w } = house;
-  await enter(w, "bob");
+  const { w } = fixture;
+  await addPeer(w, "bob");
   const waiting = Array.from({ length: 100 }, () => route(w));
   await full.promise;
   assert.deepEqual([(await route(w)).reason, asked], ["error", 100]);

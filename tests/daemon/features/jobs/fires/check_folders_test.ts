@@ -4,10 +4,16 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
-import { type Programs, programsOf } from "../../../../../daemon/host/programs.ts";
+import { type ProgramRunner, programRunnerOf } from "../../../../../daemon/host/programs.ts";
 import { parseYaml } from "../../../../../daemon/app/config.ts";
 import { post } from "../../../../support/daemon/peer_clients.ts";
-import { comesTo, create, recur, template, worker } from "../../../../support/daemon/jobs.ts";
+import {
+  connectWorker,
+  create,
+  createRecurring,
+  template,
+  waitForState,
+} from "../../../../support/daemon/jobs.ts";
 import { spawningWorld, type WorldSettings } from "../../../../support/daemon/spawns.ts";
 
 const CHECKS = JSON.stringify({ tests: { argv: ["make", "check"], timeout_seconds: 60 } });
@@ -15,7 +21,7 @@ const CHECKS = JSON.stringify({ tests: { argv: ["make", "check"], timeout_second
 /** A world with an allowed folder, and the folders in which checks ran. */
 async function checking(settings: WorldSettings = {}) {
   const cwds: string[] = [];
-  const programs: Programs = {
+  const programs: ProgramRunner = {
     run(_argv, { cwd }) {
       cwds.push(cwd);
       return Promise.resolve({ exit: 0, output: "passed" });
@@ -29,12 +35,12 @@ type Checking = Awaited<ReturnType<typeof checking>>;
 
 /** A worker that declares this path does a job with checks; what the job came to. */
 async function done({ w }: Checking, path: string, state = "failed") {
-  const api = await worker(w, "api", { path });
+  const api = await connectWorker(w, "api", { path });
   const asked = { prompt: "Mend", assigned_peer: "api", checks: ["tests"] };
   const { job_id } = await create(w, asked);
-  await api.begin();
-  await api.end("Mended");
-  return await comesTo(w, job_id, state);
+  await api.beginTurn();
+  await api.endTurn("Mended");
+  return await waitForState(w, job_id, state);
 }
 
 function outcomeOf({ result_data }: Awaited<ReturnType<typeof done>>) {
@@ -44,13 +50,13 @@ function outcomeOf({ result_data }: Awaited<ReturnType<typeof done>>) {
 
 Deno.test("a check does not run in a folder that a worker declared outside of the allowed ones", async () => {
   await using at = await checking();
-  const outside = await Deno.makeTempDir();
-  const found = await done(at, outside);
+  const platform = await Deno.makeTempDir();
+  const found = await done(at, platform);
   assert.deepEqual([found.state, found.state_reason], ["failed", "check_failed"]);
   assert.equal(outcomeOf(found)?.exit, null);
   assert.match(outcomeOf(found)?.output_tail ?? "", /was not run in .*spawn\.allowed_paths/);
   assert.deepEqual(at.cwds, []);
-  await Deno.remove(outside, { recursive: true });
+  await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("a check runs in no folder at all where none is allowed", async () => {
@@ -61,23 +67,23 @@ Deno.test("a check runs in no folder at all where none is allowed", async () => 
 
 Deno.test("a check runs in the folder that a link leads to, or not at all", async () => {
   await using at = await checking();
-  const outside = await Deno.makeTempDir();
+  const platform = await Deno.makeTempDir();
   const real = join(at.folder, "real");
   await Deno.mkdir(real);
   await Deno.symlink(real, join(at.folder, "inner"));
-  await Deno.symlink(outside, join(at.folder, "outer"));
+  await Deno.symlink(platform, join(at.folder, "outer"));
   await done(at, join(at.folder, "inner"), "completed");
   assert.deepEqual(at.cwds, [real]);
-  await Deno.remove(outside, { recursive: true });
+  await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("a check follows the links of the moment in which it runs", async () => {
   await using at = await checking();
-  const outside = await Deno.makeTempDir();
-  await Deno.symlink(outside, join(at.folder, "work"));
+  const platform = await Deno.makeTempDir();
+  await Deno.symlink(platform, join(at.folder, "work"));
   assert.equal((await done(at, join(at.folder, "work"))).state_reason, "check_failed");
   assert.deepEqual(at.cwds, []);
-  await Deno.remove(outside, { recursive: true });
+  await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("a job that names a folder outside of the allowed ones is refused when it is created", async () => {
@@ -96,15 +102,15 @@ Deno.test("a job that names a folder outside of the allowed ones is refused when
 
 Deno.test("a program does not run in a folder that a link has taken the place of", async () => {
   const dir = await Deno.realPath(await Deno.makeTempDir());
-  const [real, outside] = [join(dir, "real"), join(dir, "outside")];
-  await Deno.mkdir(outside);
-  await Deno.symlink(outside, real); // As an agent swaps it once the folder was approved.
-  const programs = programsOf(systemClock, { PATH: Deno.env.get("PATH") ?? "" });
+  const [real, platform] = [join(dir, "real"), join(dir, "outside")];
+  await Deno.mkdir(platform);
+  await Deno.symlink(platform, real); // As an agent swaps it once the folder was approved.
+  const programs = programRunnerOf(systemClock, { PATH: Deno.env.get("PATH") ?? "" });
   const { signal } = new AbortController();
   const ran = await programs.run(["touch", "here"], { cwd: real, timeout_ms: 20_000, signal });
   assert.equal(ran.exit, null);
   assert.match(ran.output, /could not be run: .*real.* is a link now/);
-  assert.deepEqual([...Deno.readDirSync(outside)], []);
+  assert.deepEqual([...Deno.readDirSync(platform)], []);
   await Deno.remove(dir, { recursive: true });
 });
 
@@ -114,12 +120,12 @@ Deno.test("a folder that a link took the place of after the job was created star
   const work = join(folder, "work");
   await Deno.mkdir(work);
   const asked = { title: "Go", path: work, backend: "codex", cron: "*/5 * * * *" } as const;
-  const { calendar_id } = await recur(w, asked);
+  const { calendar_id } = await createRecurring(w, asked);
   await Deno.remove(work);
   await Deno.symlink("/", work);
-  await w.beat(300);
+  await w.tick(300);
   const { last_occurrence_work_id } = await template(w, calendar_id);
-  const { state_reason } = await comesTo(w, last_occurrence_work_id ?? "", "unavailable");
+  const { state_reason } = await waitForState(w, last_occurrence_work_id ?? "", "unavailable");
   assert.deepEqual([state_reason, terminals.launches.length], ["path_not_allowed", 0]);
 });
 
@@ -139,9 +145,9 @@ function bubblewrapWorks(): boolean {
   try {
     const args = ["--unshare-all", "--ro-bind", "/", "/", "true"];
     return new Deno.Command("bwrap", { args, stderr: "null" }).outputSync().success;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 
@@ -149,17 +155,17 @@ Deno.test({
   name: "a check in the sandbox of docs/jobs.md writes in its folder and nowhere else",
   ignore: !bubblewrapWorks(),
   async fn() {
-    const [folder, outside] = [await Deno.makeTempDir(), await Deno.makeTempDir()];
+    const [folder, platform] = [await Deno.makeTempDir(), await Deno.makeTempDir()];
     const env = { PATH: Deno.env.get("PATH") ?? "", SECRET: "s3cret" };
-    const script = `touch made; touch ${outside}/escaped /etc/escaped; env; ls -A /home /root`;
+    const script = `touch made; touch ${platform}/escaped /etc/escaped; env; ls -A /home /root`;
     const where = { cwd: await Deno.realPath(folder), timeout_ms: 20_000 };
     const { signal } = new AbortController();
     const argv = sandboxed(["sh", "-c", script]);
-    const { output } = await programsOf(systemClock, env).run(argv, { ...where, signal });
+    const { output } = await programRunnerOf(systemClock, env).run(argv, { ...where, signal });
     assert.match(output, /\/home:\n\n\/root:\n$/);
     assert.ok(!output.includes("s3cret"));
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["made"]);
-    assert.deepEqual([...Deno.readDirSync(outside)], []);
-    for (const dir of [folder, outside]) await Deno.remove(dir, { recursive: true });
+    assert.deepEqual([...Deno.readDirSync(platform)], []);
+    for (const dir of [folder, platform]) await Deno.remove(dir, { recursive: true });
   },
 });

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
-import { type Programs, programsOf } from "../../../../../daemon/host/programs.ts";
+import { type ProgramRunner, programRunnerOf } from "../../../../../daemon/host/programs.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { post } from "../../../../support/daemon/peer_clients.ts";
 import {
   attemptOf,
   cancel,
-  comesTo,
+  connectWorker,
   create,
   job,
   update,
-  worker,
+  waitForState,
 } from "../../../../support/daemon/jobs.ts";
 
 const CHECKS = {
@@ -24,11 +24,11 @@ const at_home = { path: HOME };
 /** Programs that end as a test says, once it lets them. */
 function scripted(exits: Readonly<Record<string, number | null>>) {
   const ran: { argv: readonly string[]; cwd: string; timeout_ms: number }[] = [];
-  let gate = Promise.resolve();
-  const programs: Programs = {
+  let barrier = Promise.resolve();
+  const programs: ProgramRunner = {
     async run(argv, { cwd, timeout_ms }) {
       ran.push({ argv, cwd, timeout_ms });
-      await gate;
+      await barrier;
       return { exit: exits[argv.at(-1) ?? ""] ?? null, output: `${"x".repeat(9000)} end` };
     },
   };
@@ -42,7 +42,7 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
     },
     hold(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>();
-      gate = promise;
+      barrier = promise;
       return resolve;
     },
   };
@@ -52,18 +52,18 @@ Deno.test("a job with checks is completed once they have passed, with their outc
   const { programs, ran, begun, hold } = scripted({ test: 0, lint: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w, "api", at_home);
+  const api = await connectWorker(w, "api", at_home);
   const checks = ["tests", "lint"];
   const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
-  await api.begin();
-  await api.end("Mended");
+  await api.beginTurn();
+  await api.endTurn("Mended");
   await begun(w);
   const checking = await job(w, job_id);
   assert.deepEqual([checking.state, checking.phase], ["running", "checking"]);
   assert.deepEqual(ran, [{ argv: CHECKS.tests.argv, cwd: HOME, timeout_ms: 60_000 }]);
-  await api.end("Another turn");
+  await api.endTurn("Another turn");
   release();
-  const { result_summary, result_data } = await comesTo(w, job_id, "completed");
+  const { result_summary, result_data } = await waitForState(w, job_id, "completed");
   assert.equal(result_summary, "Mended");
   const outcomes = result_data?.["checks"] as { name: string; exit: number; output_tail: string }[];
   assert.deepEqual(outcomes.map(({ name, exit }) => [name, exit]), [["tests", 0], ["lint", 0]]);
@@ -75,18 +75,18 @@ Deno.test("a job with checks is completed once they have passed, with their outc
 Deno.test("a check that fails fails the job, whoever says that it is done [c2.job.checks]", async () => {
   const { programs, ran } = scripted({ test: 1, lint: 0 });
   await using w = world({ settings, programs });
-  const api = await worker(w, "api", at_home);
+  const api = await connectWorker(w, "api", at_home);
   const checks = ["tests", "lint"];
   const byTurn = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
-  await api.begin();
-  await api.end("Mended");
-  await comesTo(w, byTurn.job_id, "failed");
+  await api.beginTurn();
+  await api.endTurn("Mended");
+  await waitForState(w, byTurn.job_id, "failed");
   const byHand = await create(w, { prompt: "Mend", assigned_peer: "api", checks });
-  await api.begin();
+  await api.beginTurn();
   const attempt_id = await attemptOf(w, byHand.job_id);
   await update(w, byHand.job_id, { state: "completed", attempt_id, result_data: { kept: true } });
   for (const { job_id } of [byTurn, byHand]) {
-    const { state_reason, error } = await comesTo(w, job_id, "failed");
+    const { state_reason, error } = await waitForState(w, job_id, "failed");
     assert.equal(state_reason, "check_failed");
     assert.equal(error, 'The check "tests" failed: 1');
   }
@@ -98,23 +98,23 @@ Deno.test("an executor that dies while its work is checked has done its turn", a
   const { programs, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w, "api", at_home);
+  const api = await connectWorker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
-  await api.begin();
-  await api.end("Done");
+  await api.beginTurn();
+  await api.endTurn("Done");
   await post(w, `/peers/${api.peer_id}/offline`, { terminal: true });
   release();
-  await comesTo(w, job_id, "completed");
+  await waitForState(w, job_id, "completed");
 });
 
 Deno.test("what is called off while its checks run stays called off", async () => {
   const { programs, begun, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
-  const api = await worker(w, "api", at_home);
+  const api = await connectWorker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
-  await api.begin();
-  await api.end("Done");
+  await api.beginTurn();
+  await api.endTurn("Done");
   await begun(w);
   await cancel(w, job_id);
   release();
@@ -126,19 +126,19 @@ Deno.test("checks that a crash cut off run again", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const first = scripted({ test: 0 }), release = first.hold();
   const w = world({ settings, programs: first.programs, db_path });
-  const api = await worker(w, "api", at_home);
+  const api = await connectWorker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
-  await api.begin();
-  await api.end("Done");
+  await api.beginTurn();
+  await api.endTurn("Done");
   // As a crash would leave it: the check goes nowhere any more, and the database is as it is.
   const copy = `${db_path}.crash`;
-  w.daemon.ground.db.checkpoint();
+  w.daemon.ctx.db.checkpoint();
   await Deno.copyFile(db_path, copy);
   release();
   await w[Symbol.asyncDispose]();
   const second = scripted({ test: 0 });
   await using next = world({ settings, programs: second.programs, db_path: copy, clock: w.clock });
-  const { result_summary } = await comesTo(next, job_id, "completed");
+  const { result_summary } = await waitForState(next, job_id, "completed");
   assert.deepEqual([result_summary, second.ran.length], ["Done", 1]);
 });
 
@@ -149,7 +149,7 @@ Deno.test("checks are configured as programs with words, and a mistake is told w
   assert.throws(() => world({ settings: { "jobs.checks": unknown } }), /jobs\.checks/);
 });
 
-const programs = programsOf(systemClock, {
+const programs = programRunnerOf(systemClock, {
   PATH: Deno.env.get("PATH") ?? "",
   MESH_TOKEN: "hidden",
   MESH_DAEMON__AUTH_TOKEN: "hidden",

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { RETURN_MS } from "../../../../../daemon/features/jobs/fires/turns.ts";
+import { RECONNECT_GRACE_MS } from "../../../../../daemon/features/jobs/fires/turns.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../../../../support/world.ts";
-import { enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import {
+  connectWorker,
   create,
+  createRecurring,
   job,
-  recur,
   retry,
   stateOf,
   template,
   update,
-  worker,
 } from "../../../../support/daemon/jobs.ts";
 
 /** A house whose daemon may end and start again on the same file. */
-function house(options: WorldOptions = {}) {
+function fixture(options: WorldOptions = {}) {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
   const db_path = pathOf(directory, "mesh.db");
@@ -29,14 +29,14 @@ function house(options: WorldOptions = {}) {
 }
 
 /** The daemon ends, and starts again on its file. */
-async function again(w: World, start: () => World): Promise<World> {
+async function restartOn(w: World, start: () => World): Promise<World> {
   await w[Symbol.asyncDispose]();
   return start();
 }
 
 /** A peer with a process of its own, whose fire was taken and, if need be, begun. */
-async function atWork(w: World, { begun }: { begun: boolean }) {
-  const { peer_id } = await enter(w, "api", { agent_pid: 7 });
+async function startJob(w: World, { begun }: { begun: boolean }) {
+  const { peer_id } = await addPeer(w, "api", { agent_pid: 7 });
   const { job_id } = await create(w, { title: "Mend", assigned_peer: "api" });
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   const [{ delivery_id }] = deliveries;
@@ -50,12 +50,12 @@ const turn = (w: World, peer_id: string, body: Record<string, unknown>) =>
 
 Deno.test("a terminal offline fails what the executor was at, delivered or running [3.job.executor-died] [7.executor-died]", async () => {
   await using w = world();
-  const api = await worker(w);
-  const sam = await worker(w, "sam");
+  const api = await connectWorker(w);
+  const sam = await connectWorker(w, "sam");
   const asked = { title: "Mend", assigned_peer: "api", owner_peer: "sam" };
   const delivered = await create(w, asked);
   const running = await create(w, asked);
-  await api.begin();
+  await api.beginTurn();
   const blocked = await create(w, asked);
   await update(w, blocked.job_id, { state: "blocked" });
   await post(w, `/peers/${api.peer_id}/offline`, { terminal: true });
@@ -64,18 +64,18 @@ Deno.test("a terminal offline fails what the executor was at, delivered or runni
     assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
     assert.equal(runner.attempts[0]?.reason, "executor_died");
   }
-  assert.match(sam.told()[0]?.text ?? "", /"Mend" failed \(executor_died\)/);
-  assert.equal(sam.told().length, 3);
+  assert.match(sam.reports()[0]?.text ?? "", /"Mend" failed \(executor_died\)/);
+  assert.equal(sam.reports().length, 3);
 });
 
 Deno.test("a fire on its way to one that is retired fails, and what waits for it is unavailable", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const one = await create(w, { title: "One", assigned_peer: "api" });
   await post(w, `/peers/${peer_id}/offline`);
   const two = await create(w, { title: "Two", assigned_peer: "api" });
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
-  await w.beat();
+  await w.tick();
   const reasons = [one, two].map(async ({ job_id }) => (await job(w, job_id)).state_reason);
   assert.deepEqual(await Promise.all(reasons), ["executor_died", "peer_retired"]);
   const audit = await get(w, "/deliveries");
@@ -84,15 +84,15 @@ Deno.test("a fire on its way to one that is retired fails, and what waits for it
 
 Deno.test("a plain offline ends nothing: the executor comes back and goes on", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
-  await api.begin();
+  await api.beginTurn();
   await api.socket.drop();
   await post(w, `/peers/${api.peer_id}/offline`, { reason: "session_end" });
-  await w.beat(3600);
+  await w.tick(3600);
   assert.equal(await stateOf(w, job_id), "running");
-  const back = await worker(w, "api", { peer_id: api.peer_id });
-  await back.end("Here it is");
+  const back = await connectWorker(w, "api", { peer_id: api.peer_id });
+  await back.endTurn("Here it is");
   assert.equal((await job(w, job_id)).result_summary, "Here it is");
 });
 
@@ -100,11 +100,11 @@ Deno.test("an executor whose process is proved to be gone has died, without a wo
   const processes = new FakeProcesses();
   processes.start(7);
   await using w = world({ processes });
-  const { job_id } = await atWork(w, { begun: true });
-  await w.beat();
+  const { job_id } = await startJob(w, { begun: true });
+  await w.tick();
   assert.equal(await stateOf(w, job_id), "running");
   processes.end(7);
-  await w.beat();
+  await w.tick();
   const { state, state_reason } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
   await retry(w, job_id);
@@ -112,13 +112,13 @@ Deno.test("an executor whose process is proved to be gone has died, without a wo
 });
 
 Deno.test("after a restart a fire goes on whose executor lives, and is completed by its turn", async () => {
-  using at = house();
+  using at = fixture();
   at.processes.start(7);
   let w = at.start();
-  const { job_id, peer_id, prompt } = await atWork(w, { begun: false });
-  w = await again(w, at.start);
+  const { job_id, peer_id, prompt } = await startJob(w, { begun: false });
+  w = await restartOn(w, at.start);
   await using _ = w;
-  await w.beat();
+  await w.tick();
   assert.equal(await stateOf(w, job_id), "delivered");
   await turn(w, peer_id, { turn_state: "working", prompt });
   assert.equal(await stateOf(w, job_id), "running");
@@ -128,54 +128,54 @@ Deno.test("after a restart a fire goes on whose executor lives, and is completed
 });
 
 Deno.test("after a restart a fire fails whose executor is dead", async () => {
-  using at = house();
+  using at = fixture();
   at.processes.start(7);
   let w = at.start();
-  const { job_id } = await atWork(w, { begun: true });
+  const { job_id } = await startJob(w, { begun: true });
   await w[Symbol.asyncDispose]();
   at.processes.end(7);
   w = at.start();
   await using _ = w;
-  await w.beat();
+  await w.tick();
   const { state, state_reason } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
 });
 
 Deno.test("after a restart a fire fails whose executor does not come back, and nothing else tells of it [3.job.executor-died]", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  const gone = await worker(w, "gone"), back = await worker(w, "back");
+  const gone = await connectWorker(w, "gone"), back = await connectWorker(w, "back");
   const asked = (assigned_peer: string) => create(w, { title: "One", assigned_peer });
   const delivered = await asked("gone"), running = await asked("back"), lost = await asked("gone");
-  await back.begin();
-  await gone.begin();
-  w = await again(w, at.start);
+  await back.beginTurn();
+  await gone.beginTurn();
+  w = await restartOn(w, at.start);
   await using _ = w;
-  await w.beat();
-  const returned = await worker(w, "back", { peer_id: back.peer_id });
-  await w.beat(RETURN_MS / 1000 - 2);
+  await w.tick();
+  const returned = await connectWorker(w, "back", { peer_id: back.peer_id });
+  await w.tick(RECONNECT_GRACE_MS / 1000 - 2);
   assert.equal(await stateOf(w, lost.job_id), "running", "it may be on its way");
-  await w.beat();
+  await w.tick();
   for (const { job_id } of [delivered, lost]) {
     const { state, state_reason } = await job(w, job_id);
     assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
   }
   await returned.socket.drop();
-  await w.beat(3600);
+  await w.tick(3600);
   assert.equal(await stateOf(w, running.job_id), "running", "it came back, and may come again");
 });
 
 Deno.test("a turn that ended while the daemon was away is said to be unknown, not running", async () => {
-  using at = house();
+  using at = fixture();
   at.processes.start(7);
   let w = at.start();
-  const { job_id, peer_id } = await atWork(w, { begun: true });
-  w = await again(w, at.start);
+  const { job_id, peer_id } = await startJob(w, { begun: true });
+  w = await restartOn(w, at.start);
   await using _ = w;
-  await w.beat(30);
+  await w.tick(30);
   assert.equal(await stateOf(w, job_id), "running", "nothing is known of its turn");
   await turn(w, peer_id, { turn_state: "idle" });
-  await w.beat();
+  await w.tick();
   const { state, state_reason, error } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "turn_end_unseen"]);
   assert.match(error ?? "", /while the daemon was away/);
@@ -184,52 +184,56 @@ Deno.test("a turn that ended while the daemon was away is said to be unknown, no
 });
 
 Deno.test("a fire that is held open is not judged by an idle executor after a restart", async () => {
-  using at = house();
+  using at = fixture();
   at.processes.start(7);
   let w = at.start();
-  const { job_id, peer_id } = await atWork(w, { begun: true });
+  const { job_id, peer_id } = await startJob(w, { begun: true });
   await update(w, job_id, { phase: "waiting" });
-  w = await again(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   await turn(w, peer_id, { turn_state: "idle" });
-  await w.beat(5);
+  await w.tick(5);
   assert.equal(await stateOf(w, job_id), "running");
 });
 
 Deno.test("a proof that the disk has is believed after a restart", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
   const { deliveries: [{ delivery_id }] } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   // As a crash between the two would leave it: seen by the ledger, and not yet by the job.
   db.transactNow((tx) => {
     tx.run("update messages set state = 'seen' where seq = seq_of(:id)", {
       id: delivery_id.slice(6),
     });
   });
-  w = await again(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
   assert.equal(await stateOf(w, job_id), "running");
 });
 
 Deno.test("queued work is begun after a restart, at its time, and once [c2.template.once]", async () => {
-  using at = house();
+  using at = fixture();
   let w = at.start();
-  await enter(w, "api");
+  await addPeer(w, "api");
   const soon = new Date(at.clock.now() + 60_000).toISOString();
   const { job_id } = await create(w, { title: "One", assigned_peer: "api", due_at: soon });
-  const { calendar_id } = await recur(w, { title: "Two", assigned_peer: "api", cron: "* * * * *" });
-  w = await again(w, at.start);
+  const { calendar_id } = await createRecurring(w, {
+    title: "Two",
+    assigned_peer: "api",
+    cron: "* * * * *",
+  });
+  w = await restartOn(w, at.start);
   await post(w, "/peers/api/touch");
   assert.equal(await stateOf(w, job_id), "queued");
-  await w.beat(60);
+  await w.tick(60);
   assert.equal(await stateOf(w, job_id), "dispatching");
   const { last_occurrence_work_id } = await template(w, calendar_id);
-  w = await again(w, at.start);
+  w = await restartOn(w, at.start);
   await using _ = w;
-  await w.beat();
+  await w.tick();
   const now = await template(w, calendar_id);
   assert.deepEqual([now.occurrences, now.last_occurrence_work_id], [1, last_occurrence_work_id]);
   assert.equal((await job(w, job_id)).runner.attempt_count, 1);

@@ -3,26 +3,26 @@
 import assert from "node:assert/strict";
 import { SETTLED_SHOWN_MAX } from "../../../../../daemon/features/jobs/jobs.ts";
 import { world } from "../../../../support/world.ts";
-import { enter, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import {
   attemptOf,
+  connectWorker,
   create,
+  createRecurring,
   job,
   list,
-  recur,
   stateOf,
   update,
-  worker,
 } from "../../../../support/daemon/jobs.ts";
 
 for (const state of ["blocked", "awaiting_input"] as const) {
   Deno.test(`a fire that was ${state} before its prompt was seen is completed once it runs again`, async () => {
     await using w = world();
-    const api = await worker(w);
+    const api = await connectWorker(w);
     const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api" });
     await update(w, job_id, { state, state_reason: "No key" });
-    await api.begin();
-    await api.end("Where is the key?");
+    await api.beginTurn();
+    await api.endTurn("Where is the key?");
     const held = await job(w, job_id);
     assert.deepEqual([held.state, held.phase], [state, "turn_started"]);
     await update(w, job_id, { state: "running" });
@@ -30,7 +30,7 @@ for (const state of ["blocked", "awaiting_input"] as const) {
     assert.deepEqual([again.state, again.phase, again.state_reason], [
       ...["running", "turn_started", null],
     ]);
-    await api.end("Mended");
+    await api.endTurn("Mended");
     const { result_summary } = await job(w, job_id);
     assert.deepEqual([await stateOf(w, job_id), result_summary], ["completed", "Mended"]);
   });
@@ -38,11 +38,11 @@ for (const state of ["blocked", "awaiting_input"] as const) {
 
 Deno.test("a phase that was set before the message went out holds the fire open", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api" });
   await update(w, job_id, { phase: "waiting_for_ci" });
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  const turn = (said: Record<string, unknown>) => post(w, `/peers/${peer_id}/turn`, said);
+  const turn = (turnBody: Record<string, unknown>) => post(w, `/peers/${peer_id}/turn`, turnBody);
   await turn({ turn_state: "working", prompt: `[mesh ${deliveries[0].delivery_id}]` });
   await turn({ turn_state: "idle", last_message: "Pushed" });
   const held = await job(w, job_id);
@@ -54,17 +54,17 @@ Deno.test("a phase that was set before the message went out holds the fire open"
 
 Deno.test("a state that is reported without a reason has none, but a deadline that has passed", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const deadline_at = new Date(w.clock.now() + 60_000).toISOString();
   const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api", deadline_at });
-  await api.begin();
+  await api.beginTurn();
   const reason = async () => (await job(w, job_id)).state_reason;
   await update(w, job_id, { state: "blocked", state_reason: "No key" });
   await update(w, job_id, { progress: 10 });
   assert.equal(await reason(), "No key");
   await update(w, job_id, { state: "awaiting_input" });
   assert.equal(await reason(), null);
-  await w.beat(61);
+  await w.tick(61);
   await update(w, job_id, { state: "running" });
   assert.equal(await reason(), "deadline_passed");
 });
@@ -74,35 +74,35 @@ Deno.test("an owner that does the work itself hears of an end that was not its o
     settings: { "jobs.checks": JSON.stringify({ green: { argv: ["test"] } }) },
     programs: { run: () => Promise.resolve({ exit: 1, output: "red" }) },
   });
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const own = { prompt: "Mend", assigned_peer: "api", owner_peer: "api" };
-  const ends = () => api.told().map(({ text }) => /(failed|expired|completed)/.exec(text)?.[0]);
+  const ends = () => api.reports().map(({ text }) => /(failed|expired|completed)/.exec(text)?.[0]);
   await create(w, { ...own, checks: ["green"] });
-  await api.begin();
-  await api.end("Mended");
+  await api.beginTurn();
+  await api.endTurn("Mended");
   await w.clock.settle();
   assert.deepEqual(ends(), ["failed"], "its check came after its turn");
   const { job_id } = await create(w, own);
   await update(w, job_id, { state: "failed", attempt_id: await attemptOf(w, job_id) });
   assert.deepEqual(ends(), ["failed", "failed"]);
   await create(w, own);
-  await api.begin();
-  await api.end("Mended");
+  await api.beginTurn();
+  await api.endTurn("Mended");
   assert.deepEqual(ends(), ["failed", "failed"], "it knows what it did itself");
 });
 
 Deno.test("a job whose creator was closed meanwhile is handed out by the daemon", async () => {
   await using w = world();
-  const api = await worker(w);
-  const { peer_id } = await enter(w, "web");
+  const api = await connectWorker(w);
+  const { peer_id } = await addPeer(w, "web");
   const due_at = new Date(w.clock.now() + 60_000).toISOString();
   const asked = { prompt: "Mend", assigned_peer: "api", created_by: "web", due_at };
   const { job_id } = await create(w, asked);
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
-  await w.beat(61);
+  await w.tick(61);
   assert.equal(api.fires().at(-1)?.from_peer, "mesh");
-  await api.begin();
-  await api.end("Mended");
+  await api.beginTurn();
+  await api.endTurn("Mended");
   assert.equal(await stateOf(w, job_id), "completed");
 });
 
@@ -110,9 +110,13 @@ Deno.test("a list without a limit leaves out only what is over, and of that the 
   await using w = world();
   const at = new Date(w.clock.now() + 3_600_000).toISOString();
   const later = { title: "Later", assigned_peer: "api", due_at: at };
-  await enter(w, "api");
+  await addPeer(w, "api");
   const { job_id } = await create(w, later);
-  const { calendar_id } = await recur(w, { title: "Daily", assigned_peer: "api", cron: "@daily" });
+  const { calendar_id } = await createRecurring(w, {
+    title: "Daily",
+    assigned_peer: "api",
+    cron: "@daily",
+  });
   const others = await Promise.all(
     Array.from({ length: SETTLED_SHOWN_MAX + 1 }, async () => [
       await post(w, "/jobs", later),
@@ -133,16 +137,16 @@ Deno.test("a list without a limit leaves out only what is over, and of that the 
 });
 
 // deno-fmt-ignore
-const MISFITS: [field: string, asked: Record<string, unknown>][] = [
+const UNFIT_EXECUTORS: [field: string, asked: Record<string, unknown>][] = [
   ["timezone", { assigned_peer: "api", cron: "0 9 * * *", timezone: "+02:00" }],
   ["timezone", { assigned_peer: "api", cron: "0 9 * * *", timezone: "-0500" }],
   ["path",     { path: "work/api", backend: "codex" }],
 ];
 
-for (const [field, asked] of MISFITS) {
+for (const [field, asked] of UNFIT_EXECUTORS) {
   Deno.test(`a job is refused that names ${JSON.stringify(asked[field])} as its ${field}`, async () => {
     await using w = world();
-    await enter(w, "api");
+    await addPeer(w, "api");
     const { status, issues } = await post(w, "/jobs", { title: "Mend", ...asked });
     assert.deepEqual([status, issues[0].path], [422, field]);
   });

@@ -7,14 +7,14 @@ import { FakeProcesses, type World, world } from "../../../../support/world.ts";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
 import {
   cancel,
-  comesTo,
   create,
+  createRecurring,
   job,
-  recur,
+  jobTransitions,
   run,
   stateOf,
   template,
-  walked,
+  waitForState,
 } from "../../../../support/daemon/jobs.ts";
 import {
   codex,
@@ -24,17 +24,20 @@ import {
   type WorldSettings,
 } from "../../../../support/daemon/spawns.ts";
 
-type House = Pick<Awaited<ReturnType<typeof spawningWorld>>, "w" | "folder" | "terminals">;
+type SpawningFixture = Pick<
+  Awaited<ReturnType<typeof spawningWorld>>,
+  "w" | "folder" | "terminals"
+>;
 
 const started = (settings: WorldSettings = {}) => spawningWorld({ settings });
 
 /** Work for an agent that is to be started, as codex is here. */
-function own({ folder }: House, more: Record<string, unknown> = {}) {
+function ownExecutorJob({ folder }: SpawningFixture, more: Record<string, unknown> = {}) {
   return { title: "Mend", path: folder, backend: "codex" as const, ...more };
 }
 
 /** Lets so many agents be started, which takes no time on the clock. */
-async function launched({ w, terminals }: House, count: number): Promise<void> {
+async function launched({ w, terminals }: SpawningFixture, count: number): Promise<void> {
   for (let turn = 0; turn < 100 && terminals.launches.length < count; turn++) {
     await w.clock.settle();
   }
@@ -48,14 +51,14 @@ const arrivals = (terminals: FakeTerminals) =>
   terminals.launches.length - (seen.get(terminals) ?? 0);
 
 /** The agent in the newest pane registers, as its hook would. */
-async function arrive({ w, terminals, folder }: House, session = "s-1") {
+async function registerSpawned({ w, terminals, folder }: SpawningFixture, session = "s-1") {
   for (let turn = 0; turn < 50 && arrivals(terminals) === 0; turn++) await w.clock.settle();
   seen.set(terminals, terminals.launches.length);
   await w.clock.settle();
   const pane = [...terminals.panes.values()].at(-1);
-  const place = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
+  const location = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
   const as = { path: folder, backend: "codex", runtime_session_id: session };
-  const { peer_id } = await post(w, "/peers", { ...place, ...as });
+  const { peer_id } = await post(w, "/peers", { ...location, ...as });
   await w.clock.settle();
   return { peer_id, pane_id: pane?.pane_id ?? "", pid: pane?.pane_pid ?? 0 };
 }
@@ -76,20 +79,20 @@ async function end(w: World, peer_id: string, last_message: string) {
 Deno.test("an executor is started for a job, works in its folder, and is ended with the fire", async () => {
   await using at = await started();
   const { w, terminals, folder, processes } = at;
-  const { job_id } = await create(w, own(at, { profile: undefined, circle: "red" }));
+  const { job_id } = await create(w, ownExecutorJob(at, { profile: undefined, circle: "red" }));
   assert.equal(await stateOf(w, job_id), "dispatching");
-  const api = await arrive(at);
+  const api = await registerSpawned(at);
   assert.deepEqual([terminals.launches.length, terminals.launches[0]?.cwd], [1, folder]);
   await begin(w, api.peer_id);
   assert.equal(await stateOf(w, job_id), "running");
   await end(w, api.peer_id, "Mended");
   assert.equal((await job(w, job_id)).result_summary, "Mended");
   assert.ok(terminals.panes.has(api.pane_id), "it is ended once its end is on the disk");
-  await w.beat();
+  await w.tick();
   assert.ok(!terminals.panes.has(api.pane_id));
   assert.ok(!processes.isAlive(api.pid));
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
-  assert.deepEqual(walked(w, job_id), [
+  assert.deepEqual(jobTransitions(w, job_id), [
     ...["queued", "dispatching", "delivered", "running", "completed"],
   ]);
   const [attempt] = (await job(w, job_id)).runner.attempts;
@@ -100,11 +103,11 @@ Deno.test("an executor that ignores the end of its pane is told to end, and then
   await using at = await started();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP", "SIGTERM"];
-  const { job_id } = await create(w, own(at));
-  const api = await arrive(at);
+  const { job_id } = await create(w, ownExecutorJob(at));
+  const api = await registerSpawned(at);
   await cancel(w, job_id);
-  await w.beat();
-  for (let second = 0; second < 15; second++) await w.beat();
+  await w.tick();
+  for (let second = 0; second < 15; second++) await w.tick();
   assert.ok(!processes.isAlive(api.pid));
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
 });
@@ -113,11 +116,11 @@ Deno.test("an executor that runs as another user stays, and its peer goes offlin
   await using at = await started();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP"];
-  const { job_id } = await create(w, own(at));
-  const api = await arrive(at);
-  processes.foreign.add(api.pid);
+  const { job_id } = await create(w, ownExecutorJob(at));
+  const api = await registerSpawned(at);
+  processes.otherUsersPids.add(api.pid);
   await cancel(w, job_id);
-  for (let second = 0; second < 15; second++) await w.beat();
+  for (let second = 0; second < 15; second++) await w.tick();
   assert.ok(processes.isAlive(api.pid));
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
   assert.match(w.logged.join(""), /did not end/);
@@ -126,13 +129,13 @@ Deno.test("an executor that runs as another user stays, and its peer goes offlin
 Deno.test("a pane that holds another program by now is left alone", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { job_id } = await create(w, own(at));
-  const api = await arrive(at);
+  const { job_id } = await create(w, ownExecutorJob(at));
+  const api = await registerSpawned(at);
   const pane = terminals.panes.get(api.pane_id);
   assert.ok(pane);
   terminals.panes.set(api.pane_id, { ...pane, pane_pid: 4242 });
   await cancel(w, job_id);
-  await w.beat();
+  await w.tick();
   assert.ok(terminals.panes.has(api.pane_id));
 });
 
@@ -140,14 +143,14 @@ Deno.test("a persistent executor stays after its fire, and an assigned one alway
   await using at = await started();
   const { w, terminals, folder } = at;
   const stays = { process_scope: "persistent", continuity: "resume" };
-  const { job_id } = await create(w, own(at, stays));
-  const api = await arrive(at);
+  const { job_id } = await create(w, ownExecutorJob(at, stays));
+  const api = await registerSpawned(at);
   await begin(w, api.peer_id);
   await end(w, api.peer_id, "One");
   await create(w, { title: "Two", assigned_peer: api.peer_id });
   await begin(w, api.peer_id);
   await end(w, api.peer_id, "Two");
-  await w.beat(60);
+  await w.tick(60);
   assert.ok(terminals.panes.has(api.pane_id));
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "online");
   assert.equal(await stateOf(w, job_id), "completed");
@@ -157,21 +160,21 @@ Deno.test("a persistent executor stays after its fire, and an assigned one alway
 Deno.test("a recurring job takes up its session again, and never runs twice at once", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { calendar_id } = await recur(w, own(at, { cron: "*/5 * * * *" }));
-  await w.beat(300);
-  const first = await arrive(at);
+  const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
+  await w.tick(300);
+  const first = await registerSpawned(at);
   assert.deepEqual(terminals.launches[0]?.argv.includes("resume"), false);
   await begin(w, first.peer_id);
-  await w.beat(900);
+  await w.tick(900);
   assert.equal((await template(w, calendar_id)).occurrences, 1, "the first is still under way");
   await end(w, first.peer_id, "One");
-  await w.beat();
+  await w.tick();
   assert.equal((await get(w, `/peers/${first.peer_id}`)).status, "offline", "it may come back");
   assert.equal((await template(w, calendar_id)).occurrences, 2, "what was missed is one fire");
-  await w.beat();
+  await w.tick();
   await launched(at, 2);
   assert.deepEqual(terminals.launches[1]?.argv.slice(-2), ["resume", "s-1"]);
-  const second = await arrive(at);
+  const second = await registerSpawned(at);
   assert.equal(second.peer_id, first.peer_id);
   const { last_occurrence_work_id } = await template(w, calendar_id);
   const [attempt] = (await job(w, last_occurrence_work_id ?? "")).runner.attempts;
@@ -181,13 +184,13 @@ Deno.test("a recurring job takes up its session again, and never runs twice at o
 Deno.test("a session that is lost begins afresh, and the record says so", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { calendar_id } = await recur(w, own(at, { cron: "*/5 * * * *" }));
-  await w.beat(300);
-  const first = await arrive(at, "lost-1");
+  const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
+  await w.tick(300);
+  const first = await registerSpawned(at, "lost-1");
   await begin(w, first.peer_id);
   await end(w, first.peer_id, "One");
-  await w.beat();
-  await w.beat(300);
+  await w.tick();
+  await w.tick(300);
   await launched(at, 2);
   assert.ok(!terminals.launches[1]?.argv.includes("resume"));
   const { last_occurrence_work_id } = await template(w, calendar_id);
@@ -199,12 +202,12 @@ Deno.test("an executor that lives on is taken as it runs, for one who resumes", 
   await using at = await started();
   const { w, terminals } = at;
   const stays = { process_scope: "persistent", cron: "*/5 * * * *" };
-  const { calendar_id } = await recur(w, own(at, stays));
-  await w.beat(300);
-  const first = await arrive(at);
+  const { calendar_id } = await createRecurring(w, ownExecutorJob(at, stays));
+  await w.tick(300);
+  const first = await registerSpawned(at);
   await begin(w, first.peer_id);
   await end(w, first.peer_id, "One");
-  await w.beat(300);
+  await w.tick(300);
   assert.equal(terminals.launches.length, 1);
   const { last_occurrence_work_id } = await template(w, calendar_id);
   const [attempt] = (await job(w, last_occurrence_work_id ?? "")).runner.attempts;
@@ -214,8 +217,8 @@ Deno.test("an executor that lives on is taken as it runs, for one who resumes", 
 Deno.test("where nothing can be started the job is unavailable, and says why", async () => {
   const why = async (settings: WorldSettings, more: Record<string, unknown> = {}) => {
     await using at = await started(settings);
-    const { job_id } = await create(at.w, own(at, more));
-    const { state_reason, error } = await comesTo(at.w, job_id, "unavailable");
+    const { job_id } = await create(at.w, ownExecutorJob(at, more));
+    const { state_reason, error } = await waitForState(at.w, job_id, "unavailable");
     assert.ok(error);
     return state_reason;
   };
@@ -229,8 +232,8 @@ Deno.test("a tmux that starts nothing leaves the job unavailable, and it can be 
   await using at = await started();
   const { w, terminals } = at;
   terminals.broken = "no space for new pane";
-  const { job_id } = await create(w, own(at));
-  const { state_reason, error } = await comesTo(w, job_id, "unavailable");
+  const { job_id } = await create(w, ownExecutorJob(at));
+  const { state_reason, error } = await waitForState(w, job_id, "unavailable");
   assert.deepEqual(state_reason, "spawn_failed");
   assert.match(error ?? "", /no space for new pane/);
   terminals.broken = undefined;
@@ -241,32 +244,32 @@ Deno.test("a tmux that starts nothing leaves the job unavailable, and it can be 
 Deno.test("an executor that never registers is ended and started anew, and given up in the end", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { job_id } = await create(w, own(at));
+  const { job_id } = await create(w, ownExecutorJob(at));
   await launched(at, 1);
   const [first] = terminals.panes.keys();
-  await w.beat(LEASE_MS / 1000);
+  await w.tick(LEASE_MS / 1000);
   assert.ok(first && !terminals.panes.has(first));
-  await w.beat();
+  await w.tick();
   await launched(at, 2);
   for (let time = 0; time < 3; time++) {
-    await w.beat(LEASE_MS / 1000 + 1);
+    await w.tick(LEASE_MS / 1000 + 1);
     await w.clock.settle();
   }
   const { state, state_reason, runner } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["unavailable", "executor_never_registered"]);
   assert.equal(runner.attempt_count, 3);
-  await w.beat();
+  await w.tick();
   assert.equal(terminals.panes.size, 0, "nothing of it is left");
 });
 
 Deno.test("an executor that ends before it registers is not waited for", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { job_id } = await create(w, own(at));
+  const { job_id } = await create(w, ownExecutorJob(at));
   await launched(at, 1);
   const pane = [...terminals.panes.values()].at(-1);
   terminals.end(pane?.pane_pid ?? 0);
-  for (let second = 0; second < 4; second++) await w.beat();
+  for (let second = 0; second < 4; second++) await w.tick();
   const { state, state_reason } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["unavailable", "executor_never_registered"]);
 });
@@ -274,16 +277,16 @@ Deno.test("an executor that ends before it registers is not waited for", async (
 Deno.test("a spawned executor that dies at work fails its fire, and a retry starts another", async () => {
   await using at = await started();
   const { w, terminals } = at;
-  const { job_id } = await create(w, own(at));
-  const api = await arrive(at);
+  const { job_id } = await create(w, ownExecutorJob(at));
+  const api = await registerSpawned(at);
   await begin(w, api.peer_id);
   terminals.end(api.pid);
-  await w.beat();
+  await w.tick();
   assert.equal((await job(w, job_id)).state_reason, "executor_died");
   await post(w, `/jobs/${job_id}/retry`);
-  for (let second = 0; second < 3; second++) await w.beat();
+  for (let second = 0; second < 3; second++) await w.tick();
   await launched(at, 2);
-  const next = await arrive(at, "s-2");
+  const next = await registerSpawned(at, "s-2");
   assert.notEqual(next.peer_id, api.peer_id);
   await begin(w, next.peer_id);
   await end(w, next.peer_id, "Better");
@@ -294,11 +297,11 @@ Deno.test("what is called off while its executor starts leaves no pane behind", 
   await using at = await started();
   const { w, terminals } = at;
   const open = terminals.openWindow.bind(terminals);
-  const gate = Promise.withResolvers<void>();
-  terminals.openWindow = async (...given) => (await gate.promise, await open(...given));
-  const { job_id } = await create(w, own(at));
+  const barrier = Promise.withResolvers<void>();
+  terminals.openWindow = async (...given) => (await barrier.promise, await open(...given));
+  const { job_id } = await create(w, ownExecutorJob(at));
   await cancel(w, job_id);
-  gate.resolve();
+  barrier.resolve();
   await launched(at, 1);
   assert.deepEqual([terminals.launches.length, terminals.panes.size], [1, 0]);
   assert.equal(await stateOf(w, job_id), "cancelled");
@@ -307,15 +310,15 @@ Deno.test("what is called off while its executor starts leaves no pane behind", 
 Deno.test("only so many executors run at once; the rest wait their turn", async () => {
   await using at = await started();
   const { w } = at;
-  for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, own(at));
+  for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, ownExecutorJob(at));
   await launched(at, EXECUTORS_MAX);
   const { work } = (await get(w, "/jobs")) as { work: { job_id: string; state: string }[] };
   const waiting = work.filter(({ state }) => state === "queued");
   assert.equal(waiting.length, 1);
   assert.equal((await job(w, waiting[0]?.job_id ?? "")).state_reason, "executors_busy");
   await cancel(w, work.at(-1)?.job_id ?? "");
-  await w.beat();
-  await w.beat(10);
+  await w.tick();
+  await w.tick(10);
   await launched(at, EXECUTORS_MAX + 1);
 });
 
@@ -330,15 +333,15 @@ Deno.test("what was to be ended when the daemon went down is ended by the next",
   const start = () => world({ ...shared, adapters: [codex], db_path: join(folder, "mesh.db") });
   const w = start();
   const at = { w, folder, terminals };
-  const { job_id } = await create(w, own(at));
+  const { job_id } = await create(w, ownExecutorJob(at));
   await launched(at, 1);
-  const api = await arrive(at);
+  const api = await registerSpawned(at);
   await begin(w, api.peer_id);
   await end(w, api.peer_id, "Done");
   await w[Symbol.asyncDispose]();
   assert.ok(terminals.panes.has(api.pane_id));
   await using next = start();
-  await next.beat();
+  await next.tick();
   assert.ok(!terminals.panes.has(api.pane_id));
   assert.equal(await stateOf(next, job_id), "completed");
   await Deno.remove(folder, { recursive: true });
@@ -371,7 +374,7 @@ Deno.test("an executor that was started as the daemon was killed is ended, and a
   await w[Symbol.asyncDispose]();
   assert.ok(processes.isAlive(orphan));
   await using next = start("killed.db");
-  for (let second = 0; second < 3; second++) await next.beat();
+  for (let second = 0; second < 3; second++) await next.tick();
   await launched({ w: next, folder, terminals }, 2);
   assert.ok(!processes.isAlive(orphan), "what nobody wrote down is ended");
   assert.equal(terminals.panes.size, 1);

@@ -1,22 +1,29 @@
 import assert from "node:assert/strict";
 import { LEASE_MS } from "../../../../../daemon/features/jobs/fires/fires.ts";
 import { world } from "../../../../support/world.ts";
-import { enter, get, post, said } from "../../../../support/daemon/peer_clients.ts";
-import { create, job, run, stateOf, walked, worker } from "../../../../support/daemon/jobs.ts";
+import { addPeer, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  connectWorker,
+  create,
+  job,
+  jobTransitions,
+  run,
+  stateOf,
+} from "../../../../support/daemon/jobs.ts";
 
 const LEASE_SECONDS = LEASE_MS / 1000;
 const at = (seconds: number) => new Date(Date.UTC(2030, 0, 1) + seconds * 1000).toISOString();
 
 Deno.test("a dispatch is bounded by its lease: what nobody took is taken back, and sent anew [3.job.lease]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
   const first = await job(w, job_id);
   assert.equal(first.runner.lease_until, at(LEASE_SECONDS));
-  await w.beat(LEASE_SECONDS - 1);
+  await w.tick(LEASE_SECONDS - 1);
   assert.equal((await job(w, job_id)).runner.current_attempt_id, first.runner.current_attempt_id);
   await post(w, `/peers/${peer_id}/touch`);
-  await w.beat(1);
+  await w.tick(1);
   const second = await job(w, job_id);
   assert.equal(second.state, "dispatching");
   assert.deepEqual(second.runner.attempts.map(({ state, reason }) => [state, reason]), [
@@ -26,50 +33,50 @@ Deno.test("a dispatch is bounded by its lease: what nobody took is taken back, a
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   assert.equal(deliveries.length, 1, "the first message is not delivered any more");
   assert.equal(deliveries[0].delivery_id, second.runner.attempts[1]?.delivery_id);
-  assert.deepEqual(walked(w, job_id), [
+  assert.deepEqual(jobTransitions(w, job_id), [
     ...["queued", "dispatching", "queued", "dispatching", "delivered"],
   ]);
 });
 
 Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as you like [3.job.never-reaped] [c2.job.deadline]", async () => {
   await using w = world();
-  const sam = await worker(w, "sam");
-  const api = await worker(w);
+  const sam = await connectWorker(w, "sam");
+  const api = await connectWorker(w);
   const limits = { deadline_at: at(60), expires_at: at(120) };
   const asked = { title: "Long", assigned_peer: "api", owner_peer: "sam" };
   const { job_id } = await create(w, { ...asked, ...limits });
-  await w.beat(59);
+  await w.tick(59);
   assert.equal((await job(w, job_id)).state_reason, null);
-  await w.beat(1);
+  await w.tick(1);
   const late = await job(w, job_id);
   assert.deepEqual([late.state, late.state_reason], ["delivered", "deadline_passed"]);
-  await w.beat(30 * 86_400);
-  await w.beat(60);
+  await w.tick(30 * 86_400);
+  await w.tick(60);
   assert.equal(await stateOf(w, job_id), "delivered");
-  assert.match(sam.told()[0]?.text ?? "", /"Long" is delivered, and its deadline has passed/);
-  assert.equal(sam.told().length, 1, "the owner is told once");
+  assert.match(sam.reports()[0]?.text ?? "", /"Long" is delivered, and its deadline has passed/);
+  assert.equal(sam.reports().length, 1, "the owner is told once");
   // Its line has long gone; it says by HTTP what it does.
   const turn = (role: string, text: string) =>
     post(w, "/events/chat", { peer_id: api.peer_id, role, text });
   await turn("user", `[mesh ${api.fires()[0]?.delivery_id}]`);
-  await w.beat(30 * 86_400);
+  await w.tick(30 * 86_400);
   const running = await job(w, job_id);
   assert.deepEqual([running.state, running.state_reason], ["running", "deadline_passed"]);
   await turn("assistant", "At last");
   assert.equal(await stateOf(w, job_id), "completed");
-  assert.equal(said(w, "job_state_changed").length, 5);
+  assert.equal(eventData(w, "job_state_changed").length, 5);
 });
 
 Deno.test("what was not delivered expires, and is not delivered later [c2.job.expires]", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const waiting = { prompt: "One", assigned_peer: "api", due_at: at(500), expires_at: at(100) };
   const queued = await create(w, waiting);
   const sent = await create(w, { prompt: "Two", assigned_peer: "api", expires_at: at(100) });
   assert.deepEqual([await stateOf(w, queued.job_id), await stateOf(w, sent.job_id)], [
     ...["queued", "dispatching"],
   ]);
-  await w.beat(100);
+  await w.tick(100);
   for (const { job_id } of [queued, sent]) {
     const { state, state_reason } = await job(w, job_id);
     assert.deepEqual([state, state_reason], ["expired", "expires_at_passed"]);
@@ -80,29 +87,29 @@ Deno.test("what was not delivered expires, and is not delivered later [c2.job.ex
 
 Deno.test("what has expired is not handed out, whether at birth or to one that comes late [c2.job.expires]", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const born = await create(w, { prompt: "One", assigned_peer: "api", expires_at: at(-1) });
   await api.socket.drop();
   const asked = { prompt: "Two", assigned_peer: api.peer_id, expires_at: at(0.5) };
   const waiting = await create(w, asked);
   await w.clock.advance(700); // Between two beats.
-  const back = await worker(w, "api", { peer_id: api.peer_id });
+  const back = await connectWorker(w, "api", { peer_id: api.peer_id });
   for (const { job_id } of [born, waiting]) {
-    assert.deepEqual(walked(w, job_id), ["queued", "expired"]);
+    assert.deepEqual(jobTransitions(w, job_id), ["queued", "expired"]);
   }
   assert.deepEqual([api.fires().length, back.fires().length], [0, 0]);
 });
 
 Deno.test("a job waits for its executor to come, and goes to it at once then", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   await api.socket.drop();
   const { job_id } = await create(w, { prompt: "One", assigned_peer: api.peer_id });
-  await w.beat(LEASE_SECONDS * 2);
+  await w.tick(LEASE_SECONDS * 2);
   const waiting = await job(w, job_id);
   assert.deepEqual([waiting.state, waiting.state_reason], ["queued", "executor_offline"]);
   assert.equal(waiting.runner.attempt_count, 0);
-  const back = await worker(w, "api", { peer_id: api.peer_id });
+  const back = await connectWorker(w, "api", { peer_id: api.peer_id });
   assert.match(back.fires()[0]?.text ?? "", /^One/);
   const { state, state_reason } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["delivered", null]);
@@ -110,7 +117,7 @@ Deno.test("a job waits for its executor to come, and goes to it at once then", a
 
 Deno.test("a job for one that takes no messages is unavailable, with the reason", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   await post(w, `/peers/${api.peer_id}/provenance`, { addressable: false });
   const { job_id } = await create(w, { prompt: "One", assigned_peer: api.peer_id });
   const { state, state_reason } = await job(w, job_id);
@@ -125,7 +132,7 @@ Deno.test("a job for one that takes no messages is unavailable, with the reason"
 
 Deno.test("one that loses its address while a fire is on its way leaves it unavailable", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
   await post(w, `/peers/${peer_id}/provenance`, { addressable: false });
   const { state, state_reason } = await job(w, job_id);
@@ -134,7 +141,7 @@ Deno.test("one that loses its address while a fire is on its way leaves it unava
 
 Deno.test("an executor that refuses the message is not waited for", async () => {
   await using w = world();
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
   await api.receipt("rejected");
   const { state, state_reason, error } = await job(w, job_id);
@@ -144,7 +151,7 @@ Deno.test("an executor that refuses the message is not waited for", async () => 
 
 Deno.test("a full queue is waited out: the job stays queued, and is tried again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  const { peer_id } = await enter(w, "api");
+  const { peer_id } = await addPeer(w, "api");
   const one = await create(w, { prompt: "One", assigned_peer: "api" });
   const two = await create(w, { prompt: "Two", assigned_peer: "api" });
   const full = await job(w, two.job_id);
@@ -152,27 +159,27 @@ Deno.test("a full queue is waited out: the job stays queued, and is tried again"
   const { drain_id } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   await post(w, "/deliveries/receipts", { drain_id, status: "accepted" });
   assert.equal(await stateOf(w, one.job_id), "delivered");
-  await w.beat(10);
+  await w.tick(10);
   assert.equal(await stateOf(w, two.job_id), "dispatching");
-  await w.beat(10);
+  await w.tick(10);
   assert.equal(await stateOf(w, two.job_id), "dispatching");
 });
 
 Deno.test("the end of a job is told to its owner, else to its creator, else to the orchestrator [3.job.terminal-tells]", async () => {
   await using w = world();
-  const api = await worker(w);
-  const owner = await worker(w, "owner");
-  const maker = await worker(w, "maker");
-  const chief = await worker(w, "chief");
+  const api = await connectWorker(w);
+  const owner = await connectWorker(w, "owner");
+  const maker = await connectWorker(w, "maker");
+  const chief = await connectWorker(w, "chief");
   await post(w, `/peers/${chief.peer_id}/role`, { role: "orchestrator" });
   const finish = async (more: Record<string, unknown>) => {
     await create(w, { title: "Tell", assigned_peer: "api", ...more });
-    await api.begin();
-    await api.end("The tale");
-    return [owner, maker, chief].map(({ told }) => told().length);
+    await api.beginTurn();
+    await api.endTurn("The tale");
+    return [owner, maker, chief].map(({ reports }) => reports().length);
   };
   assert.deepEqual(await finish({ owner_peer: "owner", created_by: "maker" }), [1, 0, 0]);
-  assert.match(owner.told()[0]?.text ?? "", /^\[job work-\w+\] "Tell" completed\.\nThe tale$/);
+  assert.match(owner.reports()[0]?.text ?? "", /^\[job work-\w+\] "Tell" completed\.\nThe tale$/);
   assert.deepEqual(await finish({ created_by: "maker" }), [1, 1, 0]);
   assert.deepEqual(await finish({}), [1, 1, 1]);
   await post(w, `/peers/${owner.peer_id}/provenance`, { addressable: false });
@@ -183,10 +190,10 @@ Deno.test("the end of a job is told to its owner, else to its creator, else to t
 
 Deno.test("the human is told in the inbox, when the owner is the human", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  const api = await worker(w);
+  const api = await connectWorker(w);
   await create(w, { title: "Tell", assigned_peer: "api", owner_peer: "sam" });
-  await api.begin();
-  await api.end("x".repeat(4000));
+  await api.beginTurn();
+  await api.endTurn("x".repeat(4000));
   const { items } = await get(w, "/inbox");
   assert.match(
     items[0].text,
@@ -197,9 +204,9 @@ Deno.test("the human is told in the inbox, when the owner is the human", async (
 
 Deno.test("a job of the human's is the human's word only through a proven door", async () => {
   const settings = { "human.name": "sam" };
-  const said = async (at_terminal: boolean) => {
+  const provenanceOf = async (at_terminal: boolean) => {
     await using w = world({ settings, at_terminal });
-    const api = await worker(w);
+    const api = await connectWorker(w);
     const body = { prompt: "Go", assigned_peer: "api", created_by: "sam" };
     await post(w, "/jobs", body, at_terminal ? { "x-mesh-terminal": "7" } : {});
     await w.clock.settle();
@@ -209,22 +216,22 @@ Deno.test("a job of the human's is the human's word only through a proven door",
     const message = await get(w, `/messages/${delivery_id}`);
     return [provenance["human"], message.from_peer_name];
   };
-  assert.deepEqual(await said(true), [true, "sam"]);
-  assert.deepEqual(await said(false), [false, "sam"]);
+  assert.deepEqual(await provenanceOf(true), [true, "sam"]);
+  assert.deepEqual(await provenanceOf(false), [false, "sam"]);
 });
 
 Deno.test("what came to rest long ago is forgotten, with its attempts", async () => {
   await using w = world({ settings: { "daemon.history_days": "1" } });
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
   const open = await create(w, { prompt: "Two", assigned_peer: "api" });
-  await api.begin(api.fires()[0]?.delivery_id);
-  await api.end("Done");
-  await w.beat(86_000);
+  await api.beginTurn(api.fires()[0]?.delivery_id);
+  await api.endTurn("Done");
+  await w.tick(86_000);
   assert.equal(await stateOf(w, job_id), "completed");
   const metrics = await (await w.fetch("/metrics")).text();
   assert.match(metrics, /^mesh_jobs\{state="completed"\} 1$/m);
-  await w.beat(500);
+  await w.tick(500);
   assert.equal((await get(w, `/jobs/${job_id}`)).error, "unknown_job");
   assert.equal(await stateOf(w, open.job_id), "delivered");
 });

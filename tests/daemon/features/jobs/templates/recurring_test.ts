@@ -3,20 +3,20 @@ import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { post } from "../../../../support/daemon/peer_clients.ts";
 import {
+  connectWorker,
   create,
+  createRecurring,
   job,
   list,
-  recur,
   run,
   stateOf,
   template,
-  worker,
 } from "../../../../support/daemon/jobs.ts";
 
 const MINUTE_MS = 60_000;
 
 /** A wall clock's reading in a zone, by the runtime's own calendar. */
-function wallOf(timezone: string): (at: number) => { [part: string]: number } {
+function wallClockOf(timezone: string): (at: number) => { [part: string]: number } {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: timezone,
     year: "numeric",
@@ -36,7 +36,7 @@ function wallOf(timezone: string): (at: number) => { [part: string]: number } {
  * All instants of a span at which a wall clock shows a time of day that it did not show before:
  * every minute is walked. A time that the clock skips counts at the minute of the jump.
  */
-function walk(
+function expectedFires(
   { from, to, timezone, hour, minute, days }: {
     readonly from: number;
     readonly to: number;
@@ -47,11 +47,11 @@ function walk(
     readonly days?: readonly number[];
   },
 ): number[] {
-  const wall = wallOf(timezone);
+  const wallClock = wallClockOf(timezone);
   const found = new Map<string, number>();
-  let before = wall(from - MINUTE_MS);
+  let before = wallClock(from - MINUTE_MS);
   for (let at = from; at < to; at += MINUTE_MS) {
-    const now = wall(at);
+    const now = wallClock(at);
     const { year = 0, month = 1, day = 1, hour: h = 0, minute: m = 0 } = now;
     const of_day = h * 60 + m, wanted = hour * 60 + minute;
     const last = before["day"] === day ? (before["hour"] ?? 0) * 60 + (before["minute"] ?? 0) : -1;
@@ -70,7 +70,7 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
   const clock = new FakeClock();
   await clock.advance(from - clock.now() - 1);
   await using w = world({ clock });
-  const { calendar_id } = await recur(w, {
+  const { calendar_id } = await createRecurring(w, {
     title: "Tick",
     path: "/work",
     backend: "codex",
@@ -83,7 +83,7 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
     const next = Date.parse(next_due_at ?? "");
     if (!(next < to)) return fired;
     await clock.advance(next - clock.now());
-    w.daemon.jobs.beat(clock.now());
+    w.daemon.jobs.tick(clock.now());
     const { last_due_at, last_occurrence_work_id } = await template(w, calendar_id);
     fired.push(Date.parse(last_due_at ?? ""));
     assert.equal(clock.now(), next, "it fires when it is due, and not a second later");
@@ -99,7 +99,7 @@ const YEAR = { from: Date.UTC(2030, 0, 1), to: Date.UTC(2031, 0, 1) };
 
 Deno.test("a year of daily fires at an hour that spring skips agrees with a walk over every minute", async () => {
   const { from, to } = YEAR;
-  const expected = walk({ ...YEAR, timezone: "Europe/Berlin", hour: 2, minute: 30 });
+  const expected = expectedFires({ ...YEAR, timezone: "Europe/Berlin", hour: 2, minute: 30 });
   const fired = await yearOf("30 2 * * *", "Europe/Berlin", from, to);
   const text = (all: number[]) => all.map((at) => new Date(at).toISOString());
   assert.equal(fired.length, 365);
@@ -111,8 +111,8 @@ Deno.test("a year of daily fires at an hour that spring skips agrees with a walk
 
 Deno.test("a year of fires on working days in another zone agrees with a walk over every minute", async () => {
   const { from, to } = YEAR;
-  const place = { timezone: "America/New_York", hour: 9, minute: 0 };
-  const expected = walk({ ...YEAR, ...place, days: [1, 2, 3, 4, 5] });
+  const schedule = { timezone: "America/New_York", hour: 9, minute: 0 };
+  const expected = expectedFires({ ...YEAR, ...schedule, days: [1, 2, 3, 4, 5] });
   const fired = await yearOf("0 9 * * 1-5", "America/New_York", from, to);
   assert.deepEqual(fired, expected);
   assert.equal(new Set(fired.map((at) => at % 86_400_000)).size, 2, "summer and winter");
@@ -120,9 +120,9 @@ Deno.test("a year of fires on working days in another zone agrees with a walk ov
 
 /** A template for a worker, every minute. */
 async function everyMinute(w: World) {
-  const api = await worker(w);
+  const api = await connectWorker(w);
   const asked = { title: "Look", assigned_peer: "api", cron: "* * * * *" };
-  const { calendar_id } = await recur(w, asked);
+  const { calendar_id } = await createRecurring(w, asked);
   return { api, calendar_id };
 }
 
@@ -130,7 +130,7 @@ Deno.test("fires that were missed are one fire, and the next is in the future [c
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
   await w.clock.advance(3600_000 + 30_000);
-  w.daemon.jobs.beat(w.clock.now());
+  w.daemon.jobs.tick(w.clock.now());
   await w.clock.settle();
   assert.equal((await list(w)).work.length, 1);
   const { next_due_at, last_due_at, occurrences } = await template(w, calendar_id);
@@ -146,14 +146,14 @@ Deno.test("fires that were missed are one fire, and the next is in the future [c
 Deno.test("an occurrence that is under way is not joined by another", async () => {
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
-  await w.beat(60);
-  await api.begin();
-  await w.beat(60);
-  await w.beat(60);
+  await w.tick(60);
+  await api.beginTurn();
+  await w.tick(60);
+  await w.tick(60);
   assert.equal((await template(w, calendar_id)).occurrences, 1);
   const { peer_id } = api;
   await post(w, "/events/chat", { peer_id, role: "assistant", text: "Seen" });
-  await w.beat();
+  await w.tick();
   assert.equal((await template(w, calendar_id)).occurrences, 2);
 });
 
@@ -167,20 +167,20 @@ Deno.test("a paused template fires no more; a resumed one from now on; a cancell
   assert.equal(await verb("resume"), "illegal_state");
   assert.equal(await verb("pause"), "paused");
   assert.equal(await verb("pause"), "illegal_state");
-  await w.beat(3600);
+  await w.tick(3600);
   const paused = await template(w, calendar_id);
   assert.deepEqual([paused.occurrences, paused.next_due_at], [0, null]);
   assert.equal(await verb("resume"), "active");
-  await w.beat(30);
+  await w.tick(30);
   assert.equal((await template(w, calendar_id)).occurrences, 0, "what was due meanwhile is gone");
-  await w.beat(60);
+  await w.tick(60);
   assert.equal((await template(w, calendar_id)).occurrences, 1);
   assert.equal(await verb("cancel"), "cancelled");
   for (const name of ["cancel", "resume", "pause", "run"]) {
     assert.equal(await verb(name), "illegal_state", name);
   }
   assert.equal(await verb("retry"), "illegal_state");
-  await w.beat(3600);
+  await w.tick(3600);
   assert.equal((await template(w, calendar_id)).occurrences, 1);
 });
 
@@ -191,8 +191,8 @@ Deno.test("a template fires by hand, whether it is paused or not, and keeps its 
   const { job_id } = await run(w, calendar_id);
   assert.match(job_id, /^work-/);
   assert.equal((await template(w, calendar_id)).next_due_at, next_due_at);
-  await api.begin();
-  await api.end("By hand");
+  await api.beginTurn();
+  await api.endTurn("By hand");
   const response = await w.fetch(`/jobs/${calendar_id}/result`);
   assert.equal((await response.json()).result_summary, "By hand");
   await post(w, `/jobs/${calendar_id}/pause`);
@@ -211,14 +211,14 @@ Deno.test("an update is for a job, not for its template", async () => {
 
 Deno.test("each occurrence tells its owner, and is retried by itself", async () => {
   await using w = world();
-  const api = await worker(w);
-  const sam = await worker(w, "sam");
+  const api = await connectWorker(w);
+  const sam = await connectWorker(w, "sam");
   const asked = { title: "Look", assigned_peer: "api", owner_peer: "sam", cron: "* * * * *" };
-  const { calendar_id } = await recur(w, asked);
-  await w.beat(60);
-  await api.begin();
-  await api.end("Nothing new");
-  assert.match(sam.told()[0]?.text ?? "", /"Look" completed\.\nNothing new/);
+  const { calendar_id } = await createRecurring(w, asked);
+  await w.tick(60);
+  await api.beginTurn();
+  await api.endTurn("Nothing new");
+  assert.match(sam.reports()[0]?.text ?? "", /"Look" completed\.\nNothing new/);
   const { last_occurrence_work_id: id } = await template(w, calendar_id);
   assert.equal((await job(w, id ?? "")).owner_peer_id, sam.peer_id);
   const other = await create(w, { title: "Else", assigned_peer: "api" });

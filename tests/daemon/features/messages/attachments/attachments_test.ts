@@ -9,10 +9,10 @@ import { countingIds } from "../../../../support/ids.ts";
 import { world as startWorld, type WorldOptions } from "../../../../support/world.ts";
 import {
   filesBeside,
-  formWith,
+  formLines,
   inPieces,
-  place,
-  typed,
+  postRawForm,
+  tempFolder,
   upload,
 } from "../../../../support/daemon/uploads.ts";
 import { get } from "../../../../support/daemon/peer_clients.ts";
@@ -29,7 +29,7 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 }
 
 /** A file with everything in it that a reader of forms could stumble over. */
-function awkward(): Uint8Array<ArrayBuffer> {
+function awkwardBytes(): Uint8Array<ArrayBuffer> {
   const lines = utf8.encode("\r\n--b\r\r\n\r\n--\r\n--\n--b--\r\n\0");
   const bytes = new Uint8Array(100_003);
   for (let at = 0; at < bytes.length; at++) bytes[at] = lines[at % lines.length] ?? 0;
@@ -87,7 +87,7 @@ Deno.test("an empty file is a file", async () => {
 for (const size of [1, 2, 3, 7, 64, 4096, 1_000_000]) {
   Deno.test(`a form that comes in pieces of ${size} bytes is the same form`, async () => {
     await using w = world();
-    const content = awkward().slice(0, size < 7 ? 400 : undefined);
+    const content = awkwardBytes().slice(0, size < 7 ? 400 : undefined);
     const boundary = "b-0123456789";
     const head =
       `preamble\r\n--${boundary}\r\ncontent-disposition: form-data; name="note"\r\n\r\n` +
@@ -106,27 +106,27 @@ for (const size of [1, 2, 3, 7, 64, 4096, 1_000_000]) {
 
 const NAMED = 'form-data; name="file"; filename="a.txt"';
 // deno-fmt-ignore
-const FAULTS: readonly [why: string, lines: readonly string[], status: number, code: string, says: RegExp][] = [
-  ["has no such field",       formWith('form-data; name="files"; filename="a"'),      422, "invalid_request", /file: There is no such field/],
-  ["has text in the field",   formWith('form-data; name="file"'),                     422, "invalid_request", /file: No file/],
-  ["has two files",           [...formWith(NAMED).slice(0, -2), ...formWith(NAMED)],  422, "invalid_request", /file: One file at a time/],
+const MALFORMED_FORMS: readonly [why: string, lines: readonly string[], status: number, code: string, pattern: RegExp][] = [
+  ["has no such field",       formLines('form-data; name="files"; filename="a"'),      422, "invalid_request", /file: There is no such field/],
+  ["has text in the field",   formLines('form-data; name="file"'),                     422, "invalid_request", /file: No file/],
+  ["has two files",           [...formLines(NAMED).slice(0, -2), ...formLines(NAMED)],  422, "invalid_request", /file: One file at a time/],
   ["is empty",                [""],                                                   400, "bad_multipart",   /cut short/],
   ["ends in the headers",     ["--b", `Content-Disposition: ${NAMED}`],               400, "bad_multipart",   /cut short/],
-  ["ends in the file",        formWith(NAMED).slice(0, -2),                           400, "bad_multipart",   /cut short/],
+  ["ends in the file",        formLines(NAMED).slice(0, -2),                           400, "bad_multipart",   /cut short/],
   ["has another boundary",    ["--c", `Content-Disposition: ${NAMED}`, "", "x", "--c--"], 400, "bad_multipart", /cut short/],
-  ["has a header that is none", formWith(NAMED, "x", ["nonsense"]),                   400, "bad_multipart",   /a header that is none/],
-  ["has a part without a name", formWith('form-data; filename="a"'),                  400, "bad_multipart",   /without a name/],
-  ["has headers without end", formWith(NAMED, "x", [`a: ${"x".repeat(9000)}`]),       400, "bad_multipart",   /headers without an end/],
-  ["has parts without number", Array.from({ length: 40 }, () => formWith('form-data; name="n"').slice(0, -2)).flat(), 400, "bad_multipart", /more than 32 parts/],
+  ["has a header that is none", formLines(NAMED, "x", ["nonsense"]),                   400, "bad_multipart",   /a header that is none/],
+  ["has a part without a name", formLines('form-data; filename="a"'),                  400, "bad_multipart",   /without a name/],
+  ["has headers without end", formLines(NAMED, "x", [`a: ${"x".repeat(9000)}`]),       400, "bad_multipart",   /headers without an end/],
+  ["has parts without number", Array.from({ length: 40 }, () => formLines('form-data; name="n"').slice(0, -2)).flat(), 400, "bad_multipart", /more than 32 parts/],
 ];
-for (const [why, lines, status, code, says] of FAULTS) {
+for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
   Deno.test(`a form that ${why} is refused, and leaves nothing`, async () => {
     await using w = world();
     const kept = await upload(w, "kept");
-    const answer = await typed(w, lines);
+    const answer = await postRawForm(w, lines);
     const { error, detail } = await answer.json();
     assert.deepEqual([answer.status, error], [status, code]);
-    assert.match(detail, says);
+    assert.match(detail, pattern);
     assert.equal(filesBeside(kept.path).length, 1);
     assert.deepEqual(w.logged, []);
   });
@@ -137,7 +137,7 @@ Deno.test("a body of another type is refused, and says which type is right", asy
   for (
     const type of ["application/json", "multipart/mixed; boundary=b", "multipart/form-data", ""]
   ) {
-    const answer = await typed(w, formWith(NAMED), { "content-type": type });
+    const answer = await postRawForm(w, formLines(NAMED), { "content-type": type });
     const { error, media } = await answer.json();
     assert.deepEqual([answer.status, error, media], [
       415,
@@ -150,7 +150,7 @@ Deno.test("a body of another type is refused, and says which type is right", asy
 Deno.test("a caller that goes away in the middle leaves nothing, and is no fault of ours", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
-  const head = utf8.encode(formWith(NAMED).slice(0, 3).join("\r\n") + "\r\n");
+  const head = utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n");
   async function* broken() {
     yield head;
     yield utf8.encode("the beginning");
@@ -177,7 +177,7 @@ Deno.test("a file is as large as the limit at most, however it is announced [c2.
     1000,
   ]);
   let pulled = 0;
-  const head = formWith(NAMED).slice(0, 3).join("\r\n") + "\r\n";
+  const head = formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n";
   const endless = new ReadableStream<Uint8Array>({
     pull: (to) => to.enqueue(utf8.encode(pulled++ === 0 ? head : "x".repeat(8192))),
   });
@@ -226,31 +226,31 @@ Deno.test("a small whole is counted in bytes, and an empty file is not for nothi
 });
 
 /** A form that stands still in the middle of its file, until a test lets it go on. */
-function slowForm(size: number) {
+function slowUpload(size: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   async function* body() {
-    yield utf8.encode(formWith(NAMED).slice(0, 3).join("\r\n") + "\r\n" + "x".repeat(size));
+    yield utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n" + "x".repeat(size));
     await promise;
     yield utf8.encode("\r\n--b--\r\n");
   }
   const headers = { "content-type": "multipart/form-data; boundary=b" };
   return {
     init: { method: "POST", headers, body: ReadableStream.from(body()) },
-    goOn: resolve,
+    finish: resolve,
   };
 }
 
 Deno.test("uploads that are under way count, and have a limit of their own", async () => {
   await using w = world({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
-  const slow = Array.from({ length: 64 }, () => slowForm(4000));
+  const slow = Array.from({ length: 64 }, () => slowUpload(4000));
   const answers = slow.map(({ init }) => w.fetch("/attachments", init));
   await w.clock.settle();
   const refused = await upload(w, "x");
   assert.deepEqual([refused.status, refused.error], [429, "too_many_uploads"]);
-  slow[0]!.goOn();
+  slow[0]!.finish();
   assert.equal((await answers[0]!).status, 200);
   assert.equal((await upload(w, "x".repeat(50_000))).error, "attachments_full");
-  for (const { goOn } of slow) goOn();
+  for (const { finish } of slow) finish();
   for (const answer of answers) assert.equal((await answer).status, 200);
   assert.equal((await upload(w, "x")).status, 200);
 });
@@ -258,7 +258,7 @@ Deno.test("uploads that are under way count, and have a limit of their own", asy
 Deno.test("an upload that stands still is given up, and its place is free", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
-  const { init } = slowForm(4000);
+  const { init } = slowUpload(4000);
   const answer = w.fetch("/attachments", init);
   await w.clock.advance(29_000);
   assert.equal(filesBeside(kept.path).length, 2);
@@ -273,9 +273,9 @@ Deno.test("an upload that stands still is given up, and its place is free", asyn
 Deno.test("a daemon that goes down takes no file half", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
-  const answer = w.fetch("/attachments", slowForm(4000).init);
+  const answer = w.fetch("/attachments", slowUpload(4000).init);
   await w.clock.settle();
-  await w.daemon.goDown();
+  await w.daemon.shutDown();
   assert.equal((await (await answer).json()).error, "shutting_down");
   assert.equal(filesBeside(kept.path).length, 1);
 });
@@ -302,12 +302,12 @@ Deno.test("deleting a file ends it, once", async () => {
 Deno.test("a file goes when its time is over, before the next beat as well", async () => {
   await using w = world({ settings: { "daemon.attachments.ttl_days": "2" } });
   const { id, path } = await upload(w, "x");
-  await w.beat(2 * DAY_SECONDS - 1);
+  await w.tick(2 * DAY_SECONDS - 1);
   assert.equal((await w.fetch(`/attachments/${id}`)).status, 200);
   const later = await upload(w, "y");
   await w.clock.advance(1000);
   assert.equal((await get(w, `/attachments/${id}`)).error, "unknown_attachment");
-  await w.beat();
+  await w.tick();
   assert.deepEqual(filesBeside(path), [`${later.id}.txt`]);
 });
 
@@ -315,9 +315,9 @@ Deno.test("many files go a few at a time, and none is forgotten", async () => {
   await using w = world({ settings: { "daemon.attachments.ttl_days": "1" } });
   const { path } = await upload(w, "0");
   for (let count = 1; count < 60; count++) await upload(w, String(count));
-  await w.beat(DAY_SECONDS);
+  await w.tick(DAY_SECONDS);
   assert.equal(filesBeside(path).length, 10);
-  await w.beat();
+  await w.tick();
   assert.equal(filesBeside(path).length, 0);
 });
 
@@ -335,7 +335,7 @@ Deno.test("a file that somebody took away, or changed, is lost and said to be", 
 });
 
 Deno.test("files survive a restart; what a crash left of others does not", async () => {
-  using at = place();
+  using at = tempFolder();
   const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
   const files = filesIn(join(directory, "attachments"));
@@ -361,7 +361,7 @@ Deno.test("a file whose row cannot be stored is not kept either", async () => {
   const kept = await upload(w, "kept");
   const refuse =
     "create trigger refuse before insert on attachments begin select raise(fail, 'no'); end";
-  w.daemon.ground.db.transactNow((tx) => void tx.run(refuse));
+  w.daemon.ctx.db.transactNow((tx) => void tx.run(refuse));
   assert.equal((await upload(w, "lost")).status, 500);
   assert.deepEqual(filesBeside(kept.path), [`${kept.id}.txt`]);
 });
@@ -374,7 +374,7 @@ Deno.test("with a token, files are for those who have it", async () => {
 
 Deno.test("a page of elsewhere uploads nothing", async () => {
   await using w = world();
-  const answer = await typed(w, formWith(NAMED), { origin: "http://evil.example" });
+  const answer = await postRawForm(w, formLines(NAMED), { origin: "http://evil.example" });
   assert.equal((await answer.json()).error, "forbidden_origin");
 });
 

@@ -2,9 +2,14 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { cleanName, cleanType, disposition, extensionOf } from "kit/http/filenames.ts";
+import {
+  cleanFilename,
+  cleanMediaType,
+  extensionOf,
+  toContentDisposition,
+} from "kit/http/filenames.ts";
 import { world } from "../../../../support/world.ts";
-import { formWith, typed, upload } from "../../../../support/daemon/uploads.ts";
+import { formLines, postRawForm, upload } from "../../../../support/daemon/uploads.ts";
 
 // deno-fmt-ignore
 const NAMES: readonly [given: string, kept: string][] = [
@@ -40,7 +45,7 @@ const NAMES: readonly [given: string, kept: string][] = [
 ];
 for (const [given, kept] of NAMES) {
   Deno.test(`a file called ${JSON.stringify(given)} is kept as ${JSON.stringify(kept)}`, () => {
-    assert.equal(cleanName(given), kept);
+    assert.equal(cleanFilename(given), kept);
   });
 }
 
@@ -56,23 +61,24 @@ const anything = fc.oneof(
 Deno.test("whatever a file is called, its name is bare, short, visible and stays as it is", () => {
   fc.assert(
     fc.property(anything, (given) => {
-      const name = cleanName(given);
+      const name = cleanFilename(given);
       assert.ok(name.length > 0 && new TextEncoder().encode(name).length <= 200);
       assert.doesNotMatch(name, /[/\\<>:"|?*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
       assert.doesNotMatch(name, /^[.\s~-]|[.\s]$/u);
-      assert.equal(cleanName(name), name);
+      assert.equal(cleanFilename(name), name);
       assert.match(extensionOf(name), /^(\.[a-z0-9]{1,8})?$/);
-      const said = /^attachment; filename="([\w .~-]+)"; filename\*=UTF-8''([\w.~%-]+)$/
-        .exec(disposition(name));
-      assert.equal(said?.[1]?.length, name.length);
-      assert.equal(decodeURIComponent(said?.[2] ?? ""), name);
+      const contentDisposition =
+        /^attachment; filename="([\w .~-]+)"; filename\*=UTF-8''([\w.~%-]+)$/
+          .exec(toContentDisposition(name));
+      assert.equal(contentDisposition?.[1]?.length, name.length);
+      assert.equal(decodeURIComponent(contentDisposition?.[2] ?? ""), name);
     }),
     { numRuns: 20000 },
   );
 });
 
 Deno.test("a long name keeps its extension", () => {
-  const name = cleanName(`${"ä".repeat(300)}.tar`);
+  const name = cleanFilename(`${"ä".repeat(300)}.tar`);
   assert.ok(name.endsWith("ä.tar"));
   assert.equal(new TextEncoder().encode(name).length, 200);
 });
@@ -87,7 +93,7 @@ const ACTIVE = [
 ];
 for (const type of ACTIVE) {
   Deno.test(`a file that says it is ${JSON.stringify(type.slice(0, 40))} is bytes`, () => {
-    assert.equal(cleanType(type), "application/octet-stream");
+    assert.equal(cleanMediaType(type), "application/octet-stream");
   });
 }
 
@@ -100,7 +106,7 @@ const PLAIN: readonly [string, string][] = [
 ];
 for (const [given, kept] of PLAIN) {
   Deno.test(`a file that says it is ${JSON.stringify(given)} is ${kept}`, () => {
-    assert.equal(cleanType(given), kept);
+    assert.equal(cleanMediaType(given), kept);
   });
 }
 
@@ -118,7 +124,7 @@ Deno.test("a page that runs is served as bytes, and under its clean name", async
 });
 
 // deno-fmt-ignore
-const DISPOSITIONS: readonly [said: string, kept: string][] = [
+const DISPOSITIONS: readonly [contentDisposition: string, kept: string][] = [
   ['form-data; name="file"; filename="a%22b%0D%0Ac.txt"',    "a_b c.txt"],
   ['form-data; name="file"; filename="a\\"b.txt"',           "a_b.txt"],
   ['form-data; name=file; filename=a.txt',                   "a.txt"],
@@ -126,9 +132,12 @@ const DISPOSITIONS: readonly [said: string, kept: string][] = [
   ['form-data; filename="a;b.txt"; name="file"',             "a;b.txt"],
   ['form-data; name="file"; filename=""',                    "file"],
 ];
-for (const [said, kept] of DISPOSITIONS) {
-  Deno.test(`a part with ${said} is ${kept}`, async () => {
+for (const [contentDisposition, kept] of DISPOSITIONS) {
+  Deno.test(`a part with ${contentDisposition} is ${kept}`, async () => {
     await using w = world();
-    assert.equal((await (await typed(w, formWith(said))).json()).filename, kept);
+    assert.equal(
+      (await (await postRawForm(w, formLines(contentDisposition))).json()).filename,
+      kept,
+    );
   });
 }

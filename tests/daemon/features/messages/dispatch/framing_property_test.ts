@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Held } from "../../../../../daemon/features/messages/contract.ts";
+import type { StoredMessage } from "../../../../../daemon/features/messages/contract.ts";
 import { frame, idsIn, proofId } from "../../../../../daemon/features/messages/dispatch/framing.ts";
 import { world } from "../../../../support/world.ts";
-import { ask, enter, notify } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";
 
 const HINT_CHARACTERS_MAX = 200;
 // deno-lint-ignore no-control-regex
@@ -35,14 +35,14 @@ const anyText = fc.oneof(
 );
 
 /** Where a reader may take a line for one of ours: not within a word, such as `hosts[mesh]`. */
-function marksIn(text: string): number {
+function knownFailuresAt(text: string): number {
   return text.match(/(?<![\p{L}\p{N}_)\]])[[［]\s*[mｍ][eｅ][sｓ][hｈ]/gu)?.length ?? 0;
 }
 
 /** An ask and a note as they wait for a peer. */
-async function waiting(): Promise<Held[]> {
+async function waiting(): Promise<StoredMessage[]> {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await ask(w, "ada", "bob");
   await notify(w, "ada", "bob");
   return w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 2);
@@ -64,7 +64,7 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
       const [, said = "", body = "", hint] = found;
       assert.match(said, /^type="(?:ask|notify)" id="(?:ask|notif)-[0-9a-f]{12}" from="@ada"/);
       assert.doesNotMatch(framed, HIDDEN);
-      assert.equal(marksIn(framed), hint === undefined ? 1 : 2);
+      assert.equal(knownFailuresAt(framed), hint === undefined ? 1 : 2);
       const seen = (said: string) =>
         said.toWellFormed().replaceAll(
           /[\s\p{Cc}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu,

@@ -1,27 +1,38 @@
 import assert from "node:assert/strict";
-import type { Adapter, Receipt, Rung } from "../../../../../daemon/features/agents/adapter.ts";
+import type {
+  Adapter,
+  AgentTransport,
+  Receipt,
+} from "../../../../../daemon/features/agents/adapter.ts";
 import { world } from "../../../../support/world.ts";
-import { ask, enter, get, join, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  get,
+  notify,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 
 /** An adapter with one rung, whose receipt a test gives. */
-function slowly(receipt: Promise<Receipt>): Adapter {
-  const rung: Rung = {
+function slowAdapter(receipt: Promise<Receipt>): Adapter {
+  const transport: AgentTransport = {
     name: "native",
     check: () => Promise.resolve({ ready: true }),
     deliver: () => receipt,
   };
   return {
     backend: "generic",
-    rungs: () => [rung],
+    transports: () => [transport],
     transport: () => "native",
-    sight: () => Promise.resolve(undefined),
+    observe: () => Promise.resolve(undefined),
   };
 }
 
 Deno.test("an ask that ends while a rung has it is not put back when the rung refuses", async () => {
   const receipt = Promise.withResolvers<Receipt>();
-  await using w = world({ adapters: [slowly(receipt.promise)] });
-  await enter(w, "pat", { backend: "generic" });
+  await using w = world({ adapters: [slowAdapter(receipt.promise)] });
+  await addPeer(w, "pat", { backend: "generic" });
   const id = await ask(w, "ada", "pat");
   await w.clock.settle();
   assert.deepEqual(w.daemon.delivery.counts(), { attempting: 1 });
@@ -30,30 +41,30 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   await w.clock.settle();
   const { dropped } = w.daemon.delivery.counts();
   assert.equal(dropped, 1);
-  assert.equal(w.daemon.delivery.held(id)?.reason, "cancelled");
+  assert.equal(w.daemon.delivery.findMessage(id)?.reason, "cancelled");
 });
 
 Deno.test("a connection waits for the rung that is trying what was said first", async () => {
   const receipt = Promise.withResolvers<Receipt>();
-  await using w = world({ adapters: [slowly(receipt.promise)] });
-  const { peer_id } = await enter(w, "pat", { backend: "generic" });
+  await using w = world({ adapters: [slowAdapter(receipt.promise)] });
+  const { peer_id } = await addPeer(w, "pat", { backend: "generic" });
   await notify(w, "ada", "pat", "One");
   await w.clock.settle();
   await notify(w, "ada", "pat", "Two");
-  const pat = await join(w, "pat", { peer_id, backend: "generic" });
+  const pat = await connectPeer(w, "pat", { peer_id, backend: "generic" });
   await notify(w, "ada", "pat", "Three");
-  await w.beat();
+  await w.tick();
   assert.deepEqual(pat.of("notify"), []);
   receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
-  await w.beat();
+  await w.tick();
   assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
 });
 
 Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile", async () => {
   const receipt = Promise.withResolvers<Receipt>();
-  await using w = world({ adapters: [slowly(receipt.promise)] });
-  await enter(w, "pat", { backend: "generic" });
+  await using w = world({ adapters: [slowAdapter(receipt.promise)] });
+  await addPeer(w, "pat", { backend: "generic" });
   await notify(w, "ada", "pat");
   await w.clock.settle();
   await post(w, "/peer/unregister", { peer_id: "pat" });
@@ -65,8 +76,8 @@ Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile"
 
 Deno.test("a drain leaves what a sender said after something that a rung is trying", async () => {
   const receipt = Promise.withResolvers<Receipt>();
-  await using w = world({ adapters: [slowly(receipt.promise)] });
-  await enter(w, "pat", { backend: "generic" });
+  await using w = world({ adapters: [slowAdapter(receipt.promise)] });
+  await addPeer(w, "pat", { backend: "generic" });
   await notify(w, "ada", "pat", "One");
   await w.clock.settle();
   await notify(w, "ada", "pat", "Two");
@@ -83,7 +94,7 @@ Deno.test("a drain leaves what a sender said after something that a rung is tryi
 
 Deno.test("an ask that ends before its frame finds the line full is not put back", async () => {
   await using w = world();
-  const bob = await join(w, "bob");
+  const bob = await connectPeer(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
   const { asks } = w.daemon;
   const human = { proven_human: false };
@@ -92,7 +103,10 @@ Deno.test("an ask that ends before its frame finds the line full is not put back
   const id = ticket?.message.correlation_id ?? "";
   asks.cancel(id, { asker: "ada", reason: undefined }, human);
   await w.clock.settle();
-  assert.deepEqual([w.daemon.delivery.held(id)?.state, w.daemon.delivery.held(id)?.reason], [
+  assert.deepEqual([
+    w.daemon.delivery.findMessage(id)?.state,
+    w.daemon.delivery.findMessage(id)?.reason,
+  ], [
     "dropped",
     "cancelled",
   ]);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { reader } from "../../../../support/agents/accepting_adapter.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { recordingAgent } from "../../../../support/agents/accepting_adapter.ts";
 
 const CHOICE = {
   kind: "choice",
@@ -13,10 +13,10 @@ const CHOICE = {
 
 /** What @bob's agent reads of an ask. */
 async function read(text: string, question: unknown) {
-  const { adapter, framed } = reader();
+  const { adapter, framed } = recordingAgent();
   await using w = world({ adapters: [adapter] });
-  await enter(w, "ada");
-  await enter(w, "bob", { backend: "generic", agent_pid: 7 });
+  await addPeer(w, "ada");
+  await addPeer(w, "bob", { backend: "generic", agent_pid: 7 });
   const id = await ask(w, "ada", "bob", text, { question });
   await w.clock.settle();
   return { id, lines: framed[0]?.split("\n") ?? [] };
@@ -63,10 +63,10 @@ for (const kind of ["text", "acknowledge"]) {
 }
 
 Deno.test("the human's question is an instruction, with its options", async () => {
-  const { adapter, framed } = reader();
+  const { adapter, framed } = recordingAgent();
   const settings = { "human.name": "sam" };
   await using w = world({ adapters: [adapter], settings, at_terminal: true });
-  await enter(w, "bob", { backend: "generic", agent_pid: 7 });
+  await addPeer(w, "bob", { backend: "generic", agent_pid: 7 });
   const from_peer = (await get(w, "/inbox")).human_peer_id;
   const asked = { from_peer, to_peer: "bob", text: "Which?", question: CHOICE };
   await post(w, "/ask", asked, { "x-mesh-terminal": "8" });
@@ -92,8 +92,13 @@ Deno.test("what a question says beside the text is read, on one line, and never 
 
 /** An agent that reads what waits beside its next prompt. */
 async function prompt(w: World): Promise<string> {
-  const said = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "Go", cwd: "/w" };
-  const { hookSpecificOutput } = await post(w, "/hooks/claude-code", said);
+  const hookPayload = {
+    session_id: "s-1",
+    hook_event_name: "UserPromptSubmit",
+    prompt: "Go",
+    cwd: "/w",
+  };
+  const { hookSpecificOutput } = await post(w, "/hooks/claude-code", hookPayload);
   return hookSpecificOutput?.additionalContext ?? "";
 }
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
@@ -15,26 +15,26 @@ const receipt = (w: World, delivery_id: string, status: string) =>
   post(w, "/deliveries/receipts", { delivery_ids: [delivery_id], status });
 const stateOf = async (w: World, id: string) => (await get(w, `/messages/${id}`)).state;
 
-interface Told {
+interface TraceStage {
   stage: string;
   status: string;
   detail: string | null;
 }
 const trace = async (w: World, id: string) => {
-  const stages: Told[] = (await get(w, `/traces/${id}`)).stages;
+  const stages: TraceStage[] = (await get(w, `/traces/${id}`)).stages;
   return stages.map(({ stage, status, detail }) => [stage, status, detail]);
 };
 
 Deno.test("every message is in exactly one state, and the count says so", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await join(w, "web");
-  await enter(w, "bob");
+  await connectPeer(w, "web");
+  await addPeer(w, "bob");
   await notify(w, "ada", "web");
   await ask(w, "ada", "bob");
   await ask(w, "ada", "sam");
   const closed = await ask(w, "ada", "bob");
   await post(w, "/decline", { correlation_id: closed, reason: "No" });
-  await w.beat(31);
+  await w.tick(31);
   const { counts, total, unproved, unaccounted } = await audit(w);
   assert.deepEqual(counts, { accepted: 1, dropped: 1, queued: 1, sent: 1 });
   assert.deepEqual([total, unproved, unaccounted], [4, 1, []]);
@@ -53,9 +53,9 @@ Deno.test("each way in which a row can lie is named, with its delivery", async (
   ];
   for (const [sql, problem] of lies) {
     await using w = world();
-    await enter(w, "bob");
+    await addPeer(w, "bob");
     const id = await ask(w, "ada", "bob");
-    const { db } = w.daemon.ground;
+    const { db } = w.daemon.ctx;
     db.transactNow((tx) => tx.run(`update messages set ${sql}`));
     const { unaccounted, total } = await audit(w);
     const [{ delivery_id, ...found } = { delivery_id: "" }, ...more] = unaccounted;
@@ -68,7 +68,7 @@ Deno.test("what was asked of the human and is not in the inbox is named", async 
   await using w = world({ settings: { "human.name": "sam" } });
   const id = await ask(w, "ada", "sam");
   assert.deepEqual((await audit(w)).unaccounted, []);
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("delete from inbox_items"));
   assert.deepEqual((await audit(w)).unaccounted, [
     { delivery_id: id.replace("ask", "qd"), state: "accepted", problem: "not_in_the_inbox" },
@@ -77,9 +77,9 @@ Deno.test("what was asked of the human and is not in the inbox is named", async 
 
 Deno.test("a thousand lies are told by their first hundred", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let count = 0; count < 120; count++) await notify(w, "ada", "bob");
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update messages set state = 'sent'"));
   assert.equal((await audit(w)).unaccounted.length, 100);
 });
@@ -87,23 +87,23 @@ Deno.test("a thousand lies are told by their first hundred", async () => {
 Deno.test("a late receipt settles what waits again, so that it is not sent again", async () => {
   for (const status of ["accepted", "seen", "failed", "rejected"]) {
     await using w = world();
-    const { peer_id } = await enter(w, "bob");
+    const { peer_id } = await addPeer(w, "bob");
     const { delivery_id } = await notify(w, "ada", "bob");
     await get(w, "/deliveries/pending?peer_id=bob");
-    await w.beat(61);
+    await w.tick(61);
     assert.equal(await stateOf(w, delivery_id), "queued");
     assert.equal((await receipt(w, delivery_id, status)).ok, true);
     const settled = status === "rejected" ? "failed" : status;
     assert.equal(await stateOf(w, delivery_id), settled);
-    const bob = await joinWithReceipts(w, "bob", { peer_id });
-    await w.beat(61);
+    const bob = await connectPeerWithReceipts(w, "bob", { peer_id });
+    await w.tick(61);
     assert.deepEqual([bob.of("notify"), await stateOf(w, delivery_id)], [[], settled], status);
   }
 });
 
 Deno.test("a no to what was never sent is nothing", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await receipt(w, delivery_id, "failed");
   assert.equal(await stateOf(w, delivery_id), "queued");
@@ -111,11 +111,11 @@ Deno.test("a no to what was never sent is nothing", async () => {
 
 Deno.test("a late no closes the ask that waits again, and tells its asker", async () => {
   await using w = world();
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   await get(w, "/deliveries/pending?peer_id=bob");
-  await w.beat(61);
+  await w.tick(61);
   await receipt(w, id.replace("ask", "qd"), "rejected");
   await w.clock.settle();
   assert.equal(ada.of("ack")[0]?.close_reason, "send_failed");
@@ -124,50 +124,50 @@ Deno.test("a late no closes the ask that waits again, and tells its asker", asyn
 
 Deno.test("a receipt that comes over the next connection counts, and ends the repeating", async () => {
   await using w = world();
-  const before = await joinWithReceipts(w, "bob");
+  const before = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await w.clock.settle();
   assert.equal(before.of("notify")[0]?.delivery_id, delivery_id);
   const { peer_id } = w.daemon.directory.find("bob");
   await before.drop();
   assert.equal(await stateOf(w, delivery_id), "queued");
-  const after = await joinWithReceipts(w, "bob", { peer_id });
+  const after = await connectPeerWithReceipts(w, "bob", { peer_id });
   assert.equal(after.of("notify")[0]?.delivery_id, delivery_id, "again, under the same id");
-  await after.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  await after.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.equal(await stateOf(w, delivery_id), "seen");
   await after.drop();
-  const last = await joinWithReceipts(w, "bob", { peer_id });
-  await w.beat(61);
+  const last = await connectPeerWithReceipts(w, "bob", { peer_id });
+  await w.tick(61);
   assert.deepEqual(last.of("notify"), []);
 });
 
 Deno.test("a receipt over HTTP while the socket is away keeps the frame from being repeated", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await w.clock.settle();
   const { peer_id } = w.daemon.directory.find("bob");
   await bob.drop();
   await receipt(w, delivery_id, "accepted");
-  const again = await joinWithReceipts(w, "bob", { peer_id });
+  const again = await connectPeerWithReceipts(w, "bob", { peer_id });
   assert.deepEqual(again.of("notify"), []);
   assert.equal(await stateOf(w, delivery_id), "accepted");
 });
 
 Deno.test("a receipt of another's message over a socket is nothing", async () => {
   await using w = world();
-  const eve = await joinWithReceipts(w, "eve");
-  await enter(w, "bob");
+  const eve = await connectPeerWithReceipts(w, "eve");
+  await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
-  await eve.say({ type: "delivery_ack", delivery_id, status: "seen" });
+  await eve.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.equal(await stateOf(w, delivery_id), "queued");
 });
 
 Deno.test("a trace names every failure as one: expired, dropped, failed, unproved, closed in vain", async () => {
   await using w = world();
-  const { peer_id } = await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "bob");
   const expired = await notify(w, "ada", "bob");
-  await w.beat(86_401);
+  await w.tick(86_401);
   assert.deepEqual((await trace(w, expired.delivery_id)).at(-1), ["expired", "fail", "ttl"]);
   const failed = await ask(w, "ada", "bob");
   await get(w, "/deliveries/pending?peer_id=bob");
@@ -182,9 +182,9 @@ Deno.test("a trace names every failure as one: expired, dropped, failed, unprove
     ["dropped", "fail", "peer_retired"],
     ["closed", "fail", "peer_retired"],
   ]);
-  await join(w, "web");
+  await connectPeer(w, "web");
   const unproved = await notify(w, "ada", "web");
-  await w.beat(31);
+  await w.tick(31);
   assert.deepEqual((await trace(w, unproved.delivery_id)).at(-1), ["unproved", "fail", null]);
   const declined = await ask(w, "ada", "web");
   await post(w, "/decline", { correlation_id: declined, reason: "No" });
@@ -193,13 +193,13 @@ Deno.test("a trace names every failure as one: expired, dropped, failed, unprove
 
 Deno.test("what is sent again to a socket is sent, not for ever under way", async () => {
   await using w = world();
-  const bob = await joinWithReceipts(w, "bob");
+  const bob = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await w.clock.settle();
   const { peer_id } = w.daemon.directory.find("bob");
   await bob.drop();
   await w.clock.advance(5000);
-  await joinWithReceipts(w, "bob", { peer_id });
+  await connectPeerWithReceipts(w, "bob", { peer_id });
   await w.clock.settle();
   assert.equal(await stateOf(w, delivery_id), "sent");
   const { stages } = await get(w, `/traces/${delivery_id}`);
@@ -207,6 +207,6 @@ Deno.test("what is sent again to a socket is sent, not for ever under way", asyn
     stages.find(({ stage }: { stage: string }) => stage === name)?.ts
   );
   assert.equal(sent, tried, "the trace tells of the last time");
-  await w.beat(300);
+  await w.tick(300);
   assert.deepEqual((await audit(w)).unaccounted, []);
 });

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  connectPeerWithReceipts,
   get,
-  join,
-  joinWithReceipts,
   notify,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
@@ -17,13 +17,13 @@ const status = async (w: World, path: string) => (await w.fetch(path)).status;
 
 /** Days pass, and the heart beats often enough that all that is old has gone. */
 async function days(w: World, count: number): Promise<void> {
-  await w.beat(count * DAYS);
-  for (let beats = 0; beats < 4; beats++) await w.beat(61);
+  await w.tick(count * DAYS);
+  for (let ticks = 0; ticks < 4; ticks++) await w.tick(61);
 }
 
 Deno.test("what is done goes after 30 days, with its trace and its words; not a day before", async () => {
   await using w = world();
-  await joinWithReceipts(w, "bob");
+  await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob", "plum");
   await post(w, "/ack", { correlation_id: id, message: "yes" });
   const { delivery_id } = await notify(w, "ada", "bob", "plum");
@@ -47,7 +47,7 @@ Deno.test("what is open or waits stays, however old", async () => {
     "daemon.ask_ttl_hours": "8760",
   };
   await using w = world({ settings });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const waiting = await notify(w, "ada", "bob", "Waits");
   const open = await ask(w, "ada", "bob", "Open");
   const human = await ask(w, "ada", "sam", "Human");
@@ -65,7 +65,7 @@ Deno.test("an ask is kept 30 days from its end, a message from its last step", a
   await using w = world({
     settings: { "daemon.ask_ttl_hours": "8760", "daemon.queue.ttl_seconds": "31536000" },
   });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await days(w, 40);
@@ -101,28 +101,28 @@ Deno.test("what stays does not stop what lies behind it from going", async () =>
     "daemon.limits.pair_per_minute": "0",
   };
   await using w = world({ settings });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let count = 0; count < 450; count++) await ask(w, "ada", "bob", "Open");
   const behind: string[] = [];
   for (let count = 0; count < 450; count++) {
     behind.push((await notify(w, "ada", "bob")).delivery_id);
   }
   await post(w, "/deliveries/receipts", { delivery_ids: behind, status: "seen" });
-  await w.beat(31 * DAYS);
-  for (let beats = 0; beats < 10; beats++) await w.beat();
+  await w.tick(31 * DAYS);
+  for (let ticks = 0; ticks < 10; ticks++) await w.tick();
   assert.deepEqual(w.daemon.delivery.counts(), { queued: 450 });
 });
 
 Deno.test("one beat forgets a bounded number, whatever there is", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const ids: string[] = [];
   for (let count = 0; count < 500; count++) ids.push((await notify(w, "a", "bob")).delivery_id);
   await post(w, "/deliveries/receipts", { delivery_ids: ids, status: "seen" });
   await w.clock.advance(31 * DAYS * 1000);
   const left: (number | undefined)[] = [];
-  for (let beats = 0; beats < 3; beats++) {
-    await w.beat();
+  for (let ticks = 0; ticks < 3; ticks++) {
+    await w.tick();
     left.push(w.daemon.delivery.counts()["seen"]);
   }
   assert.deepEqual(left, [400, 300, 200]);
@@ -130,11 +130,11 @@ Deno.test("one beat forgets a bounded number, whatever there is", async () => {
 
 Deno.test("beyond the most that is kept, what is done goes before its time, the oldest first", async () => {
   await using w = world({ settings: { "daemon.history_messages": "3" } });
-  await join(w, "bob");
+  await connectPeer(w, "bob");
   const open = await ask(w, "ada", "bob", "Open");
   for (const text of ["1", "2", "3", "4", "5"]) await notify(w, "ada", "bob", text);
   await w.clock.settle();
-  await w.beat(61);
+  await w.tick(61);
   const { messages } = await get(w, "/messages");
   assert.deepEqual(messages.map(({ text }: { text: string }) => text), ["5", "4", "3", "Open"]);
   assert.equal((await get(w, `/asks/${open}`)).state, "open");
@@ -147,7 +147,7 @@ Deno.test("a number that was forgotten is not given again, not even after a rest
     let first = "";
     {
       await using w = world(shared);
-      await joinWithReceipts(w, "bob");
+      await connectPeerWithReceipts(w, "bob");
       first = (await notify(w, "ada", "bob", "plum")).delivery_id;
       await post(w, "/deliveries/receipts", { delivery_ids: [first], status: "seen" });
       await days(w, 31);
@@ -156,7 +156,7 @@ Deno.test("a number that was forgotten is not given again, not even after a rest
     await using w = world(shared);
     const second = (await notify(w, "ada", "bob", "plum")).delivery_id;
     assert.notEqual(second, first);
-    await w.beat();
+    await w.tick();
     const { messages } = await get(w, "/messages?q=plum");
     assert.deepEqual(messages.map(({ delivery_id }: Record<string, string>) => delivery_id), [
       second,

@@ -1,17 +1,17 @@
 /** What stops floods and loops: hops, messages a minute, full queues. The last of all checks. */
 
 import assert from "node:assert/strict";
-import { Pairs, PAIRS_MAX } from "../../../../../daemon/features/messages/limits/pairs.ts";
+import { PairCounters, PAIRS_MAX } from "../../../../../daemon/features/messages/limits/pairs.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
+  addPeer,
   ask,
-  enter,
+  connectPeer,
+  eventData,
   get,
-  join,
   notify,
   post,
-  said,
 } from "../../../../support/daemon/peer_clients.ts";
 import { schedule } from "../../../../support/daemon/schedules.ts";
 
@@ -21,13 +21,19 @@ const HOPS = "daemon.limits.hops";
 /** A world in which a pair may say three messages a minute. */
 async function slow(settings: Record<string, string> = {}) {
   const w = world({ settings: { [PER_MINUTE]: "3", ...settings } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   return w;
 }
 
 /** Posts a note; its status, and after how many seconds it may be tried again. */
-async function tell(w: World, from_peer = "ada", to_peer = "bob", path = "/notify", more = {}) {
+async function sendNotify(
+  w: World,
+  from_peer = "ada",
+  to_peer = "bob",
+  path = "/notify",
+  more = {},
+) {
   const response = await w.post(path, { from_peer, to_peer, text: "Hi", ...more });
   const again = response.headers.get("retry-after");
   return { status: response.status, again, ...await response.json() };
@@ -35,120 +41,128 @@ async function tell(w: World, from_peer = "ada", to_peer = "bob", path = "/notif
 
 Deno.test("a pair may say so many messages a minute; the next is refused, and told when to come again [c8.limits.pair]", async () => {
   await using w = await slow();
-  for (let n = 0; n < 3; n++) assert.equal((await tell(w)).status, 200);
+  for (let n = 0; n < 3; n++) assert.equal((await sendNotify(w)).status, 200);
   await w.clock.advance(20_000);
-  const { status, again, ...refused } = await tell(w);
+  const { status, again, ...refused } = await sendNotify(w);
   assert.deepEqual([status, again], [429, "40"]);
   assert.equal(refused.error, "rate_limited");
   assert.equal(refused.reason, "rate_limited");
   assert.equal(refused.peer_id, w.daemon.directory.find("bob").peer_id);
   assert.deepEqual([refused.limit, refused.retry_after_seconds], [3, 40]);
   await w.clock.advance(39_000);
-  assert.equal((await tell(w)).again, "1");
+  assert.equal((await sendNotify(w)).again, "1");
   await w.clock.advance(1000);
-  assert.equal((await tell(w)).status, 200);
+  assert.equal((await sendNotify(w)).status, 200);
 });
 
 Deno.test("the minute slides: what was said one by one may be said again one by one", async () => {
   await using w = await slow();
   for (let n = 0; n < 3; n++) {
-    assert.equal((await tell(w)).status, 200);
+    assert.equal((await sendNotify(w)).status, 200);
     await w.clock.advance(10_000);
   }
-  assert.equal((await tell(w)).again, "30");
+  assert.equal((await sendNotify(w)).again, "30");
   await w.clock.advance(30_000);
-  assert.equal((await tell(w)).status, 200);
-  assert.equal((await tell(w)).again, "10");
+  assert.equal((await sendNotify(w)).status, 200);
+  assert.equal((await sendNotify(w)).again, "10");
 });
 
 Deno.test("asks and notes count together, from this sender to this recipient alone", async () => {
   await using w = await slow({ "human.name": "sam" });
-  await enter(w, "eve");
-  await tell(w);
-  await tell(w, "ada", "bob", "/ask");
-  await tell(w, "ada", "bob", "/ask");
-  assert.equal((await tell(w, "ada", "bob", "/ask")).error, "rate_limited");
-  assert.equal((await tell(w, "ada", "eve")).status, 200);
-  assert.equal((await tell(w, "bob", "ada")).status, 200);
-  assert.equal((await tell(w, "cli", "bob")).status, 200);
-  for (let n = 0; n < 3; n++) assert.equal((await tell(w, "ada", "sam", "/ask")).status, 200);
-  assert.equal((await tell(w, "ada", "sam")).error, "rate_limited");
+  await addPeer(w, "eve");
+  await sendNotify(w);
+  await sendNotify(w, "ada", "bob", "/ask");
+  await sendNotify(w, "ada", "bob", "/ask");
+  assert.equal((await sendNotify(w, "ada", "bob", "/ask")).error, "rate_limited");
+  assert.equal((await sendNotify(w, "ada", "eve")).status, 200);
+  assert.equal((await sendNotify(w, "bob", "ada")).status, 200);
+  assert.equal((await sendNotify(w, "cli", "bob")).status, 200);
+  for (let n = 0; n < 3; n++) assert.equal((await sendNotify(w, "ada", "sam", "/ask")).status, 200);
+  assert.equal((await sendNotify(w, "ada", "sam")).error, "rate_limited");
   assert.equal((await get(w, "/inbox")).items.length, 3);
 });
 
 Deno.test("senders that are not registered share one budget, whatever they call themselves", async () => {
   await using w = await slow();
-  await enter(w, "eve");
-  for (const name of ["cli", "cron", "bot"]) assert.equal((await tell(w, name)).status, 200);
-  assert.equal((await tell(w, "cli")).error, "rate_limited");
-  assert.equal((await tell(w, "fresh-name")).error, "rate_limited");
-  assert.equal((await tell(w, "mcp-0123456789ab", "bob", "/ask")).error, "rate_limited");
-  assert.equal((await tell(w, "cli", "eve")).status, 200, "to another recipient they may speak");
-  assert.equal((await tell(w, "ada")).status, 200, "a registered peer has a budget of its own");
+  await addPeer(w, "eve");
+  for (const name of ["cli", "cron", "bot"]) assert.equal((await sendNotify(w, name)).status, 200);
+  assert.equal((await sendNotify(w, "cli")).error, "rate_limited");
+  assert.equal((await sendNotify(w, "fresh-name")).error, "rate_limited");
+  assert.equal((await sendNotify(w, "mcp-0123456789ab", "bob", "/ask")).error, "rate_limited");
+  assert.equal(
+    (await sendNotify(w, "cli", "eve")).status,
+    200,
+    "to another recipient they may speak",
+  );
+  assert.equal(
+    (await sendNotify(w, "ada")).status,
+    200,
+    "a registered peer has a budget of its own",
+  );
 });
 
 Deno.test("what is refused does not count, nor what is rolled back or a dry run", async () => {
   await using w = await slow({ "daemon.queue.max_per_peer": "2" });
-  for (let n = 0; n < 5; n++) await tell(w, "ada", "bob", "/ask", { dry_run: true });
-  for (let n = 0; n < 5; n++) await tell(w, "ada", "nobody");
-  await tell(w);
-  await tell(w);
-  for (let n = 0; n < 5; n++) assert.equal((await tell(w)).error, "queue_full");
-  await join(w, "bob", { peer_id: w.daemon.directory.find("bob").peer_id });
+  for (let n = 0; n < 5; n++) await sendNotify(w, "ada", "bob", "/ask", { dry_run: true });
+  for (let n = 0; n < 5; n++) await sendNotify(w, "ada", "nobody");
+  await sendNotify(w);
+  await sendNotify(w);
+  for (let n = 0; n < 5; n++) assert.equal((await sendNotify(w)).error, "queue_full");
+  await connectPeer(w, "bob", { peer_id: w.daemon.directory.find("bob").peer_id });
   await w.clock.settle();
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const long = { text: "x".repeat(200_000) };
   for (let n = 0; n < 5; n++) {
-    assert.equal((await tell(w, "ada", "bob", "/notify", long)).error, "storage_failed");
+    assert.equal((await sendNotify(w, "ada", "bob", "/notify", long)).error, "storage_failed");
   }
   db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
-  assert.equal((await tell(w)).status, 200);
-  const refused = await tell(w);
+  assert.equal((await sendNotify(w)).status, 200);
+  const refused = await sendNotify(w);
   assert.deepEqual([refused.error, refused.again], ["rate_limited", "60"]);
-  assert.equal(said(w, "notification").length, 3);
+  assert.equal(eventData(w, "notification").length, 3);
 });
 
 Deno.test("a flood of one turn passes up to the limit, and not one more", async () => {
   await using w = world();
-  await join(w, "bob");
-  const flood = await Promise.all(Array.from({ length: 650 }, () => tell(w, "ada")));
+  await connectPeer(w, "bob");
+  const flood = await Promise.all(Array.from({ length: 650 }, () => sendNotify(w, "ada")));
   assert.equal(flood.filter(({ status }) => status === 200).length, 600);
   assert.equal(flood.filter(({ error }) => error === "rate_limited").length, 50);
-  assert.equal(said(w, "notification").length, 600);
+  assert.equal(eventData(w, "notification").length, 600);
 });
 
 Deno.test("a broadcast counts for each copy, and the limit fails one copy alone", async () => {
   await using w = await slow();
-  await enter(w, "eve");
-  for (let n = 0; n < 2; n++) await tell(w);
+  await addPeer(w, "eve");
+  for (let n = 0; n < 2; n++) await sendNotify(w);
   const shout = () => post(w, "/broadcast", { from_peer: "ada", text: "All" });
   assert.equal((await shout()).sent_to.length, 2);
   const second = await shout();
   const { peer_id } = w.daemon.directory.find("bob");
   assert.deepEqual(second.failed, [{ peer_id, error: "rate_limited" }]);
   assert.deepEqual([second.status, second.sent_to.length], [200, 1]);
-  assert.equal((await tell(w)).error, "rate_limited");
+  assert.equal((await sendNotify(w)).error, "rate_limited");
 });
 
 Deno.test("replies are outside of the limit, and count for nothing", async () => {
   await using w = world({ settings: { [PER_MINUTE]: "3" } });
-  const ada = await join(w, "ada");
-  await enter(w, "bob");
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   for (const asker of ["ada", "ada", "ada"]) {
     const correlation_id = await ask(w, asker, "bob");
     await post(w, "/ack", { correlation_id, message: "Yes" });
   }
   assert.equal(ada.of("ack").length, 3);
-  for (let n = 0; n < 3; n++) assert.equal((await tell(w, "bob", "ada")).status, 200);
-  assert.equal((await tell(w, "bob", "ada")).status, 429);
+  for (let n = 0; n < 3; n++) assert.equal((await sendNotify(w, "bob", "ada")).status, 200);
+  assert.equal((await sendNotify(w, "bob", "ada")).status, 429);
 });
 
 Deno.test("zero is off", async () => {
   await using w = world({ settings: { [PER_MINUTE]: "0", [HOPS]: "0" } });
-  await join(w, "bob");
-  await enter(w, "ada");
-  const flood = await Promise.all(Array.from({ length: 1000 }, () => tell(w)));
+  await connectPeer(w, "bob");
+  await addPeer(w, "ada");
+  const flood = await Promise.all(Array.from({ length: 1000 }, () => sendNotify(w)));
   assert.ok(flood.every(({ status }) => status === 200));
   let last = await ask(w, "ada", "bob");
   for (let n = 0; n < 30; n++) last = await ask(w, "ada", "bob", "More", { reply_to: last });
@@ -156,13 +170,16 @@ Deno.test("zero is off", async () => {
 
 Deno.test("the limits are the last of all checks", async () => {
   await using w = await slow();
-  for (let n = 0; n < 3; n++) await tell(w);
+  for (let n = 0; n < 3; n++) await sendNotify(w);
   await post(w, "/peers/bob/provenance", { addressable: false });
-  assert.equal((await tell(w)).error, "peer_not_addressable");
-  assert.equal((await tell(w, "ada", "bob", "/notify", { text: "" })).status, 422);
+  assert.equal((await sendNotify(w)).error, "peer_not_addressable");
+  assert.equal((await sendNotify(w, "ada", "bob", "/notify", { text: "" })).status, 422);
   await post(w, "/peers/bob/provenance", { addressable: true });
-  assert.equal((await tell(w)).error, "rate_limited");
-  assert.equal((await tell(w, "ada", "bob", "/ask", { reply_to: "ask-0" })).error, "unknown_ask");
+  assert.equal((await sendNotify(w)).error, "rate_limited");
+  assert.equal(
+    (await sendNotify(w, "ada", "bob", "/ask", { reply_to: "ask-0" })).error,
+    "unknown_ask",
+  );
 });
 
 /** A chain of follow-ups between ada and bob; the last ask, or the refusal. */
@@ -170,7 +187,7 @@ async function chain(w: World, first: string, count: number, from = "ada", to = 
   let last = first;
   for (let n = 0; n < count; n++) {
     const [asker, asked] = n % 2 === 0 ? [to, from] : [from, to];
-    const answer = await tell(w, asker, asked, "/ask", { reply_to: last });
+    const answer = await sendNotify(w, asker, asked, "/ask", { reply_to: last });
     if (answer.status !== 200) return { ...answer, after: n };
     last = answer.correlation_id;
   }
@@ -179,31 +196,31 @@ async function chain(w: World, first: string, count: number, from = "ada", to = 
 
 Deno.test("a chain of follow-ups ends after 16 hops, and closes nothing when it is refused [c8.limits.hops]", async () => {
   await using w = world();
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const refused = await chain(w, await ask(w, "ada", "bob"), 20);
   assert.ok("after" in refused);
   assert.deepEqual([refused.status, refused.error, refused.after], [429, "hop_limit", 16]);
   assert.equal(refused.limit, 16);
   const last = await get(w, `/asks/${refused.reply_to}`);
-  assert.deepEqual([last.state, said(w, "ask").length], ["open", 17]);
-  assert.equal((await tell(w, "bob", "ada", "/ask")).status, 200, "A new chain may begin");
+  assert.deepEqual([last.state, eventData(w, "ask").length], ["open", 17]);
+  assert.equal((await sendNotify(w, "bob", "ada", "/ask")).status, 200, "A new chain may begin");
 });
 
 Deno.test("the human in a chain, asking or asked, lets the count begin anew", async () => {
   await using w = world({ settings: { "human.name": "sam", [HOPS]: "2" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const start = await chain(w, await ask(w, "ada", "bob"), 2);
   assert.ok("last" in start);
   const full = { reply_to: start.last };
-  assert.equal((await tell(w, "bob", "ada", "/ask", full)).error, "hop_limit");
-  const to_human = await tell(w, "bob", "sam", "/ask", full);
+  assert.equal((await sendNotify(w, "bob", "ada", "/ask", full)).error, "hop_limit");
+  const to_human = await sendNotify(w, "bob", "sam", "/ask", full);
   assert.equal(to_human.status, 200);
   const after = await chain(w, to_human.correlation_id, 5);
   assert.ok("after" in after);
   assert.deepEqual([after.error, after.after], ["hop_limit", 3]);
-  const from_human = await tell(w, "sam", "ada", "/ask", { reply_to: after.reply_to });
+  const from_human = await sendNotify(w, "sam", "ada", "/ask", { reply_to: after.reply_to });
   assert.equal(from_human.status, 200);
   const again = await chain(w, from_human.correlation_id, 5);
   assert.ok("after" in again);
@@ -212,64 +229,72 @@ Deno.test("the human in a chain, asking or asked, lets the count begin anew", as
 
 Deno.test("a full queue is said with who and how much, and takes again what there is room for", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "3" } });
-  const bob = await enter(w, "bob");
-  const flood = await Promise.all(Array.from({ length: 5 }, () => tell(w)));
+  const bob = await addPeer(w, "bob");
+  const flood = await Promise.all(Array.from({ length: 5 }, () => sendNotify(w)));
   assert.deepEqual(flood.map(({ status }) => status), [200, 200, 200, 429, 429]);
   const { error, peer_id, waiting } = flood[4] ?? {};
   assert.deepEqual([error, peer_id, waiting], ["queue_full", bob.peer_id, 3]);
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${bob.peer_id}&max_results=2`);
-  assert.equal((await tell(w)).error, "queue_full", "What is drained and unsettled may come back");
+  assert.equal(
+    (await sendNotify(w)).error,
+    "queue_full",
+    "What is drained and unsettled may come back",
+  );
   const delivery_ids = deliveries.map((one: { delivery_id: string }) => one.delivery_id);
   await post(w, "/deliveries/receipts", { delivery_ids, status: "accepted" });
-  const after = [await tell(w), await tell(w), await tell(w)];
+  const after = [await sendNotify(w), await sendNotify(w), await sendNotify(w)];
   assert.deepEqual(after.map(({ status }) => status), [200, 200, 429]);
 });
 
 Deno.test("what flowed to a socket and comes back to the queue is counted again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "3" } });
-  const bob = await enter(w, "bob");
+  const bob = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
-  const socket = await join(w, "bob", {
+  const socket = await connectPeer(w, "bob", {
     peer_id: bob.peer_id,
     capabilities: ["delivery_receipts"],
   });
   for (let n = 0; n < 2; n++) await notify(w, "ada", "bob");
   await w.clock.settle();
   await socket.drop();
-  assert.equal((await tell(w)).error, "queue_full");
+  assert.equal((await sendNotify(w)).error, "queue_full");
 });
 
 Deno.test("pairs are forgotten when they are silent, and never more than a bound", () => {
-  const pairs = new Pairs(), now = new FakeClock().now();
-  for (let n = 0; n < PAIRS_MAX + 10; n++) pairs.take(`pair ${n}`, now + Math.floor(n / 100));
+  const pairs = new PairCounters(), now = new FakeClock().now();
+  for (let n = 0; n < PAIRS_MAX + 10; n++) pairs.record(`pair ${n}`, now + Math.floor(n / 100));
   assert.equal(pairs.size, PAIRS_MAX);
-  assert.equal(pairs.wait("pair 0", 1, now), 0, "The one that was silent for longest went");
-  assert.equal(pairs.wait("pair 10", 1, now), 60);
-  pairs.take("pair 10", now + 30_000);
-  pairs.forget(now + 60_000);
+  assert.equal(
+    pairs.secondsUntilAllowed("pair 0", 1, now),
+    0,
+    "The one that was silent for longest went",
+  );
+  assert.equal(pairs.secondsUntilAllowed("pair 10", 1, now), 60);
+  pairs.record("pair 10", now + 30_000);
+  pairs.expire(now + 60_000);
   assert.equal(pairs.size, 1);
-  assert.equal(pairs.wait("pair 10", 1, now + 60_000), 30);
-  pairs.forget(now + 90_000);
+  assert.equal(pairs.secondsUntilAllowed("pair 10", 1, now + 60_000), 30);
+  pairs.expire(now + 90_000);
   assert.equal(pairs.size, 0);
 });
 
 Deno.test("a clock that is set back does not hold a pair for longer than a minute", () => {
-  const pairs = new Pairs(), now = new FakeClock().now();
-  const undo = pairs.take("pair", now + 3_600_000);
-  assert.equal(pairs.wait("pair", 1, now), 0);
+  const pairs = new PairCounters(), now = new FakeClock().now();
+  const undo = pairs.record("pair", now + 3_600_000);
+  assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0);
   undo();
-  pairs.take("pair", now)();
-  assert.equal(pairs.wait("pair", 1, now), 0, "What is taken back does not count");
+  pairs.record("pair", now)();
+  assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0, "What is taken back does not count");
 });
 
 Deno.test("what the daemon itself has to say goes into a full queue as well", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
-  const { peer_id } = await enter(w, "ada");
-  await enter(w, "bob");
+  const { peer_id } = await addPeer(w, "ada");
+  await addPeer(w, "bob");
   await notify(w, "bob", "ada");
   await schedule(w, { fire_at: "1m" });
   await post(w, "/peers/bob/offline", { terminal: true });
-  await w.beat(60);
+  await w.tick(60);
   const { deliveries } = await get(w, `/deliveries?peer_id=${peer_id}`);
   const senders = deliveries.map((one: { from_peer_name: string }) => one.from_peer_name);
   assert.deepEqual(senders.sort(), ["bob", "mesh"]);

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
-import { ask, enter, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
 Deno.test("what was just said is found, before any beat, and so is a reply to it", async () => {
   await using w = world();
-  await enter(w, "api");
-  await enter(w, "web");
+  await addPeer(w, "api");
+  await addPeer(w, "web");
   const found = async (q: string) =>
     (await get(w, `/messages?q=${q}`)).messages.map(({ text }: { text: string }) => text);
   const id = await ask(w, "api", "web", "Where are the quinces?");

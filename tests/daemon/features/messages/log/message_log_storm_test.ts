@@ -4,7 +4,7 @@ import * as z from "zod";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeProcesses, type World, world } from "../../../../support/world.ts";
-import { ask, get, join, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import { ask, connectPeer, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
 const SETTINGS = {
   "human.name": "sam",
@@ -24,19 +24,19 @@ interface Listed {
 }
 
 /** A daemon that is restarted, and what it has to remember of what was said. */
-class House implements AsyncDisposable {
+class MessagesStorm implements AsyncDisposable {
   readonly #directory = Deno.makeTempDirSync();
   readonly #shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
   readonly open = new Set<string>();
-  #said = 0;
+  #textCount = 0;
   w: World = this.#start();
 
   #start(): World {
     return world({ ...this.#shared, db_path: `${this.#directory}/mesh.db`, settings: SETTINGS });
   }
 
-  word(): string {
-    return `plum${++this.#said}`;
+  nextText(): string {
+    return `plum${++this.#textCount}`;
   }
 
   async restart(): Promise<void> {
@@ -50,30 +50,34 @@ class House implements AsyncDisposable {
   }
 }
 
-async function asks(house: House, from: string, more: Record<string, unknown>): Promise<void> {
-  house.open.add(await ask(house.w, from, "bob", house.word(), more));
+async function asks(
+  storm: MessagesStorm,
+  from: string,
+  more: Record<string, unknown>,
+): Promise<void> {
+  storm.open.add(await ask(storm.w, from, "bob", storm.nextText(), more));
 }
 
-const STEPS: Record<string, (house: House) => unknown> = {
-  note: (house) => notify(house.w, "ada", "bob", house.word()),
-  human: (house) => notify(house.w, "ada", "sam", house.word()),
-  ask: (house) => asks(house, "ada", {}),
-  pull: (house) => asks(house, "ada", { reply_delivery: "pull" }),
-  stranger: (house) => asks(house, "nobody", {}),
-  connect: ({ w }) => join(w, "bob"),
-  async reply(house) {
-    const [correlation_id] = house.open;
+const STEPS: Record<string, (storm: MessagesStorm) => unknown> = {
+  note: (storm) => notify(storm.w, "ada", "bob", storm.nextText()),
+  human: (storm) => notify(storm.w, "ada", "sam", storm.nextText()),
+  ask: (storm) => asks(storm, "ada", {}),
+  pull: (storm) => asks(storm, "ada", { reply_delivery: "pull" }),
+  stranger: (storm) => asks(storm, "nobody", {}),
+  connect: ({ w }) => connectPeer(w, "bob"),
+  async reply(storm) {
+    const [correlation_id] = storm.open;
     if (!correlation_id) return;
-    house.open.delete(correlation_id);
-    await post(house.w, "/ack", { correlation_id, message: house.word() });
+    storm.open.delete(correlation_id);
+    await post(storm.w, "/ack", { correlation_id, message: storm.nextText() });
   },
-  second: ({ w }) => w.beat(),
-  day: ({ w }) => w.beat(90_000),
-  restart: (house) => house.restart(),
+  second: ({ w }) => w.tick(),
+  day: ({ w }) => w.tick(90_000),
+  restart: (storm) => storm.restart(),
 };
 
 /** All pages of a walk, by small steps. */
-async function walk(w: World): Promise<Listed[]> {
+async function listAll(w: World): Promise<Listed[]> {
   const messages: Listed[] = [];
   for (let next: string | null = ""; next !== null;) {
     const page = await get(w, `/messages?limit=7${next && `&cursor=${next}`}`);
@@ -83,17 +87,17 @@ async function walk(w: World): Promise<Listed[]> {
   return messages;
 }
 
-async function check({ w, open }: House): Promise<void> {
-  for (let beats = 0; beats < 3; beats++) await w.beat();
-  const { db } = w.daemon.ground;
-  const listed = await walk(w);
+async function check({ w, open }: MessagesStorm): Promise<void> {
+  for (let ticks = 0; ticks < 3; ticks++) await w.tick();
+  const { db } = w.daemon.ctx;
+  const listed = await listAll(w);
   const kept = db.get(Count, "select count(*) as n from messages")?.n;
   assert.equal(listed.length, kept, "a walk shows all that is kept");
   for (const { message_id, text, reply } of listed) {
-    for (const word of [text, reply].filter(Boolean)) {
-      const { messages } = await get(w, `/messages?q=${word}`);
+    for (const nextText of [text, reply].filter(Boolean)) {
+      const { messages } = await get(w, `/messages?q=${nextText}`);
       const ids = messages.map((message: Listed) => message.message_id);
-      assert.ok(ids.includes(message_id), `${word} of ${message_id} is found`);
+      assert.ok(ids.includes(message_id), `${nextText} of ${message_id} is found`);
     }
   }
   const stray = db.all(
@@ -113,11 +117,11 @@ Deno.test("whatever is said, forgotten or restarted, what is kept is listed and 
     fc.asyncProperty(
       fc.array(fc.constantFrom(...Object.keys(STEPS)), { minLength: 20, maxLength: 40 }),
       async (steps) => {
-        await using house = new House();
-        await join(house.w, "ada");
-        await join(house.w, "bob");
-        for (const step of steps) await STEPS[step]?.(house);
-        await check(house);
+        await using storm = new MessagesStorm();
+        await connectPeer(storm.w, "ada");
+        await connectPeer(storm.w, "bob");
+        for (const step of steps) await STEPS[step]?.(storm);
+        await check(storm);
       },
     ),
     { numRuns: 5 },

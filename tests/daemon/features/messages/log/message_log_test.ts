@@ -5,7 +5,14 @@ import { snippetOf, toSearch } from "../../../../../daemon/features/messages/log
 import * as z from "zod";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { ask, enter, get, join, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  get,
+  notify,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 
 interface Shown {
   message_id: string;
@@ -30,8 +37,8 @@ const texts = async (w: World, query: Record<string, string> = {}) =>
 
 Deno.test("everything said is listed, newest first, whatever its kind [4.messages]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
-  await enter(w, "ada");
-  await enter(w, "bob");
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "One");
   const { delivery_id } = await notify(w, "cli", "sam", "Two");
   await post(w, "/broadcast", { from_peer: "ada", text: "Three", circle: "default" });
@@ -56,7 +63,7 @@ Deno.test("everything said is listed, newest first, whatever its kind [4.message
 
 Deno.test("one message is found by each of its ids, and by no other", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "One");
   const { delivery_id } = await notify(w, "ada", "bob", "Two");
   for (const known of [id, id.replace("ask-", "qd-")]) {
@@ -74,10 +81,10 @@ Deno.test("one message is found by each of its ids, and by no other", async () =
 
 Deno.test("a search needs all of its words, in any order, without regard to case or accents", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob", "The API listens on port 8080 of the café");
   await notify(w, "ada", "bob", "The port is blocked by the API");
-  await w.beat();
+  await w.tick();
   const hits = (q: string) => texts(w, { q });
   assert.equal((await hits("api PORT")).length, 2);
   assert.deepEqual(await hits("cafe 8080"), ["The API listens on port 8080 of the café"]);
@@ -97,16 +104,16 @@ Deno.test("a search needs all of its words, in any order, without regard to case
 
 Deno.test("a reply is found on its ask, where nothing else has it and where an ack has it", async () => {
   await using w = world();
-  await join(w, "ada");
-  await enter(w, "bob");
+  await connectPeer(w, "ada");
+  await addPeer(w, "bob");
   const pulled = await ask(w, "ada", "bob", "One", { reply_delivery: "pull" });
   const unregistered = await ask(w, "nobody", "bob", "Two");
   const pushed = await ask(w, "ada", "bob", "Three");
-  await w.beat();
+  await w.tick();
   for (const correlation_id of [pulled, unregistered, pushed]) {
     await post(w, "/ack", { correlation_id, message: `Plum ${correlation_id}` });
   }
-  await w.beat();
+  await w.tick();
   const found = (await page(w, { q: "plum" })).messages;
   assert.deepEqual(found.map(({ kind }) => kind), ["ack", "ask", "ask", "ask"]);
   assert.equal(found[3]?.snippet, `Plum ${pulled}`);
@@ -116,9 +123,9 @@ Deno.test("a reply is found on its ask, where nothing else has it and where an a
 
 Deno.test("a page is of those who took part: one side, or both", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  await enter(w, "bob");
-  await enter(w, "cy");
+  const ada = await addPeer(w, "ada");
+  await addPeer(w, "bob");
+  await addPeer(w, "cy");
   await notify(w, "ada", "bob", "ada to bob");
   await notify(w, "bob", "ada", "bob to ada");
   await notify(w, "cy", "bob", "cy to bob");
@@ -134,15 +141,15 @@ Deno.test("a page is of those who took part: one side, or both", async () => {
   assert.deepEqual(await texts(w, { peer: "ada", with: "ada" }), []);
   assert.deepEqual(await texts(w, { peer: "never-seen" }), []);
   await post(w, "/peers/cy/name", { name: "cyd" });
-  await enter(w, "bob", { circle: "other" });
+  await addPeer(w, "bob", { circle: "other" });
   const twice = await get(w, "/messages?peer=bob");
   assert.deepEqual([twice.status, twice.error], [409, "ambiguous_peer"]);
 });
 
 Deno.test("what a deleted peer said is found by the name that it had", async () => {
   await using w = world();
-  const ada = await enter(w, "ada");
-  await enter(w, "bob");
+  const ada = await addPeer(w, "ada");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob", "Farewell");
   await w.fetch("/peers/ada", { method: "DELETE" });
   assert.deepEqual(await texts(w, { peer: "ada" }), ["Farewell"]);
@@ -151,7 +158,7 @@ Deno.test("what a deleted peer said is found by the name that it had", async () 
 
 Deno.test("since is the first instant of a page, until the first after; any offset will do", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const start = w.clock.now();
   for (const text of ["1", "2", "3"]) {
     await notify(w, "ada", "bob", text);
@@ -172,7 +179,7 @@ Deno.test("since is the first instant of a page, until the first after; any offs
 
 Deno.test("an instant of long ago is found among days of messages", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   const start = w.clock.now();
   for (let day = 0; day < 12; day++) {
     await notify(w, "ada", "bob", String(day));
@@ -186,7 +193,7 @@ Deno.test("an instant of long ago is found among days of messages", async () => 
 
 Deno.test("a cursor that was never given is refused", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
   for (const cursor of ["x", "", "-1", "ffffffffffff", "notif-000000000001"]) {
     const refused = await get(w, `/messages?cursor=${cursor}`);
@@ -197,20 +204,20 @@ Deno.test("a cursor that was never given is refused", async () => {
 
 Deno.test("pages of any size give each message once, whatever is said meanwhile [c3.messages.search]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
-  await enter(w, "bob");
-  let said = 0;
-  const say = async () =>
-    (await notify(w, said % 3 ? "ada" : "eve", "bob", `plum ${++said}`)).delivery_id;
+  await addPeer(w, "bob");
+  let textCount = 0;
+  const sendNote = async () =>
+    (await notify(w, textCount % 3 ? "ada" : "eve", "bob", `plum ${++textCount}`)).delivery_id;
   const queries = [{}, { q: "plum" }, { peer: "ada" }, { q: "plum", peer: "ada" }];
-  for (let count = 0; count < 12; count++) await say();
+  for (let count = 0; count < 12; count++) await sendNote();
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...queries),
       fc.array(fc.tuple(fc.integer({ min: 1, max: 7 }), fc.boolean()), { minLength: 1 }),
       async (query, steps) => {
-        await w.beat();
+        await w.tick();
         const all = (await page(w, { ...query, limit: "500" })).messages;
-        const walked: string[] = [];
+        const pagedIds: string[] = [];
         let cursor: string | null = null;
         for (let turn = 0; turn === 0 || cursor !== null; turn++) {
           const [limit = 1, more = false] = steps[turn % steps.length] ?? [];
@@ -218,11 +225,11 @@ Deno.test("pages of any size give each message once, whatever is said meanwhile 
           if (cursor) given["cursor"] = cursor;
           const { messages, next } = await page(w, given);
           assert.ok(messages.length <= limit);
-          walked.push(...messages.map(({ message_id }) => message_id));
+          pagedIds.push(...messages.map(({ message_id }) => message_id));
           cursor = next;
-          if (more && said < 400) await say(), await w.beat();
+          if (more && textCount < 400) await sendNote(), await w.tick();
         }
-        assert.deepEqual(walked, all.map(({ message_id }) => message_id));
+        assert.deepEqual(pagedIds, all.map(({ message_id }) => message_id));
       },
     ),
     { numRuns: 10 },
@@ -231,9 +238,9 @@ Deno.test("pages of any size give each message once, whatever is said meanwhile 
 
 Deno.test("no search is an error, and what was said is found by any word of it", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob", "NEAR the AND of col:umn ^x (y) -z");
-  await w.beat();
+  await w.tick();
   const odd = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),
     fc.string({
@@ -276,18 +283,18 @@ Deno.test("the full text comes up behind a flood, and goes on after a restart", 
   try {
     {
       await using w = world({ ...shared, settings });
-      await enter(w, "bob");
+      await addPeer(w, "bob");
       for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
       // A search feeds a part of it, and no more.
       assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
-      w.daemon.beat();
-      const { db } = w.daemon.ground;
+      w.daemon.tick();
+      const { db } = w.daemon.ctx;
       db.flush();
     }
     await using w = world({ ...shared, settings });
     const partly = (await texts(w, { q: "plum", limit: "500" })).length;
     assert.ok(partly > 0, "what was fed stays");
-    for (let beats = 0; beats < 5; beats++) await w.beat();
+    for (let ticks = 0; ticks < 5; ticks++) await w.tick();
     assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
     assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
     assert.deepEqual(w.logged.filter((line) => line.includes("error")), []);
@@ -298,7 +305,7 @@ Deno.test("the full text comes up behind a flood, and goes on after a restart", 
 
 Deno.test("a page of long texts ends early, and its cursor goes on", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   for (let count = 0; count < 12; count++) await notify(w, "ada", "bob", "x".repeat(262_000));
   const first = await page(w, { limit: "20" });
   assert.equal(first.messages.length, 8);
@@ -312,7 +319,7 @@ Deno.test("a database from before there was a search is filled by the heart, rep
   try {
     {
       await using w = world(shared);
-      await enter(w, "bob");
+      await addPeer(w, "bob");
       const correlation_id = await ask(w, "ada", "bob", "Which plum?");
       await post(w, "/ack", { correlation_id, message: "The damson" });
       for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
@@ -323,12 +330,12 @@ Deno.test("a database from before there was a search is filled by the heart, rep
     );
     before.close();
     await using w = world(shared);
-    await w.beat();
-    const { db } = w.daemon.ground;
+    await w.tick();
+    const { db } = w.daemon.ctx;
     const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
     assert.ok((fed?.seq ?? 0) > 0, "the heart has begun");
     assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
-    for (let beats = 0; beats < 3; beats++) await w.beat();
+    for (let ticks = 0; ticks < 3; ticks++) await w.tick();
     assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
   } finally {
     Deno.removeSync(directory, { recursive: true });
@@ -337,20 +344,20 @@ Deno.test("a database from before there was a search is filled by the heart, rep
 
 Deno.test("a beat that finds nothing new writes nothing", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "ada", "bob");
-  await w.beat();
-  await w.beat();
-  const { db } = w.daemon.ground;
+  await w.tick();
+  await w.tick();
+  const { db } = w.daemon.ctx;
   const changes = () => db.get(z.object({ n: z.number() }), "select total_changes() as n")?.n;
   const before = changes();
-  await w.beat();
+  await w.tick();
   assert.equal(changes(), before);
 });
 
 /** Fills the ledger and its words with notes of one kind, as years of use would. */
 function fill(w: World, count: number): void {
-  const { db } = w.daemon.ground;
+  const { db } = w.daemon.ctx;
   db.transactNow((tx) => {
     tx.run(
       `insert into messages (seq, ident, kind, from_peer_name, to_peer_id, to_peer_name, text,
@@ -367,7 +374,7 @@ function fill(w: World, count: number): void {
 
 Deno.test("who said little among very much is found by going on, in bounded steps", async () => {
   await using w = world();
-  await enter(w, "bob");
+  await addPeer(w, "bob");
   await notify(w, "eve", "bob", "plum of eve");
   fill(w, 45_000);
   for (const query of [{ peer: "eve" }, { peer: "eve", q: "plum" }]) {

@@ -5,15 +5,19 @@ import { redact } from "../../../../../daemon/features/spawn/commands.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeProcesses } from "../../../../support/world.ts";
-import { get, post, said } from "../../../../support/daemon/peer_clients.ts";
-import { agent, type House, restartAndComeBack } from "../../../../support/daemon/restarts.ts";
+import { eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  agentInPane,
+  restartAndRegister,
+  type SpawningWorld,
+} from "../../../../support/daemon/restarts.ts";
 import { codex, FakeTerminals, generic, spawningWorld } from "../../../../support/daemon/spawns.ts";
 
 const Row = z.object({ peer_id: z.string(), status: z.string() });
 
 /** A daemon that is gone in the middle of a restart, and one that comes after it. */
-async function crashed(
-  until: (house: House) => Promise<void>,
+async function restartAfterCrash(
+  until: (fixture: SpawningWorld) => Promise<void>,
   { ends = false, turn_state = "idle" },
 ) {
   const dir = await Deno.makeTempDir();
@@ -27,83 +31,83 @@ async function crashed(
   const terminals = new FakeTerminals(shared.processes);
   try {
     {
-      await using house = await spawningWorld({ ...shared, terminals });
-      const same = { ...house, terminals };
-      await agent(same, { turn_state });
-      await post(house.w, "/peers/api/restart", { wait: false, message: "Go on" });
+      await using fixture = await spawningWorld({ ...shared, terminals });
+      const same = { ...fixture, terminals };
+      await agentInPane(same, { turn_state });
+      await post(fixture.w, "/peers/api/restart", { wait: false, message: "Go on" });
       await until(same);
     }
     if (ends) { for (const { pane_pid } of terminals.panes.values()) terminals.end(pane_pid); }
-    await using house = await spawningWorld({ ...shared, terminals });
-    await house.w.clock.settle();
-    const notes = said(house.w, "notification").length;
-    const journal = house.w.daemon.ground.db.all(
+    await using fixture = await spawningWorld({ ...shared, terminals });
+    await fixture.w.clock.settle();
+    const notes = eventData(fixture.w, "notification").length;
+    const journal = fixture.w.daemon.ctx.db.all(
       z.object({ status: z.string(), failed: z.string().nullable() }),
       "select status, failed from restarts join peers using (peer_id)",
     );
-    return { answer: await get(house.w, "/peers/api/restart"), notes, journal };
+    return { answer: await get(fixture.w, "/peers/api/restart"), notes, journal };
   } finally {
     await Deno.remove(dir, { recursive: true });
   }
 }
 
 Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.restart.journal]", async () => {
-  const waits = ({ w }: House) => w.clock.advance(1000);
-  const waiting = await crashed(waits, { turn_state: "working" });
+  const waits = ({ w }: SpawningWorld) => w.clock.advance(1000);
+  const waiting = await restartAfterCrash(waits, { turn_state: "working" });
   assert.deepEqual([waiting.answer.outcome, waiting.answer.failed.reason], [
     "failed",
     "daemon_restart",
   ]);
-  const stopping = await crashed(stops, {});
+  const stopping = await restartAfterCrash(stops, {});
   assert.deepEqual([stopping.answer.failed.stage, stopping.answer.failed.reason], [
     "stop",
     "daemon_restart",
   ]);
   assert.equal(stopping.journal[0]?.status, "online", "what was to be stopped runs on");
-  const gone = await crashed(launched, { ends: true });
+  const gone = await restartAfterCrash(launched, { ends: true });
   assert.deepEqual([gone.answer.failed.stage, gone.answer.failed.reason], [
     "register",
     "daemon_restart",
   ]);
   assert.equal(gone.notes, 0);
-  const runs = await crashed(launched, {});
+  const runs = await restartAfterCrash(launched, {});
   assert.equal(runs.answer.outcome, "restarted", "what was launched runs: that is evidence");
 });
 
 /** Lets a restart go on to where it waits for the old process to end. */
-async function stops({ w, terminals }: House): Promise<void> {
+async function stops({ w, terminals }: SpawningWorld): Promise<void> {
   terminals.deaf = ["SIGTERM", "SIGKILL"];
   await w.clock.advance(500);
 }
 
 /** Lets a restart go on to where what it launched is awaited. */
-async function launched({ w, terminals }: House): Promise<void> {
+async function launched({ w, terminals }: SpawningWorld): Promise<void> {
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
 }
 
-const remove = ({ w }: House) => w.fetch("/peers/api", { method: "DELETE" });
-const retire = ({ w }: House) => post(w, "/peers/api/offline", { terminal: true });
+const remove = ({ w }: SpawningWorld) => w.fetch("/peers/api", { method: "DELETE" });
+const retire = ({ w }: SpawningWorld) => post(w, "/peers/api/offline", { terminal: true });
 
 Deno.test("who is removed or retired while it restarts is not brought back, and nothing more is launched [3.peer.delete.tombstone]", async () => {
   for (const [end, reason] of [[remove, "peer_gone"], [retire, "retired"]] as const) {
     for (const stage of ["stop", "register"] as const) {
-      await using house = await spawningWorld({ adapters: [codex, generic], hooks: {} });
-      const { w, terminals } = house;
-      const { peer_id } = await agent(house);
+      await using fixture = await spawningWorld({ adapters: [codex, generic], hooks: {} });
+      const { w, terminals } = fixture;
+      const { peer_id } = await agentInPane(fixture);
       terminals.deaf = ["SIGTERM", "SIGKILL"];
       const { restart_id } = await post(w, "/peers/api/restart", { wait: false });
       await w.clock.advance(500); // It was told to end.
       if (stage === "register") {
         terminals.deaf = [];
-        await launched(house);
+        await launched(fixture);
       }
-      await end(house);
+      await end(fixture);
       terminals.deaf = [];
       await w.clock.advance(80_000);
-      const peers = w.daemon.ground.db.all(Row, "select peer_id, status from peers");
+      const peers = w.daemon.ctx.db.all(Row, "select peer_id, status from peers");
       assert.deepEqual(peers, [{ peer_id, status: "retired" }], `${reason} at ${stage}`);
-      const failed = said(w, "peer_restart_failed").find((told) =>
+      const failed = eventData(w, "peer_restart_failed").find((told) =>
         told["restart_id"] === restart_id
       );
       assert.equal(failed?.["reason"], reason, stage);
@@ -115,9 +119,9 @@ Deno.test("who is removed or retired while it restarts is not brought back, and 
 
 Deno.test("after a crash a restart of one who was removed or retired has failed, and the daemon starts", async () => {
   for (const end of [remove, retire]) {
-    const { journal: [entry] } = await crashed(async (house) => {
-      await launched(house);
-      await end(house);
+    const { journal: [entry] } = await restartAfterCrash(async (fixture) => {
+      await launched(fixture);
+      await end(fixture);
     }, {});
     assert.equal(entry?.status, "retired");
     assert.match(entry?.failed ?? "", /"reason":"daemon_restart"/);
@@ -165,11 +169,11 @@ Deno.test("a shown command keeps flags, permission words, models and what the da
 });
 
 Deno.test("no secret of a command is in the answer, the journal or the events [4.peers.restart-redacts]", async () => {
-  await using house = await spawningWorld();
-  const { w } = house;
-  await agent(house);
-  const { answer } = await restartAndComeBack(house);
-  const { rows } = { rows: w.daemon.ground.events.read({ since: 0, limit: 1000 }) };
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  await agentInPane(fixture);
+  const { answer } = await restartAndRegister(fixture);
+  const { rows } = { rows: w.daemon.ctx.events.read({ since: 0, limit: 1000 }) };
   const all = JSON.stringify([answer, await get(w, "/peers/api"), rows]);
   assert.ok(all.includes("s-1") && !all.includes("k-secret"));
 });

@@ -1,34 +1,34 @@
 import assert from "node:assert/strict";
 import {
-  enter,
+  addPeer,
+  connectPeer,
+  eventData,
+  eventTypesSince,
   get,
-  join,
   post,
-  said,
-  typesSince,
 } from "../../../../support/daemon/peer_clients.ts";
 import {
-  agent,
-  comeBack,
+  agentInPane,
+  REDACTED_COMMAND,
+  registerRelaunched,
   restart,
-  restartAndComeBack,
-  SHOWN,
+  restartAndRegister,
   stagesOf,
 } from "../../../../support/daemon/restarts.ts";
-import { passing, SOCKET, spawningWorld } from "../../../../support/daemon/spawns.ts";
+import { advanceUntilSettled, SOCKET, spawningWorld } from "../../../../support/daemon/spawns.ts";
 
 Deno.test("a restart relaunches a live peer with resume, and it is the same peer [3.peer.restart.relaunch] [4.peers.restart]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes, folder } = house;
-  const { peer_id, pane_id, agent_pid } = await agent(house);
-  const { answer, back } = await restartAndComeBack(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes, folder } = fixture;
+  const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
+  const { answer, back } = await restartAndRegister(fixture);
   assert.equal(back.peer_id, peer_id);
   assert.deepEqual([answer.status, answer.outcome, answer.resume_mode], [
     200,
     "restarted",
     "resumed",
   ]);
-  assert.deepEqual(answer.would_run, [...SHOWN, "resume", "s-1"]);
+  assert.deepEqual(answer.would_run, [...REDACTED_COMMAND, "resume", "s-1"]);
   assert.deepEqual(stagesOf(answer), ["preflight", "quiesce", "stop", "launch", "register"]);
   assert.equal(processes.isAlive(agent_pid), false);
   const [launch] = terminals.launches;
@@ -43,12 +43,12 @@ Deno.test("a restart relaunches a live peer with resume, and it is the same peer
 });
 
 Deno.test("each stage of a restart is journaled and told with its restart_id [3.peer.restart.journal] [6.peer-restart] [4.peers.restart-last]", async () => {
-  await using house = await spawningWorld();
-  const { w } = house;
-  const { peer_id } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { peer_id } = await agentInPane(fixture);
   const never = await w.fetch("/peers/api/restart");
   assert.deepEqual([never.status, (await never.json()).error], [404, "no_restart"]);
-  const { answer } = await restartAndComeBack(house);
+  const { answer } = await restartAndRegister(fixture);
   const { status: _, ...record } = answer;
   const { status: __, ...latest } = await get(w, "/peers/api/restart");
   assert.deepEqual(latest, record);
@@ -64,21 +64,21 @@ Deno.test("each stage of a restart is journaled and told with its restart_id [3.
 });
 
 Deno.test("a peer tells whether and how it can be restarted, and how it last went [2.peer.restart-block] [4.peers.get-restart]", async () => {
-  await using house = await spawningWorld();
-  const { w } = house;
-  const { peer_id } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { peer_id } = await agentInPane(fixture);
   const { restart } = await get(w, `/peers/${peer_id}`);
   assert.deepEqual(restart, {
     restartable: true,
     reason: null,
     resume_mode: "resumed",
-    would_run: [...SHOWN, "resume", "s-1"],
+    would_run: [...REDACTED_COMMAND, "resume", "s-1"],
     last: null,
   });
-  const { answer } = await restartAndComeBack(house);
+  const { answer } = await restartAndRegister(fixture);
   const { status: _, ...record } = answer;
   assert.deepEqual((await get(w, "/peers/api")).restart.last, record);
-  await enter(w, "sdk-peer");
+  await addPeer(w, "sdk-peer");
   assert.deepEqual((await get(w, "/peers/sdk-peer")).restart, {
     restartable: false,
     reason: "unsupported_backend",
@@ -89,24 +89,24 @@ Deno.test("a peer tells whether and how it can be restarted, and how it last wen
 });
 
 Deno.test("a dry run tells what it would do, and does nothing [4.peers.restart]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
   const at = w.events.length;
   const dry = await restart(w, { dry_run: true });
   assert.deepEqual([dry.status, dry.outcome], [200, "would_restart"]);
-  assert.deepEqual(dry.would_run, [...SHOWN, "resume", "s-1"]);
+  assert.deepEqual(dry.would_run, [...REDACTED_COMMAND, "resume", "s-1"]);
   const fresh = await restart(w, { dry_run: true, fresh: true });
-  assert.deepEqual([fresh.resume_mode, fresh.would_run], ["fresh", SHOWN]);
-  assert.deepEqual(typesSince(w, at), []);
+  assert.deepEqual([fresh.resume_mode, fresh.would_run], ["fresh", REDACTED_COMMAND]);
+  assert.deepEqual(eventTypesSince(w, at), []);
   assert.equal((await w.fetch("/peers/api/restart")).status, 404);
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
 });
 
 Deno.test("what cannot be resumed is not stopped, and the result says why [4.peers.restart]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house, { runtime_session_id: "lost-1" });
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture, { runtime_session_id: "lost-1" });
   const lost = await restart(w);
   assert.deepEqual([lost.status, lost.outcome, lost.failed.stage, lost.failed.reason], [
     200,
@@ -115,13 +115,13 @@ Deno.test("what cannot be resumed is not stopped, and the result says why [4.pee
     "session_file_missing",
   ]);
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
-  assert.equal(said(w, "peer_restart_failed")[0]?.["reason"], "session_file_missing");
+  assert.equal(eventData(w, "peer_restart_failed")[0]?.["reason"], "session_file_missing");
 });
 
 Deno.test("nothing is stopped when the program that would take its place is not there", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
   terminals.installed = false;
   for (const fresh of [false, true]) {
     const { outcome, failed, would_run } = await restart(w, { fresh });
@@ -147,10 +147,10 @@ Deno.test("nothing is stopped that is not proved to be the peer's, or may not be
     ["not_an_agent",     { role: "service" }                       ],
   ];
   for (const [reason, given] of cases) {
-    await using house = await spawningWorld();
-    const { w, processes, terminals } = house;
+    await using fixture = await spawningWorld();
+    const { w, processes, terminals } = fixture;
     processes.start(77);
-    await agent(house, given);
+    await agentInPane(fixture, given);
     const { status, outcome, failed } = await restart(w);
     assert.deepEqual([status, outcome, failed?.stage, failed?.reason], [
       200,
@@ -164,9 +164,9 @@ Deno.test("nothing is stopped that is not proved to be the peer's, or may not be
 });
 
 Deno.test("a pane in which the user runs something else is left alone", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
   terminals.shared = true;
   const { failed } = await restart(w);
   assert.deepEqual([failed.stage, failed.reason], ["preflight", "pane_shared"]);
@@ -174,11 +174,11 @@ Deno.test("a pane in which the user runs something else is left alone", async ()
 });
 
 Deno.test("a restart is an HTTP error only for a peer that is not the one, or without the wiring [4.peers.restart-error] [7.restart]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  await agent(house);
-  await enter(w, "twin", { circle: "red" });
-  await enter(w, "twin", { circle: "blue" });
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  await agentInPane(fixture);
+  await addPeer(w, "twin", { circle: "red" });
+  await addPeer(w, "twin", { circle: "blue" });
   const failing = async (peer: string, body = {}) => {
     const { status, error } = await restart(w, body, peer);
     return [status, error];
@@ -191,47 +191,47 @@ Deno.test("a restart is an HTTP error only for a peer that is not the one, or wi
 });
 
 Deno.test("a restart waits for the turn to end, and can be cancelled until then [4.peers.restart-cancel]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
   const cancel = async () => (await w.fetch("/peers/api/restart", { method: "DELETE" })).json();
   assert.deepEqual(await cancel(), { cancelled: false, reason: "no_restart_in_flight" });
   await post(w, "/peers/api/turn", { turn_state: "working" });
   const begun = await restart(w, { wait: false });
   assert.deepEqual([begun.outcome, begun.finished_at], ["in_progress", null]);
-  await w.beat(5);
+  await w.tick(5);
   assert.ok(processes.isAlive(agent_pid));
   const second = await restart(w);
   assert.deepEqual([second.outcome, second.failed.reason], ["failed", "restart_in_progress"]);
   assert.deepEqual(await cancel(), { cancelled: true });
   await post(w, "/peers/api/turn", { turn_state: "idle" });
-  await w.beat(5);
+  await w.tick(5);
   const after = await get(w, "/peers/api/restart");
   assert.deepEqual([after.restart_id, after.outcome], [begun.restart_id, "cancelled"]);
   assert.deepEqual(stagesOf(after), ["preflight", "quiesce"]);
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
-  const failed = said(w, "peer_restart_failed");
+  const failed = eventData(w, "peer_restart_failed");
   assert.deepEqual(failed.map(({ stage, reason }) => [stage, reason]), [["quiesce", "cancelled"]]);
 });
 
 Deno.test("once something was stopped, a restart cannot be cancelled [4.peers.restart-cancel]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  await agentInPane(fixture);
   await restart(w, { wait: false });
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
   const answer = await (await w.fetch("/peers/api/restart", { method: "DELETE" })).json();
   assert.deepEqual(answer, { cancelled: false, reason: "already_at_register" });
-  await comeBack(house);
-  await w.beat();
+  await registerRelaunched(fixture);
+  await w.tick();
   assert.equal((await get(w, "/peers/api/restart")).outcome, "restarted");
 });
 
 Deno.test("a turn that does not end leaves everything as it was", async () => {
-  await using house = await spawningWorld();
-  const { w, processes } = house;
-  const { agent_pid } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
   await post(w, "/peers/api/turn", { turn_state: "awaiting_input" });
   const { failed } = await restart(w);
   assert.deepEqual([failed.stage, failed.reason], ["quiesce", "still_working"]);
@@ -241,12 +241,12 @@ Deno.test("a turn that does not end leaves everything as it was", async () => {
 
 Deno.test("a process that does not obey is made to end, and if it cannot be, nothing is launched", async () => {
   for (const deaf of [["SIGTERM"], ["SIGTERM", "SIGKILL"]]) {
-    await using house = await spawningWorld();
-    const { w, terminals } = house;
-    await agent(house);
+    await using fixture = await spawningWorld();
+    const { w, terminals } = fixture;
+    await agentInPane(fixture);
     terminals.deaf = deaf;
     if (deaf.length === 1) {
-      assert.equal((await restartAndComeBack(house)).answer.outcome, "restarted");
+      assert.equal((await restartAndRegister(fixture)).answer.outcome, "restarted");
       continue;
     }
     const { failed } = await restart(w);
@@ -258,19 +258,19 @@ Deno.test("a process that does not obey is made to end, and if it cannot be, not
 });
 
 Deno.test("a process of another user is not stopped: the restart fails and says so", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, processes } = house;
-  const { agent_pid } = await agent(house);
-  processes.foreign.add(agent_pid);
+  await using fixture = await spawningWorld();
+  const { w, terminals, processes } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
+  processes.otherUsersPids.add(agent_pid);
   const { failed } = await restart(w);
   assert.deepEqual([failed.stage, failed.reason], ["stop", "not_permitted"]);
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
 });
 
 Deno.test("a launch that fails, ends at once or never registers is told as such, and can be repeated", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  const { pane_id } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { pane_id } = await agentInPane(fixture);
   terminals.broken = "respawn pane failed";
   const unlaunched = await restart(w);
   assert.deepEqual([unlaunched.failed.stage, unlaunched.failed.reason], ["launch", "not_launched"]);
@@ -278,18 +278,18 @@ Deno.test("a launch that fails, ends at once or never registers is told as such,
   const dying = post(w, "/peers/api/restart", {});
   while (terminals.launches.length === 0) await w.clock.advance(250);
   terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
-  const exited = await passing(w, dying);
+  const exited = await advanceUntilSettled(w, dying);
   assert.deepEqual([exited.failed.stage, exited.failed.reason], ["register", "exited"]);
   const silent = await restart(w);
   assert.deepEqual([silent.failed.stage, silent.failed.reason], ["register", "not_registered"]);
 });
 
 Deno.test("a fresh start is another session of the same peer", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  const { peer_id } = await agent(house, { runtime_session_id: "lost-1" });
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { peer_id } = await agentInPane(fixture, { runtime_session_id: "lost-1" });
   const before = await get(w, "/peers/api");
-  const { answer, back } = await restartAndComeBack(house, { fresh: true }, "s-2");
+  const { answer, back } = await restartAndRegister(fixture, { fresh: true }, "s-2");
   assert.deepEqual([answer.outcome, answer.resume_mode], ["restarted", "fresh"]);
   assert.equal(back.peer_id, peer_id);
   assert.notEqual(back.mesh_session_id, before.mesh_session_id);
@@ -297,9 +297,9 @@ Deno.test("a fresh start is another session of the same peer", async () => {
 });
 
 Deno.test("an agent without hooks is registered by what was launched for it", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  const { peer_id, pane_id } = await agent(house, { backend: "generic" });
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { peer_id, pane_id } = await agentInPane(fixture, { backend: "generic" });
   const answer = await restart(w, { fresh: true });
   assert.equal(answer.outcome, "restarted");
   const peer = await get(w, `/peers/${peer_id}`);
@@ -310,26 +310,26 @@ Deno.test("an agent without hooks is registered by what was launched for it", as
 });
 
 Deno.test("a restart's message follows as a notify once the peer is back [4.peers.restart]", async () => {
-  await using house = await spawningWorld();
-  const { w } = house;
-  const { peer_id } = await agent(house);
-  await enter(w, "lead");
-  const { answer } = await restartAndComeBack(house, { message: "Go on", from_peer: "lead" });
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { peer_id } = await agentInPane(fixture);
+  await addPeer(w, "lead");
+  const { answer } = await restartAndRegister(fixture, { message: "Go on", from_peer: "lead" });
   assert.deepEqual(stagesOf(answer).at(-1), "seed");
   assert.equal(answer.outcome, "restarted");
-  const [note] = said(w, "notification");
+  const [note] = eventData(w, "notification");
   assert.deepEqual([note?.["from"], note?.["to_peer_id"]], ["lead", peer_id]);
 });
 
 Deno.test("an offline of the replaced execution is ignored, any other is believed [3.peer.restart.ignores-offline]", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  const { pane_id, agent_pid } = await agent(house);
-  const { answer } = await restartAndComeBack(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { pane_id, agent_pid } = await agentInPane(fixture);
+  const { answer } = await restartAndRegister(fixture);
   const stale = { pane_id, agent_pid, terminal: true, reason: "session_end" };
   assert.equal((await post(w, "/peers/api/offline", stale)).status, 200);
   assert.equal((await get(w, "/peers/api")).status, "online");
-  const [ignored] = said(w, "peer_restart_offline_ignored");
+  const [ignored] = eventData(w, "peer_restart_offline_ignored");
   assert.equal(ignored?.["restart_id"], answer.restart_id);
   const now = terminals.panes.get(pane_id)?.pane_pid;
   await post(w, "/peers/api/offline", { pane_id: "%99", agent_pid });
@@ -340,31 +340,31 @@ Deno.test("an offline of the replaced execution is ignored, any other is believe
 });
 
 Deno.test("what is sent during a restart waits for the new execution", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals } = house;
-  await agent(house);
-  const lead = await join(w, "lead");
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  await agentInPane(fixture);
+  const lead = await connectPeer(w, "lead");
   await restart(w, { wait: false });
   while (terminals.launches.length === 0) await w.clock.advance(250);
   assert.equal((await get(w, "/peers/api")).status, "offline");
-  await lead.say({ type: "notify", request_id: "1", to_peer: "api", text: "Ready?" });
-  const [note] = said(w, "notification");
+  await lead.send({ type: "notify", request_id: "1", to_peer: "api", text: "Ready?" });
+  const [note] = eventData(w, "notification");
   assert.equal(note?.["delivery_state"], "queued");
-  await comeBack(house);
-  await w.beat();
+  await registerRelaunched(fixture);
+  await w.tick();
   assert.equal((await get(w, "/peers/api/restart")).outcome, "restarted");
 });
 
 Deno.test("a strange registration in the pane of a restart takes no identity", async () => {
-  await using house = await spawningWorld();
-  const { w, terminals, folder } = house;
-  const { peer_id, pane_id } = await agent(house);
+  await using fixture = await spawningWorld();
+  const { w, terminals, folder } = fixture;
+  const { peer_id, pane_id } = await agentInPane(fixture);
   await restart(w, { wait: false });
   while (terminals.launches.length === 0) await w.clock.advance(250);
   const other = { path: folder, backend: "generic", pane_id, tmux_socket: SOCKET };
   assert.notEqual((await post(w, "/peers", other)).peer_id, peer_id);
   const elsewhere = { ...other, backend: "codex", pane_id: "%55" };
   assert.notEqual((await post(w, "/peers", elsewhere)).peer_id, peer_id);
-  assert.equal((await comeBack(house)).peer_id, peer_id);
-  await w.beat();
+  assert.equal((await registerRelaunched(fixture)).peer_id, peer_id);
+  await w.tick();
 });

@@ -12,7 +12,7 @@ import process2 from "node:process";
 
 // daemon/features/agents/opencode/plugin/quiet.ts
 import { readFileSync } from "node:fs";
-function quiet(work) {
+function ignoreErrors(work) {
   return (...args) => {
     try {
       Promise.resolve(work(...args)).catch(() => void 0);
@@ -22,7 +22,7 @@ function quiet(work) {
   };
 }
 function later(ms, work) {
-  const timer = setTimeout(quiet(work), ms);
+  const timer = setTimeout(ignoreErrors(work), ms);
   unref(timer);
   return timer;
 }
@@ -65,54 +65,54 @@ function isUp({ pid, process_started }) {
   const stat = readText(`/proc/${pid}/stat`) ?? "";
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] === process_started;
 }
-var Connection = class {
+var DaemonConnection = class {
   #state;
-  #greeting;
+  #connectFields;
   #listener;
-  #live;
-  #opening;
+  #current;
+  #connecting;
   #timer;
   #failures = 0;
   #ended = false;
   /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
-  constructor(state, greeting, listener) {
+  constructor(state, connectFields, listener) {
     this.#state = state;
-    this.#greeting = greeting;
+    this.#connectFields = connectFields;
     this.#listener = listener;
   }
   /** Opens a connection. One that is live is closed once the new one is accepted. */
   open() {
     clearTimeout(this.#timer);
     if (this.#ended) return;
-    this.#opening?.close();
-    this.#opening = void 0;
+    this.#connecting?.close();
+    this.#connecting = void 0;
     const socket = this.#connect();
     if (!socket) return this.#retry();
-    this.#opening = socket;
-    socket.onopen = quiet(() => {
+    this.#connecting = socket;
+    socket.onopen = ignoreErrors(() => {
       const auth_token = readText(`${this.#state}/hook.token`)?.trim();
       const token = auth_token ? {
         auth_token
       } : {};
       socket.send(JSON.stringify({
         type: "connect",
-        ...this.#greeting(),
+        ...this.#connectFields(),
         ...token
       }));
     });
-    socket.onmessage = quiet(({ data }) => this.#receive(socket, JSON.parse(data)));
+    socket.onmessage = ignoreErrors(({ data }) => this.#receive(socket, JSON.parse(data)));
     socket.onerror = () => void 0;
-    socket.onclose = quiet(({ code }) => this.#closed(socket, code));
+    socket.onclose = ignoreErrors(({ code }) => this.#closed(socket, code));
   }
   send(frame) {
-    if (this.#live?.readyState !== WebSocket.OPEN) return;
-    this.#live.send(JSON.stringify(frame));
+    if (this.#current?.readyState !== WebSocket.OPEN) return;
+    this.#current.send(JSON.stringify(frame));
   }
   end() {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#opening?.close();
-    this.#live?.close();
+    this.#connecting?.close();
+    this.#current?.close();
   }
   /** The address is read each time: a restarted daemon may have another port. */
   #connect() {
@@ -133,23 +133,23 @@ var Connection = class {
         ping_id: frame["ping_id"]
       }));
     }
-    if (frame["type"] === "connected" && socket === this.#opening) {
-      const older = this.#live;
-      this.#live = socket;
-      this.#opening = void 0;
+    if (frame["type"] === "connected" && socket === this.#connecting) {
+      const older = this.#current;
+      this.#current = socket;
+      this.#connecting = void 0;
       this.#failures = 0;
       older?.close();
       return this.#listener.up();
     }
-    if (socket === this.#live) this.#listener.frame(frame);
+    if (socket === this.#current) this.#listener.frame(frame);
   }
   #closed(socket, code) {
-    if (socket === this.#live) {
-      this.#live = void 0;
+    if (socket === this.#current) {
+      this.#current = void 0;
       this.#listener.down();
-    } else if (socket === this.#opening) this.#opening = void 0;
+    } else if (socket === this.#connecting) this.#connecting = void 0;
     else return;
-    if (!FINAL_CODES.has(code) && !this.#opening) this.#retry();
+    if (!FINAL_CODES.has(code) && !this.#connecting) this.#retry();
   }
   #retry() {
     clearTimeout(this.#timer);
@@ -196,12 +196,12 @@ var Deliveries = class {
   next() {
     return this.#queue.shift();
   }
-  putBack(delivery) {
+  requeue(delivery) {
     delivery.state = "waiting";
     this.#queue.unshift(delivery);
   }
   /** The daemon keeps what was not taken, and sends it again. */
-  forgetWaiting() {
+  dropWaiting() {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
   accepted(delivery) {
@@ -219,7 +219,7 @@ var Deliveries = class {
     });
   }
   /** The messages that a prompt in the agent's own transcript shows. */
-  seenIn(text) {
+  markSeenIn(text) {
     const shown = [
       ...this.#known.values()
     ].filter(({ proof, state }) => state !== "waiting" && text.includes(proof));
@@ -336,7 +336,7 @@ var Sessions = class {
 var Turn = class {
   busy = false;
   /** False before the first prompt of a session that this process created. */
-  began = false;
+  hasBegun = false;
   model;
   /** Open dialogs: id to session. */
   #dialogs = /* @__PURE__ */ new Map();
@@ -349,9 +349,9 @@ var Turn = class {
   /** Our messages that no answer has followed yet: message id to the delivery's proof. */
   #unread = /* @__PURE__ */ new Map();
   /** Another session is in front. */
-  begin({ began }) {
+  begin({ hasBegun }) {
     this.busy = false;
-    this.began = began;
+    this.hasBegun = hasBegun;
     this.#unread.clear();
   }
   get atDialog() {
@@ -368,18 +368,18 @@ var Turn = class {
     }
   }
   /** The assistant answers a message, and with it all that came before: ids rise. */
-  answers({ id = "", parentID = "", ...model }) {
+  beginAnswer({ id = "", parentID = "", ...model }) {
     if (id !== this.#answer.id) this.#answer = {
       id,
       texts: /* @__PURE__ */ new Map()
     };
     for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
-    this.uses(model);
+    this.setModel(model);
   }
   part({ id = "", messageID, type, text = "" }) {
     if (type === "text" && messageID === this.#answer.id) this.#answer.texts.set(id, text);
   }
-  uses(model) {
+  setModel(model) {
     if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
   }
   /** The turn of this session has ended; returns the text of its last answer. */
@@ -415,7 +415,7 @@ var Turn = class {
   }
   /** As the daemon is told. */
   get status() {
-    const rest = this.began ? "idle" : "pending_first_turn";
+    const rest = this.hasBegun ? "idle" : "pending_first_turn";
     const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
     const status = this.busy || this.atDialog ? "busy" : "online";
     const model = this.model ? {
@@ -434,7 +434,7 @@ var Turn = class {
 var HOOK_VERSION = "1";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
-var OPEN_AGAIN_MS = 1e3;
+var REOPEN_MS = 1e3;
 var CHAT_CHARS_MAX = 65536;
 var Session = class {
   #ctx;
@@ -451,24 +451,24 @@ var Session = class {
   #history = "";
   #reading = false;
   #prompting = false;
-  #naming;
+  #unreadTimer;
   constructor(ctx, env, args) {
     this.#ctx = ctx;
     this.#env = env;
     this.#args = args;
     this.#sessions = new Sessions(ctx.client);
-    this.#connection = new Connection(statePath(env), () => this.#greeting(), {
+    this.#connection = new DaemonConnection(statePath(env), () => this.#connectFields(), {
       up: () => this.#reportTurn({
         again: true
       }),
-      down: () => this.#deliveries.forgetWaiting(),
+      down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
         if (this.#deliveries.take(frame)) void this.#deliver();
       }
     });
   }
   begin() {
-    const resumed = resumedBy(this.#args);
+    const resumed = resumedSession(this.#args);
     if (resumed === "last") void this.#serveLast();
     else if (resumed !== void 0) this.#serve(resumed);
     else this.#connection.open();
@@ -476,7 +476,7 @@ var Session = class {
   end() {
     this.#connection.end();
   }
-  #greeting() {
+  #connectFields() {
     return {
       display_name: "opencode",
       backend: "opencode",
@@ -526,8 +526,8 @@ var Session = class {
     delivery.state = "prompting";
     const id = this.#id ?? await this.#create();
     if (!id) {
-      this.#deliveries.putBack(delivery);
-      later(OPEN_AGAIN_MS, () => this.#deliver());
+      this.#deliveries.requeue(delivery);
+      later(REOPEN_MS, () => this.#deliver());
       return false;
     }
     try {
@@ -535,7 +535,7 @@ var Session = class {
       if (!error) this.#deliveries.accepted(delivery);
       else if (response?.status === 404) {
         if (this.#id === id) this.#id = void 0;
-        this.#deliveries.putBack(delivery);
+        this.#deliveries.requeue(delivery);
       } else {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
@@ -563,9 +563,9 @@ var Session = class {
     this.#id = id;
     this.#history = "";
     this.#turn.begin({
-      began: !this.#sessions.isCreated(id)
+      hasBegun: !this.#sessions.isCreated(id)
     });
-    if (this.#turn.began) void this.#readHistory(id);
+    if (this.#turn.hasBegun) void this.#readHistory(id);
     this.#connection.open();
   }
   /** Reads what a resumed session was told by an earlier process. */
@@ -583,10 +583,10 @@ var Session = class {
   async said(id, { message, parts }) {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
-    this.#turn.began = true;
-    this.#turn.uses(message.model);
+    this.#turn.hasBegun = true;
+    this.#turn.setModel(message.model);
     const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic).map((part) => part.text).join("\n");
-    const shown = this.#deliveries.seenIn(text);
+    const shown = this.#deliveries.markSeenIn(text);
     if (!text.startsWith(NOT_READ)) {
       for (const { proof } of shown) this.#turn.sent(message.id, proof);
     }
@@ -613,7 +613,7 @@ var Session = class {
     if (isDialog(type)) this.#turn.dialog(type, properties);
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
-    else if (type === "message.updated" && info?.role === "assistant") this.#turn.answers(info);
+    else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
@@ -622,9 +622,9 @@ var Session = class {
     const { id, text } = this.#turn.end(this.#id);
     this.#chat("assistant", text, id);
     void this.#deliver();
-    clearTimeout(this.#naming);
+    clearTimeout(this.#unreadTimer);
     if (this.#turn.hasUnread) {
-      this.#naming = later(UNREAD_AFTER_MS, () => this.#nameUnread());
+      this.#unreadTimer = later(UNREAD_AFTER_MS, () => this.#nameUnread());
     }
   }
   /** The user broke a turn off, with our messages in its queue: they are named, not repeated. */
@@ -653,7 +653,7 @@ var Session = class {
 function isDialog(type) {
   return /^(permission|question)\./.test(type);
 }
-function resumedBy(args) {
+function resumedSession(args) {
   const at = args.findIndex((arg) => arg === "-s" || arg === "--session");
   const named = args.map((arg) => /^--session=(.+)$/.exec(arg)?.[1]).find(Boolean);
   const id = named ?? (at < 0 ? void 0 : args[at + 1]);
@@ -669,17 +669,17 @@ function paneOf({ TMUX, TMUX_PANE: pane_id }) {
 }
 
 // daemon/features/agents/opencode/plugin/main.ts
-var MeshPlugin = (ctx, given) => {
-  const { env, args } = given ?? {
+var MeshPlugin = (ctx, inputs) => {
+  const { env, args } = inputs ?? {
     env: environment(),
     args: commandLine()
   };
   const session = new Session(ctx, env, args);
   session.begin();
   return Promise.resolve({
-    event: quiet(({ event }) => session.event(event.type, event.properties ?? {})),
-    "chat.message": quiet((input, output) => session.said(input.sessionID, output)),
-    dispose: quiet(() => session.end())
+    event: ignoreErrors(({ event }) => session.event(event.type, event.properties ?? {})),
+    "chat.message": ignoreErrors((input, output) => session.said(input.sessionID, output)),
+    dispose: ignoreErrors(() => session.end())
   });
 };
 function environment() {

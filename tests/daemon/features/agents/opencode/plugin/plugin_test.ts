@@ -32,7 +32,7 @@ Deno.test("the first message opens a session, shows it, and is told as accepted 
   const { id, text } = await opencode.prompts.find("a prompt", () => true);
   assert.match(text, /^\[mesh\] <peer-message type="ask" id="ask-a+">/);
   assert.deepEqual(opencode.selected, [{ sessionID: id }]);
-  await daemon.heard.find("the session", (frame) => frame["runtime_session_id"] === id);
+  await daemon.received.find("the session", (frame) => frame["runtime_session_id"] === id);
   // What was said while the line was renewed is sent again by the daemon, and only told of.
   daemon.send(A);
   await daemon.receipt(A, "accepted");
@@ -47,7 +47,7 @@ Deno.test("a message that is sent again is told of again, and put to the agent o
   await daemon.turn("idle");
   daemon.send(A);
   await daemon.receipt(A, "seen");
-  const before = daemon.heard.all.length;
+  const before = daemon.received.all.length;
   daemon.send(A);
   await daemon.receipt(A, "seen", before);
   daemon.send(B);
@@ -83,12 +83,12 @@ Deno.test("nothing is put to an agent at a dialog, nor before a declined one's t
   opencode.event("permission.asked", { id: "per_1", sessionID: "ses_a" });
   await daemon.turn("awaiting_input");
   daemon.send(A);
-  daemon.say({ type: "ping", ping_id: "1" });
-  await daemon.heard.find("the pong behind it", ({ type }) => type === "pong");
+  daemon.sendFrame({ type: "ping", ping_id: "1" });
+  await daemon.received.find("the pong behind it", ({ type }) => type === "pong");
   assert.deepEqual(opencode.prompts.all, []);
   const declined = { requestID: "per_1", sessionID: "ses_a", reply: "reject" };
   opencode.event("permission.replied", declined);
-  await daemon.turn("working", daemon.heard.all.length);
+  await daemon.turn("working", daemon.received.all.length);
   assert.deepEqual(opencode.prompts.all, []);
   opencode.idle("ses_a");
   await daemon.receipt(A, "seen");
@@ -118,13 +118,13 @@ Deno.test("turns, models and what was said are told; a subagent's are not", asyn
   opencode.busy("ses_a");
   await daemon.turn("working");
   opencode.answered("ses_a", message, "the answer");
-  await daemon.heard.find("the answer", ({ text }) => text === "the answer");
-  const chat = daemon.heard.all.filter(({ type }) => type === "chat_turn");
+  await daemon.received.find("the answer", ({ text }) => text === "the answer");
+  const chat = daemon.received.all.filter(({ type }) => type === "chat_turn");
   assert.deepEqual(chat.map(({ role, text }) => [role, text]), [
     ["user", "the user's words"],
     ["assistant", "the answer"],
   ]);
-  const { model } = await daemon.turn("idle", daemon.heard.all.indexOf(chat[0] ?? {}));
+  const { model } = await daemon.turn("idle", daemon.received.all.indexOf(chat[0] ?? {}));
   assert.equal(model, "fake/one");
 });
 
@@ -134,8 +134,12 @@ Deno.test("another session in the same process becomes the one that is served", 
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
   await daemon.turn("idle");
   opencode.said("ses_b", "in a session of its own");
-  await daemon.heard.find("its greeting", (frame) => frame["runtime_session_id"] === "ses_b");
-  await daemon.heard.find("its turn", ({ type }) => type === "status", daemon.heard.all.length);
+  await daemon.received.find("its greeting", (frame) => frame["runtime_session_id"] === "ses_b");
+  await daemon.received.find(
+    "its turn",
+    ({ type }) => type === "status",
+    daemon.received.all.length,
+  );
   daemon.send(C);
   await daemon.receipt(C, "seen");
   assert.deepEqual(opencode.prompts.all.map(({ id }) => id), ["ses_b"]);
@@ -149,7 +153,7 @@ Deno.test("a daemon that was killed is found again at its new port, and nothing 
   daemon.send(A);
   await daemon.receipt(A, "seen");
   await daemon.down();
-  const before = daemon.heard.all.length;
+  const before = daemon.received.all.length;
   daemon.up();
   await daemon.turn("idle", before);
   daemon.send(A);
@@ -168,7 +172,7 @@ Deno.test("what waits at a dialog when the line is lost is left to the daemon", 
   await daemon.turn("awaiting_input");
   daemon.send(A);
   await daemon.down();
-  const before = daemon.heard.all.length;
+  const before = daemon.received.all.length;
   daemon.up();
   await daemon.turn("awaiting_input", before);
   opencode.event("permission.replied", { requestID: "per_1", reply: "once" });
@@ -241,7 +245,7 @@ Deno.test("`opencode run` is put nothing once its turn has ended", async () => {
   await daemon.turn("pending_first_turn");
   daemon.send(A);
   opencode.said("ses_a", "a task");
-  await daemon.heard.find("its session", (frame) => frame["runtime_session_id"] === "ses_a");
+  await daemon.received.find("its session", (frame) => frame["runtime_session_id"] === "ses_a");
   assert.deepEqual(opencode.prompts.all, []);
   opencode.busy("ses_a");
   await daemon.receipt(A, "seen");
@@ -257,7 +261,7 @@ Deno.test("with no daemon, no home and broken notes a plugin is silent", async (
   opencode.said("ses_a", "words");
   opencode.event("message.updated", JSON.parse('{ "info": null }'));
   opencode.saidBroken();
-  assert.deepEqual(daemon.heard.all, []);
+  assert.deepEqual(daemon.received.all, []);
 });
 
 Deno.test("the file that is installed exports the plugin alone, and does what its sources do", async () => {
@@ -288,6 +292,6 @@ Deno.test("a plugin does not dial where a daemon was that has ended", {
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
   Deno.writeTextFileSync(file, notice);
-  await daemon.heard.find("its greeting", ({ type }) => type === "connect");
+  await daemon.received.find("its greeting", ({ type }) => type === "connect");
   assert.equal(other.lines.length, 0);
 });
