@@ -34,7 +34,7 @@ export interface RegistrationEvidence {
   /** Whether the kernel shows that this process, or one below it, sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
   /** It came by an agent's hook, which names the session that it is run by. */
-  readonly isHook?: boolean;
+  readonly by_hook?: boolean;
   /** What the certificate says that it came with: ours, and not expired. */
   readonly certificate?: Claims | undefined;
   /** The circle that its pane's window is, which a newcomer is born in where it names none. */
@@ -98,7 +98,7 @@ export class Admission {
 
   /** A session goes on in another process once its own has ended; until then it is that one's. */
   #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
-    if (evidence.isHook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
+    if (evidence.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
     return this.isProcessOf(peer, evidence);
   }
 

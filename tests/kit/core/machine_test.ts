@@ -91,8 +91,8 @@ Deno.test("a machine that its file does not export is an error, and not left unt
   const path = "daemon/features/asks/machine.ts";
   const text = Deno.readTextFileSync(new URL(`../../../${path}`, import.meta.url));
   assert.equal((await machinesOf({ path, text, code: text })).length, 1);
-  const code = `${text}\nconst hidden = machine("hidden", []);\n`;
-  await assert.rejects(machinesOf({ path, text, code }), /2 calls of machine\(\), and 1 machines/);
+  const code = `${text}\nconst hidden = stateMachine("hidden", []);\n`;
+  await assert.rejects(machinesOf({ path, text, code }), /2 calls of stateMachine\(\), and 1 machines/);
 });
 
 Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {

@@ -67,7 +67,7 @@ export class Sockets {
   /** Its peer is offline: what comes for it waits, though its socket stands. */
   suspend(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
-    if (session) Object.assign(session, { held: true, flowing: false });
+    if (session) Object.assign(session, { isSuspended: true, isCaughtUp: false });
   }
 
   /** Its peer is back: what waited flows. */

@@ -41,7 +41,7 @@ Deno.test("logs shows the last lines for people, and whatever else was written a
   assert.equal(code, 0);
   assert.equal(
     out,
-    '2030-01-01T00:00:00.000Z warn  Two fault="TypeError: no such thing" pid=7 url=http://x\n' +
+    '2030-01-01T00:00:00.000Z warn  Two error="TypeError: no such thing" pid=7 url=http://x\n' +
       "error: bare\n",
   );
 });

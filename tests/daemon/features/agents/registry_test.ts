@@ -31,7 +31,7 @@ Deno.test("every folder of an agent is in the registry, and every backend of the
 
 /** Files that name an agent, and have a reason to. */
 const NAMING: Readonly<Record<string, string>> = {
-  "daemon/features/peers/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
+  "daemon/features/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
 };
 
 /** The ids that a source writes as a string, or several of them in one text or pattern. */
