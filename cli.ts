@@ -14,7 +14,7 @@ import { getTrace } from "./daemon/features/messages/contract.ts";
 import { broadcast, notifyPeer } from "./daemon/features/notifications/contract.ts";
 import { listPeers, PeerStatus } from "./daemon/features/peers/contract.ts";
 import { ATTACH_COMMAND, ATTACH_FLAG, resolveAttachments } from "./cli/commands/attach.ts";
-import { waitForReply } from "./cli/commands/asking.ts";
+import { waitForReply } from "./cli/commands/reply_wait.ts";
 import {
   apiCommand,
   type Args,
@@ -31,14 +31,14 @@ import { DOCTOR } from "./cli/doctor/doctor_command.ts";
 import { INBOX_COMMANDS } from "./cli/commands/inbox.ts";
 import { JOB_COMMANDS } from "./cli/commands/jobs.ts";
 import { SPAWN_COMMANDS } from "./cli/commands/spawn.ts";
-import { print, printJson, processTerminal, styled, type Terminal } from "./cli/output/print.ts";
+import { print, printJson, processTerminal, styled, type Terminal } from "./cli/output/terminal.ts";
 import { OPEN_COMMANDS } from "./cli/commands/daemon/open.ts";
 import { PEER_COMMANDS } from "./cli/commands/peers.ts";
 import { QUESTION_COMMANDS } from "./cli/commands/questions.ts";
 import { ROLES } from "./cli/commands/roles.ts";
 import { SCHEDULE_COMMANDS } from "./cli/commands/schedules.ts";
 import { SEARCH_COMMANDS, showAny } from "./cli/commands/search.ts";
-import { showAsks, showPeers, showTrace } from "./cli/output/show.ts";
+import { showAsks, showPeers, showTrace } from "./cli/output/views.ts";
 import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
 import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";

@@ -12,7 +12,7 @@ import {
   resolveSender,
   type Sender,
 } from "../client/daemon_client.ts";
-import { printError, printJson, styled, type Terminal } from "../output/print.ts";
+import { printError, printJson, styled, type Terminal } from "../output/terminal.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 
 /** One line of the table. */

@@ -11,7 +11,7 @@ import {
 import { apiCommand, type Args, type CommandContext } from "../command/command.ts";
 import { CommandError, UsageError } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
-import { print } from "../output/print.ts";
+import { print } from "../output/terminal.ts";
 import type { Attachment } from "../output/attachments.ts";
 
 export const ATTACH_FLAG = {

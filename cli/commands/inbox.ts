@@ -16,8 +16,8 @@ import {
   JSON_FLAG,
 } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { print, printError, printJson, styled } from "../output/print.ts";
-import { showInbox, showInboxItem } from "../output/show.ts";
+import { print, printError, printJson, styled } from "../output/terminal.ts";
+import { showInbox, showInboxItem } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
 /** What the inbox calls us: a surface beside the dashboard and the chat. */

@@ -29,8 +29,8 @@ import {
   JSON_FLAG,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
-import { showJob, showJobs, showResult, showStep } from "../output/jobs.ts";
-import { print, printJson, styled, type Terminal } from "../output/print.ts";
+import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
+import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
 
 type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;

@@ -26,8 +26,8 @@ import {
   printTable,
   styled,
   type Terminal,
-} from "../output/print.ts";
-import { formatDuration } from "../output/show.ts";
+} from "../output/terminal.ts";
+import { formatDuration } from "../output/views.ts";
 
 type Peer = WireResponse<typeof getPeer>;
 type Report = WireResponse<typeof diagnosePeer>;

@@ -3,7 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";
 import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
-import { pollForReply } from "./asking.ts";
+import { pollForReply } from "./reply_wait.ts";
 import {
   apiCommand,
   type Args,
@@ -13,7 +13,14 @@ import {
   JSON_FLAG,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
-import { print, printError, printJson, printText, styled, type Terminal } from "../output/print.ts";
+import {
+  print,
+  printError,
+  printJson,
+  printText,
+  styled,
+  type Terminal,
+} from "../output/terminal.ts";
 
 type AskManyResult = WireResponse<typeof askMany>;
 type Result = WireResponse<typeof getMany>;

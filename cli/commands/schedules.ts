@@ -21,8 +21,8 @@ import {
   styled,
   type StyledText,
   type Terminal,
-} from "../output/print.ts";
-import { formatDuration } from "../output/show.ts";
+} from "../output/terminal.ts";
+import { formatDuration } from "../output/views.ts";
 
 type Schedule = WireResponse<typeof getSchedule>;
 

@@ -6,7 +6,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace, Kind } from "../../daemon/features/messages/contract.ts";
 import { getMessage, listMessages } from "../../daemon/features/messages/log/contract.ts";
-import { toAskHandle, waitForReply } from "./asking.ts";
+import { toAskHandle, waitForReply } from "./reply_wait.ts";
 import { apiCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { showItem } from "./inbox.ts";
@@ -19,10 +19,10 @@ import {
   printText,
   styled,
   type Terminal,
-} from "../output/print.ts";
+} from "../output/terminal.ts";
 import { showAskMany } from "./questions.ts";
-import { formatClockTime, showAsk } from "../output/show.ts";
-import { explainMessage } from "../output/why.ts";
+import { formatClockTime, showAsk } from "../output/views.ts";
+import { explainMessage } from "../output/message_explanation.ts";
 
 type Message = WireResponse<typeof getMessage>;
 

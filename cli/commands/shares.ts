@@ -9,7 +9,7 @@ import {
 } from "../../daemon/features/shares/contract.ts";
 import { apiCommand, type Command } from "../command/command.ts";
 import { UsageError } from "../client/failures.ts";
-import { type Column, print, printTable, styled } from "../output/print.ts";
+import { type Column, print, printTable, styled } from "../output/terminal.ts";
 
 type Share = WireResponse<typeof listShares>["shares"][number];
 

@@ -12,7 +12,7 @@ import {
   JSON_FLAG,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
-import { print, printJson, styled, type Terminal } from "../output/print.ts";
+import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
 
 const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;

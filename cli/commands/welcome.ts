@@ -2,9 +2,9 @@
 
 import { type CommandContext } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { showHealth } from "../output/show.ts";
-import { getHealth } from "../client/lifecycle.ts";
-import { print, styled } from "../output/print.ts";
+import { showHealth } from "../output/views.ts";
+import { getHealth } from "../client/daemon_process.ts";
+import { print, styled } from "../output/terminal.ts";
 
 const FIRST_STEPS = [
   { command: "mesh up", purpose: "start the daemon" },

@@ -11,9 +11,9 @@ import { type CommandContext, interruptible } from "../command/command.ts";
 import { CommandError, EXIT } from "../client/failures.ts";
 import type { DaemonClient } from "../client/daemon_client.ts";
 import { DEMO_HUMAN, type DemoName, SCRIPTS } from "./peer.ts";
-import { DemoHarness } from "./setup.ts";
-import { print, printText, styled, type Terminal } from "../output/print.ts";
-import { showTrace } from "../output/show.ts";
+import { DemoHarness } from "./harness.ts";
+import { print, printText, styled, type Terminal } from "../output/terminal.ts";
+import { showTrace } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
 /** All of it takes a few seconds; what takes longer hangs. */

@@ -5,7 +5,7 @@ import { readSettings } from "../client/daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { type CommandContext } from "../command/command.ts";
 import { CommandError, EXIT } from "../client/failures.ts";
-import { print, styled, type Terminal } from "../output/print.ts";
+import { print, styled, type Terminal } from "../output/terminal.ts";
 
 /** The frames of contract 4, as far as a peer that only talks reads them. */
 const Frame = z.discriminatedUnion("type", [

@@ -5,7 +5,7 @@ import { AGENT_CHECK } from "./agents.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
 import { type Check, errorFinding, type Finding } from "./finding.ts";
 import type { Machine } from "./machine.ts";
-import type { MeshSnapshot } from "./mesh.ts";
+import type { MeshSnapshot } from "./snapshot.ts";
 import { PEERS } from "./peers.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { TMUX } from "./tmux.ts";

@@ -14,7 +14,7 @@ import {
   warningFinding,
 } from "./finding.ts";
 import type { Machine } from "./machine.ts";
-import type { MeshSnapshot } from "./mesh.ts";
+import type { MeshSnapshot } from "./snapshot.ts";
 
 const RESTART_COMMAND = "mesh down && mesh up";
 

@@ -6,7 +6,12 @@ import { EXIT } from "../client/failures.ts";
 import { CHECK_FAILED, runChecks } from "./checks.ts";
 import type { Finding, Severity } from "./finding.ts";
 import { thisMachine } from "./machine.ts";
-import { type DeliveryAudit, type MeshSnapshot, QUEUED_LISTED_MAX, takeSnapshot } from "./mesh.ts";
+import {
+  type DeliveryAudit,
+  type MeshSnapshot,
+  QUEUED_LISTED_MAX,
+  takeSnapshot,
+} from "./snapshot.ts";
 import {
   print,
   printFields,
@@ -15,9 +20,9 @@ import {
   type Style,
   styled,
   type Terminal,
-} from "../output/print.ts";
-import { formatDuration } from "../output/show.ts";
-import { formatReason } from "../output/why.ts";
+} from "../output/terminal.ts";
+import { formatDuration } from "../output/views.ts";
+import { formatReason } from "../output/message_explanation.ts";
 
 export const DOCTOR: Command = {
   usage: "doctor",

@@ -1,7 +1,7 @@
 /** What `mesh doctor` finds: one fact each, how bad it is, and what to do about it in one line. */
 
 import type { Machine } from "./machine.ts";
-import type { MeshSnapshot } from "./mesh.ts";
+import type { MeshSnapshot } from "./snapshot.ts";
 
 export type Severity = "ok" | "note" | "warning" | "error";
 

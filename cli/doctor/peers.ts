@@ -10,7 +10,7 @@ import {
   ok,
   warningFinding,
 } from "./finding.ts";
-import type { Peers } from "./mesh.ts";
+import type { Peers } from "./snapshot.ts";
 
 const PATH = "/peers/{id}/doctor";
 /** Each costs a request; a mesh with more peers is looked at one by one. */

@@ -5,9 +5,9 @@ import { AGENTS } from "../../daemon/features/agents/registry.ts";
 import type { Fixture, ModelApi, Rule } from "../../daemon/features/agents/selftest/fixture.ts";
 import { ChatModel } from "./model/chat.ts";
 import { GeminiModel } from "./model/gemini.ts";
-import { MessagesModel } from "./model/model.ts";
+import { MessagesModel } from "./model/messages.ts";
 import { ResponsesModel } from "./model/responses.ts";
-import type { ScriptedModel } from "./model/scripted.ts";
+import type { ScriptedModel } from "./model/scripted_model.ts";
 
 /** What is tested: the facts of an agent, and how its user would treat it. */
 export interface Subject {

@@ -3,7 +3,7 @@
 import type { TransportName } from "../../daemon/features/agents/contract.ts";
 import { CommandError } from "../client/failures.ts";
 import { saveVerdict } from "./verdicts.ts";
-import type { AgentDriver, Sent } from "./trial.ts";
+import type { AgentDriver, Sent } from "./agent_driver.ts";
 
 export interface Scenario {
   readonly name: string;

@@ -18,12 +18,12 @@ import {
   styled,
   type StyledText,
   type Terminal,
-} from "../output/print.ts";
+} from "../output/terminal.ts";
 import { TESTABLE_AGENTS } from "./agents.ts";
-import { testAgent } from "./run.ts";
+import { testAgent } from "./agent_run.ts";
 import { type Result, saveVerdict, toVerdict } from "./verdicts.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
-import { hasTmux, isolatedEnv } from "../client/throwaway.ts";
+import { hasTmux, isolatedEnv } from "../client/isolated_env.ts";
 
 const AGENT_IDS: readonly string[] = TESTABLE_AGENTS.map(({ id }) => id);
 

@@ -7,7 +7,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
 import { type Env, writePrivately } from "../../daemon/host/paths.ts";
-import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_config.ts";
+import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_settings.ts";
 
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;

@@ -15,7 +15,7 @@ import { isReserved } from "../features/peers/contract.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
-import { RelaySecret, RelayUrl } from "./relay_config.ts";
+import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
 const int = (smallest: number, largest: number, description: string) =>
   z.number().int().min(smallest).max(largest).describe(`${description}, ${smallest} to ${largest}`);

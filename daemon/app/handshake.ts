@@ -8,7 +8,7 @@ import { definitionOf } from "../features/agents/registry.ts";
 import type { Daemon } from "./daemon.ts";
 import type { Connect } from "../features/messages/websocket/frames.ts";
 import type { Identity } from "../features/messages/websocket/session.ts";
-import type { Claims } from "../features/peers/certificate.ts";
+import type { Claims } from "../features/peers/certificates.ts";
 import { ALIASES, type Registration } from "../features/peers/contract.ts";
 import { Backend } from "../features/agents/contract.ts";
 import { refuseUntrustedPlace, windowCircleOf } from "./spawn_wiring.ts";

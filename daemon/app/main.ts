@@ -4,20 +4,20 @@ import { join } from "node:path";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { HttpListener } from "kit/host/listening.ts";
+import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
 import { loadAgents } from "./platform.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
-import { knownFailuresAt } from "../features/agents/selftest/marks.ts";
+import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { Daemon } from "./daemon.ts";
 import { type Config, readConfig } from "./config.ts";
-import { logExposed, protectConfig, protectState } from "./exposure.ts";
+import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { filesIn } from "../host/files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../host/paths.ts";
 import { boundedLog } from "../host/log_file.ts";
-import { IdleCollector, processHeap } from "../host/memory.ts";
+import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
 import { programRunnerOf } from "../host/programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
@@ -67,7 +67,7 @@ async function serveUntilSignal(
   const path = join(state, "mesh.db");
   // A fifth of the start, for those who have a relay.
   const openSocket = config["relay.enabled"]
-    ? (await import("../api/relay/dial.ts")).openSocket
+    ? (await import("../api/relay/relay_socket.ts")).openSocket
     : undefined;
   const opened = openOrExplain(path, () =>
     new Daemon(config, createPrivate(path), {

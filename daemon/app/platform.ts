@@ -9,7 +9,7 @@ import { TmuxServers } from "../host/tmux/tmux.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
-import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/observations.ts";
+import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 
 export interface AgentsPlatform extends AsyncDisposable {
   readonly isAlive: IsAlive;

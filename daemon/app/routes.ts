@@ -19,7 +19,7 @@ import { notificationRoutes } from "../features/notifications/routes.ts";
 import { deliveryRoutes } from "../features/messages/routes.ts";
 import type { Verb } from "../features/messages/websocket/frames.ts";
 import type { Connection, Session } from "../features/messages/websocket/session.ts";
-import { ProtocolSession, upgrade } from "../api/ws/protocol.ts";
+import { ProtocolSession, upgrade } from "../api/ws/protocol_session.ts";
 import type { Health } from "../api/events/contract.ts";
 import { systemRoutes } from "../api/events/routes.ts";
 import { handshake, isPlugin } from "./handshake.ts";

@@ -6,7 +6,7 @@ import { PROOF_MS_MAX } from "../features/messages/contract.ts";
 import * as ledger from "../features/messages/ledger/ledger.ts";
 import { Doctor } from "../features/lifecycle/doctor.ts";
 import { Termination } from "../features/lifecycle/termination.ts";
-import { Identities } from "../features/lifecycle/identity.ts";
+import { Identities } from "../features/lifecycle/identities.ts";
 import { Linking } from "../features/lifecycle/linking.ts";
 import type { Lifecycle } from "../features/lifecycle/routes.ts";
 

@@ -7,7 +7,11 @@ import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import type { Daemon } from "./daemon.ts";
 import { Shares } from "../features/shares/shares.ts";
 import { CAPABILITIES, RelayClient } from "../api/relay/relay_client.ts";
-import { answerTunnelRequest, RequestScheduler, type TunnelRoutes } from "../api/relay/answers.ts";
+import {
+  answerTunnelRequest,
+  RequestScheduler,
+  type TunnelRoutes,
+} from "../api/relay/tunnel_requests.ts";
 
 /** Undefined when no relay is configured: then nothing is dialled. */
 export function openRelayClient(house: Daemon, routes: readonly Route[]): RelayClient | undefined {

@@ -3,7 +3,7 @@
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Route } from "kit/http/route.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import { type KeyDeps, keyRoutes } from "../sign_in/routes.ts";
 import type { Sessions } from "../sign_in/sessions.ts";
 import type { Mcp } from "../mcp/mcp.ts";

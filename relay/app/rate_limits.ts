@@ -1,7 +1,7 @@
 /** How often one address may come, for each purpose: a count of its own for each of them. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { bucketOf, type Proxy } from "../web/net/bucket.ts";
+import { bucketOf, type Proxy } from "../web/net/client_address.ts";
 import { RateLimiter, type Rates } from "../web/net/rate_limiter.ts";
 
 /** Five from each address, then one a minute, below a ceiling for all (specification 8). */

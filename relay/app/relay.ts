@@ -8,22 +8,22 @@ import { Problem } from "kit/core/problem.ts";
 import { type Route, route, serve } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
-import { OriginPolicy } from "../web/issuer.ts";
+import { OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
-import type { Proxy } from "../web/net/bucket.ts";
-import { BodyLimiter } from "../web/net/intake.ts";
-import { isLocal } from "../web/net/local.ts";
+import type { Proxy } from "../web/net/client_address.ts";
+import { BodyLimiter } from "../web/net/body_limiter.ts";
+import { isLocal } from "../web/net/loopback.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
 import { openRateLimits } from "./rate_limits.ts";
 import { RelayFeatures } from "./compose.ts";
 import { bearerNamespace } from "../web/secrets.ts";
-import { MachineRegistry } from "../daemons/machines.ts";
+import { MachineRegistry } from "../daemons/machine_registry.ts";
 import { RelayMetrics } from "../daemons/metrics.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
 
 const TICK_MS = 1000;
-/** What goes on to a daemon as it comes is held by nobody (`kit/net/tunnel/flow.ts`). */
+/** What goes on to a daemon as it comes is held by nobody (`kit/net/tunnel/flow_control.ts`). */
 const STREAMED_PATHS = /^\/m\//;
 /** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;

@@ -1,7 +1,7 @@
 /** The relay's metrics. */
 
 import { Metrics } from "kit/http/metrics.ts";
-import type { Outcome } from "./machines.ts";
+import type { Outcome } from "./machine_registry.ts";
 
 /** What is read at the moment of asking. */
 export interface GaugeValues {

@@ -3,7 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
-import { toBrowserResponse } from "./answer.ts";
+import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** The longest that the daemon itself holds a request before it answers, and some more. */

@@ -8,7 +8,7 @@ import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
-import type { Accepted, MachineRegistry } from "./machines.ts";
+import type { Accepted, MachineRegistry } from "./machine_registry.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import { proxyToMachine } from "./proxy.ts";
 

@@ -5,10 +5,10 @@ import { VERSION } from "kit/http/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import type { Machines } from "../daemons/contract.ts";
 import { Bearer } from "./contract.ts";
-import { DaemonClient } from "../daemons/daemon.ts";
-import { toErrorResult, type ToolError, toToolError } from "./refused.ts";
+import { DaemonClient } from "../daemons/daemon_client.ts";
+import { toErrorResult, type ToolError, toToolError } from "./errors.ts";
 import type { Tool, ToolContext } from "./tool.ts";
-import { READ_TOOLS } from "./tools/lists.ts";
+import { READ_TOOLS } from "./tools/machines_and_agents.ts";
 import { REPLY_TOOLS } from "./tools/replies.ts";
 import { SEND_TOOLS } from "./tools/sending.ts";
 

@@ -3,7 +3,7 @@
 import type { Contract } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 

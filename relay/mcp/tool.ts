@@ -2,11 +2,11 @@
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { toListing, type ToolDefinition } from "kit/mcp/listing.ts";
+import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
 import { invalidRequest } from "kit/core/problem.ts";
 import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
-import type { DaemonClient } from "../daemons/daemon.ts";
+import type { DaemonClient } from "../daemons/daemon_client.ts";
 
 /** One call of a tool: what its grant can reach. */
 export interface ToolContext {

@@ -1,6 +1,6 @@
 /** The lives of a client, a grant, its code and its refresh tokens (specification 5 and 8). */
 
-import { type EventOf, stateMachine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
 /** Whatever has expired, or was evicted while unused, is a row that is gone. */
 // deno-fmt-ignore

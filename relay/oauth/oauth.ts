@@ -5,7 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Bearer } from "../mcp/contract.ts";
 import { Clients } from "./clients/clients.ts";
 import { Connections } from "./consent/connections.ts";

@@ -5,7 +5,7 @@ import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Clients } from "./clients/clients.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent } from "./consent/consent.ts";
-import { refuseResource } from "./consent/request.ts";
+import { refuseResource } from "./consent/authorization_request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";

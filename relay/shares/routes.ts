@@ -6,15 +6,15 @@ import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
-import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
+import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon_client.ts";
 import { SANDBOX, seeOther } from "../web/page.ts";
 import { bearerNamespace } from "../web/secrets.ts";
 import { isUnreachable, type Machines } from "../daemons/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Shares, StoredShare } from "./shares.ts";
-import { endOnAbort, filterEvents } from "./stream.ts";
-import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer.ts";
+import { endOnAbort, filterEvents } from "./guest_stream.ts";
+import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer_page.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 /** Ids and a number; JSON may write each letter of a guest's text with six. */

@@ -3,7 +3,7 @@
 import type { Ids } from "kit/core/clock.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Machines } from "../daemons/contract.ts";
 import { seeOther } from "../web/page.ts";
 import { namespaceOf, newSecret } from "../web/secrets.ts";

@@ -3,7 +3,7 @@
 import { equalSecrets } from "kit/core/equal_secrets.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { OriginPolicy } from "../web/issuer.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
 const HOUR_MS = 3_600_000;

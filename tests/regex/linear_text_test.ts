@@ -3,17 +3,17 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { Splitter } from "kit/core/text.ts";
-import { clean } from "../../cli/output/print.ts";
+import { clean } from "../../cli/output/terminal.ts";
 import { columnWidths } from "../../cli/output/table.ts";
 import { splitText } from "../../cli/surfaces/telegram/rendering.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/opencode/jsonc.ts";
-import { createPaneTransport } from "../../daemon/features/agents/pane.ts";
+import { createPaneTransport } from "../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
-import { refuseRepeatedKeys } from "../../daemon/features/asks/keys.ts";
+import { refuseRepeatedKeys } from "../../daemon/features/asks/body_keys.ts";
 import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";
 import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
 import { cleanFilename, toContentDisposition } from "kit/http/filenames.ts";
@@ -21,7 +21,7 @@ import { idsIn, printable } from "../../daemon/features/messages/dispatch/framin
 import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import { quotedAttribute } from "../../daemon/features/messages/frame_markers.ts";
 import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";
-import { filterEvents } from "../../relay/shares/stream.ts";
+import { filterEvents } from "../../relay/shares/guest_stream.ts";
 import { silent } from "../support/host/private_tmux.ts";
 import { cpuMs, growthIn } from "./growth.ts";
 

@@ -1,7 +1,7 @@
 /** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
 
 import type { Launch, OpenResult, Terminals } from "../../daemon/host/tmux/terminals.ts";
-import type { PaneFacts, PaneObserver } from "../../daemon/host/tmux/observations.ts";
+import type { PaneFacts, PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";
 import type { Pane } from "../../daemon/host/tmux/pane.ts";
 import { paneRecord } from "../support/host/fake_panes.ts";
 import type { FakeProcesses } from "../support/world.ts";

@@ -2,7 +2,7 @@
 
 import { COMMANDS, PROGRAM } from "../../cli.ts";
 import { buildParser } from "../../cli/command/command.ts";
-import type { Terminal } from "../../cli/output/print.ts";
+import type { Terminal } from "../../cli/output/terminal.ts";
 
 export function renderHelp(): string {
   let text = "";

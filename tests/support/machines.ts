@@ -1,6 +1,6 @@
 /** Finds every state machine of the program: each table that is made by `machine(…)`, wherever. */
 
-import type { StateMachine } from "kit/core/machine.ts";
+import type { StateMachine } from "kit/core/state_machine.ts";
 import { type Source, sources } from "../tidy/sources.ts";
 
 /** A machine as a test or a page sees it: rows of words. */
@@ -21,7 +21,7 @@ type MachineSource = Pick<Source, "path" | "text" | "code">;
 
 export async function machines(): Promise<Found[]> {
   const machineSources = sources().filter(({ path, code }) =>
-    !path.startsWith("tests/") && path !== "kit/core/machine.ts" && callsIn(code) > 0
+    !path.startsWith("tests/") && path !== "kit/core/state_machine.ts" && callsIn(code) > 0
   );
   const found = await Promise.all(machineSources.map(machinesOf));
   return found.flat().sort((a, b) => a.path < b.path ? -1 : 1);
@@ -42,7 +42,7 @@ export async function machinesOf({ path, text, code }: MachineSource): Promise<F
 }
 
 function callsIn(code: string): number {
-  return code.includes('"kit/core/machine.ts"') ? [...code.matchAll(MACHINE_CALL)].length : 0;
+  return code.includes('"kit/core/state_machine.ts"') ? [...code.matchAll(MACHINE_CALL)].length : 0;
 }
 
 function isMachine(value: unknown): value is AnyMachine {

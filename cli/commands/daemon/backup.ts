@@ -7,7 +7,7 @@ import { messageOf } from "kit/core/text.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
-import { print, printJson, styled } from "../../output/print.ts";
+import { print, printJson, styled } from "../../output/terminal.ts";
 
 /** How long a daemon that goes down may hold the file to itself. */
 const BUSY_MS_MAX = 5000;

@@ -12,7 +12,7 @@ import { configPath, type Env } from "../../../daemon/host/paths.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { readSettings } from "../../client/daemon_client.ts";
-import { print, printError, printFields, printJson, styled } from "../../output/print.ts";
+import { print, printError, printFields, printJson, styled } from "../../output/terminal.ts";
 
 export const CONFIG_COMMANDS: readonly Command[] = [
   {

@@ -11,10 +11,10 @@ import {
 import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
 import { createDaemonClient } from "../../client/daemon_client.ts";
-import { mustGetHealth, startDaemon, stopDaemon } from "../../client/lifecycle.ts";
+import { mustGetHealth, startDaemon, stopDaemon } from "../../client/daemon_process.ts";
 import { LOGS_COMMAND } from "./logs.ts";
-import { print, printError, printFields, printJson, styled } from "../../output/print.ts";
-import { eventRecord, showEvent, showHealth } from "../../output/show.ts";
+import { print, printError, printFields, printJson, styled } from "../../output/terminal.ts";
+import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 

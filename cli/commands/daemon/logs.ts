@@ -11,7 +11,7 @@ import {
   interruptible,
 } from "../../command/command.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
-import { logPath } from "../../client/lifecycle.ts";
+import { logPath } from "../../client/daemon_process.ts";
 import {
   print,
   printError,
@@ -19,7 +19,7 @@ import {
   type Style,
   styled,
   type Terminal,
-} from "../../output/print.ts";
+} from "../../output/terminal.ts";
 
 const LINES_DEFAULT = 50;
 const POLL_INTERVAL_MS = 250;

@@ -5,7 +5,7 @@ import { createTicket } from "../../../daemon/api/pages/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { print, printError, printJson, styled } from "../../output/print.ts";
+import { print, printError, printJson, styled } from "../../output/terminal.ts";
 
 interface DashboardLink {
   readonly url: string;

@@ -13,8 +13,8 @@ import {
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
-import { print, printJson, printTable, styled, type Terminal } from "../../output/print.ts";
-import { formatDuration } from "../../output/show.ts";
+import { print, printJson, printTable, styled, type Terminal } from "../../output/terminal.ts";
+import { formatDuration } from "../../output/views.ts";
 
 const REFRESH_INTERVAL_MS = 2_000;
 /** What waits is told by recipient from the newest so many. */

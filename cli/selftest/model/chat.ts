@@ -2,14 +2,14 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { matchSteps, nextStep, type ToolStep } from "./model.ts";
+import { matchSteps, nextStep, type ToolStep } from "./messages.ts";
 import {
   countOccurrences,
   type HoldHandle,
   ResponseHold,
   type ScriptedModel,
   serveOnLoopback,
-} from "./scripted.ts";
+} from "./scripted_model.ts";
 
 const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };

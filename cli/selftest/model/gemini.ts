@@ -2,14 +2,14 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { matchSteps, nextStep } from "./model.ts";
+import { matchSteps, nextStep } from "./messages.ts";
 import {
   countOccurrences,
   type HoldHandle,
   ResponseHold,
   type ScriptedModel,
   serveOnLoopback,
-} from "./scripted.ts";
+} from "./scripted_model.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 

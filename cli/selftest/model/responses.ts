@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { MessagesModel } from "./model.ts";
-import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted.ts";
+import { MessagesModel } from "./messages.ts";
+import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted_model.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { InboxItem, Push } from "../../../daemon/features/inbox/contract.ts";
 import { cleanText } from "kit/core/text.ts";
-import { clean } from "../../output/print.ts";
+import { clean } from "../../output/terminal.ts";
 import { truncate } from "../../output/table.ts";
 import type { Keyboard } from "./bot_api.ts";
 

@@ -3,10 +3,10 @@
 import { pause } from "kit/core/timeout.ts";
 import { ConfigError } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
-import { DaemonConnection, type DaemonConnectionDeps } from "./connection.ts";
+import { DaemonConnection, type DaemonConnectionDeps } from "./daemon_connection.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
-import { ChatHandler, type ChatHandlerDeps, isDaemonUnavailable } from "./chat.ts";
-import { PushQueue } from "./pushes.ts";
+import { ChatHandler, type ChatHandlerDeps, isDaemonUnavailable } from "./chat_handler.ts";
+import { PushQueue } from "./push_queue.ts";
 import { SURFACE } from "./rendering.ts";
 
 export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {

@@ -10,11 +10,11 @@ import {
   DaemonUnreachable,
   readSettings,
 } from "../../client/daemon_client.ts";
-import { mustGetHealth } from "../../client/lifecycle.ts";
-import { printError, styled } from "../../output/print.ts";
-import { formatClockTime } from "../../output/show.ts";
+import { mustGetHealth } from "../../client/daemon_process.ts";
+import { printError, styled } from "../../output/terminal.ts";
+import { formatClockTime } from "../../output/views.ts";
 import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
-import { connectWebSocket } from "./connection.ts";
+import { connectWebSocket } from "./daemon_connection.ts";
 import { TelegramSurface } from "./surface.ts";
 
 const TOKEN_MISSING = "surfaces.telegram.token is missing: @BotFather gives it to a new bot";

@@ -3,11 +3,11 @@
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import type * as z from "zod";
 import { ApiError, type Call } from "kit/http/client.ts";
-import { toListing, type ToolDefinition } from "kit/mcp/listing.ts";
+import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
 import { invalidRequest, Problem, type ProblemBody } from "kit/core/problem.ts";
 import type { McpCaller } from "./identify.ts";
 
-export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/listing.ts";
+export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
 
 /** The house as the tools see it. */
 export interface ToolHost {

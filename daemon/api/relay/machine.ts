@@ -1,6 +1,6 @@
 /** The line to the relay, as `GET /health` tells of it. Contract 9, "Tunnel". */
 
-import { stateMachine, type StateOf } from "kit/core/machine.ts";
+import { stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const relayClientMachine = stateMachine("uplink", [

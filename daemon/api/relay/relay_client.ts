@@ -13,7 +13,7 @@ import {
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { Health } from "../events/contract.ts";
-import type { TunnelRequest } from "./answers.ts";
+import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./machine.ts";
 
 /** What this daemon can do, told by `GET /health` and to the relay. */

@@ -14,9 +14,9 @@ import {
   type Resolution,
   type Thread,
 } from "./contract.ts";
-import { AskCloser, type HumanInbox, type MessageSender } from "./resolution.ts";
+import { AskCloser, type HumanInbox, type MessageSender } from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
-import { publishQuestion } from "./questions/texts.ts";
+import { publishQuestion } from "./questions/question_event.ts";
 import type { Routing } from "./routing/contract.ts";
 
 /** Asks that are evicted in one beat, so that no beat is long. */

@@ -15,7 +15,7 @@ import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { DeliveryState } from "../messages/contract.ts";
 import { AuthorKind, GivenMetadata } from "../peers/contract.ts";
 import { Question } from "../messages/question.ts";
-import { foldNamedAskKeys, refuseRepeatedKeys } from "./keys.ts";
+import { foldNamedAskKeys, refuseRepeatedKeys } from "./body_keys.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 import { Routing } from "./routing/contract.ts";
 

@@ -1,6 +1,6 @@
 /** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
 
-import { type EventOf, stateMachine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 // deno-fmt-ignore

@@ -22,8 +22,8 @@ import type {
   Probe,
   WakeInstruction,
 } from "../agents/adapter.ts";
-import { truncateFramed } from "../agents/pane.ts";
-import type { KnownFailures } from "../agents/selftest/marks.ts";
+import { truncateFramed } from "../agents/pane_transport.ts";
+import type { KnownFailures } from "../agents/selftest/known_failures.ts";
 
 /** What is held before a rung to hear whether it would take a message; it is never delivered. */
 const PROBE_MESSAGE: OutgoingMessage = {

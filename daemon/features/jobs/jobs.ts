@@ -15,7 +15,7 @@ import {
   type Template,
   type TemplateInList,
 } from "./contract.ts";
-import { executionOf, titleOf, toBriefJob, toBriefTemplate } from "./forms.ts";
+import { executionOf, titleOf, toBriefJob, toBriefTemplate } from "./job_fields.ts";
 import { Fires } from "./fires/fires.ts";
 import type { FireDeps } from "./fires/deps.ts";
 import * as attempts from "./fires/store.ts";

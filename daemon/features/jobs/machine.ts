@@ -1,6 +1,6 @@
 /** The lives of a job, of its attempts, and of a template. Specification, sections 2 and 3. */
 
-import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
 /** What ended well, was called off or was never begun is final; a failure may be tried again. */
 // deno-fmt-ignore

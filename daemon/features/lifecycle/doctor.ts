@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer, Probe } from "../agents/adapter.ts";
-import type { PaneObservation, PaneObserver } from "../../host/tmux/observations.ts";
+import type { PaneObservation, PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import type { Peer } from "../peers/contract.ts";
 import { type Directory, isLive, toAgentPeer } from "../peers/directory.ts";

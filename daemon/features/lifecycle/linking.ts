@@ -5,7 +5,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer, Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
-import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux/observations.ts";
+import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import { type Registration } from "../peers/contract.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";

@@ -8,7 +8,7 @@ import type { Peers } from "../peers/peers.ts";
 import * as contracts from "./contract.ts";
 import type { Doctor } from "./doctor.ts";
 import type { Termination } from "./termination.ts";
-import type { Identities } from "./identity.ts";
+import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
 
 /** The desks behind these routes. */

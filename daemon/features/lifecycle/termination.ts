@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { PaneObserver } from "../../host/tmux/observations.ts";
+import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import { type ProcessControl, type Signal, terminate } from "../../host/processes.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import { isLive } from "../peers/directory.ts";

@@ -1,6 +1,6 @@
 /** The life of a delivery: one message, one recipient. Contract 2, architecture 3. */
 
-import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const deliveryMachine = stateMachine("delivery", [

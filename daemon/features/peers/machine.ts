@@ -1,6 +1,6 @@
 /** The life of a peer. Specification, section 3, "Peer addressability and lifecycle". */
 
-import { type EventOf, stateMachine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const peerMachine = stateMachine("peer", [

@@ -11,7 +11,7 @@ import {
   type Registration,
   type Role,
 } from "./contract.ts";
-import { type Claims, mustMatchPeer, mustMatchPresented } from "./certificate.ts";
+import { type Claims, mustMatchPeer, mustMatchPresented } from "./certificates.ts";
 import { isLive } from "./directory.ts";
 import { looksLike } from "./lookalikes.ts";
 import { peerMachine } from "./machine.ts";

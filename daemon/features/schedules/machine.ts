@@ -1,6 +1,6 @@
 /** The life of a scheduled message. Specification, section 4; contract 2, "Schedule". */
 
-import { type EventOf, stateMachine, type StateOf } from "kit/core/machine.ts";
+import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const scheduleMachine = stateMachine("schedule", [

@@ -1,6 +1,6 @@
 /** The lives of a spawn and of a restart. Specification, sections 3 and 4. */
 
-import { type EventOf, stateMachine } from "kit/core/machine.ts";
+import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const spawnMachine = stateMachine("spawn", [

@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import type { Log } from "kit/core/log.ts";
 import { isThere, pathIn } from "../executables.ts";
-import { ownSocket } from "./observations.ts";
+import { ownSocket } from "./pane_observer.ts";
 import { isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
 import { commandLine, quote, type Tmux, type TmuxServers } from "./tmux.ts";

@@ -1,6 +1,6 @@
 /** One control-mode connection to each tmux server; it must leave no trace in the user's server. */
 
-import { PaneCache } from "./snapshots.ts";
+import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
 import {
   type Failure,

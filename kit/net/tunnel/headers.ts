@@ -16,7 +16,7 @@ const REQUEST_HEADERS: ReadonlySet<string> = new Set([
 
 /**
  * None that acts on the relay's own origin, such as `set-cookie`, a policy or a rule for caches: the
- * relay sets those itself (`relay/daemons/answer.ts`).
+ * relay sets those itself (`relay/daemons/browser_response.ts`).
  */
 const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "accept-ranges",

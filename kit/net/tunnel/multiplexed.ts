@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { frameHandler, nextTurn } from "kit/net/frames.ts";
-import { Credit, ReceiveWindow } from "kit/net/tunnel/flow.ts";
+import { Credit, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
 import {
   CLOSE,
   type CloseReason,
@@ -30,7 +30,7 @@ import {
   type MessageItem,
   packMessage,
   unpackMessage,
-} from "kit/net/tunnel/message.ts";
+} from "kit/net/tunnel/packing.ts";
 import { abandon, type Body, Stream, StreamError, type StreamHost } from "kit/net/tunnel/stream.ts";
 
 /** What a trunk needs of the end that it is. */

@@ -1,8 +1,8 @@
 /** One request and its answer on a tunnel: two bodies, each with its window, and one end. */
 
-import { Credit, ReceiveBuffer } from "kit/net/tunnel/flow.ts";
+import { Credit, ReceiveBuffer } from "kit/net/tunnel/flow_control.ts";
 import { CHUNK_BYTES_MAX, type ResponseHead, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import type { Chunk } from "kit/net/tunnel/message.ts";
+import type { Chunk } from "kit/net/tunnel/packing.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Body = ReadableStream<Bytes>;

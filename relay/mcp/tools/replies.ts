@@ -1,7 +1,7 @@
 /** Tools about what was asked: the reply to one request, and the requests that are open. */
 
 import * as z from "zod";
-import { READ_HINTS } from "kit/mcp/listing.ts";
+import { READ_HINTS } from "kit/mcp/tool_definition.ts";
 import { cleanText, escapeAttribute, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { READ } from "../contract.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { DisplayText } from "kit/core/schema.ts";
-import { SEND_HINTS } from "kit/mcp/listing.ts";
+import { SEND_HINTS } from "kit/mcp/tool_definition.ts";
 import { WRITE } from "../contract.ts";
 import { daemon_id, peer_id, type Tool, tool } from "../tool.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { OriginPolicy } from "../../web/issuer.ts";
+import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
 import { isRegistered, redirectTo } from "../clients/redirects.ts";
@@ -11,7 +11,11 @@ import type { Grants } from "../grants/grants.ts";
 import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
 import { BrowserCookie, type Form, FormSealer } from "./form.ts";
 import { consentPage, refusalPage } from "./pages.ts";
-import { type RedirectTarget, redirectTargetOf, requestedAccessOf } from "./request.ts";
+import {
+  type RedirectTarget,
+  redirectTargetOf,
+  requestedAccessOf,
+} from "./authorization_request.ts";
 
 /** A form is as long as what it asks for, and has to come back within a body. */
 const QUERY_CHARACTERS_MAX = 8192;

@@ -4,7 +4,7 @@ import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
-import type { OriginPolicy } from "../../web/issuer.ts";
+import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { digestOf } from "../../web/secrets.ts";
 import { Scope } from "../contract.ts";
 import { cookieOf } from "../forms.ts";

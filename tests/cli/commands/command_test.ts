@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { COMMANDS, runCli } from "../../../cli.ts";
-import type { Terminal } from "../../../cli/output/print.ts";
+import type { Terminal } from "../../../cli/output/terminal.ts";
 import { renderHelp } from "../../support/help.ts";
 import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
-import { eventRecord } from "../../../cli/output/show.ts";
+import { eventRecord } from "../../../cli/output/views.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const REFUSAL = { error: "unknown_peer", detail: "Unknown peer: bob", hint: "look", peer: "bob" };

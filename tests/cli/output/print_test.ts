@@ -1,7 +1,7 @@
 /** How the CLI prints and reads: widths, tables, cleaning, the event stream. */
 
 import assert from "node:assert/strict";
-import { clean, print, printJson, printTable, styled } from "../../../cli/output/print.ts";
+import { clean, print, printJson, printTable, styled } from "../../../cli/output/terminal.ts";
 import { columnWidths, displayWidth, truncate } from "../../../cli/output/table.ts";
 import { parseEvents, type StreamEvent, watchEvents } from "../../../cli/client/event_stream.ts";
 import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";

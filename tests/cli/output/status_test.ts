@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { showHealth } from "../../../cli/output/show.ts";
+import { showHealth } from "../../../cli/output/views.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const HEALTH = {

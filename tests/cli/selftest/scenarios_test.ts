@@ -1,7 +1,7 @@
 /** The scenarios of selftest with a twin of an agent: a sound one passes, each vice is found. */
 
 import assert from "node:assert/strict";
-import { runScenario } from "../../../cli/selftest/run.ts";
+import { runScenario } from "../../../cli/selftest/agent_run.ts";
 import { SCENARIOS } from "../../../cli/selftest/scenarios.ts";
 import { type Defect, FakeAgent } from "../../support/selftest/scripted_agent.ts";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { makePrivate } from "kit/host/private_files.ts";
-import { protectConfig, protectState } from "../../../daemon/app/exposure.ts";
+import { protectConfig, protectState } from "../../../daemon/app/private_state.ts";
 
 /** A directory for one test; its files have exactly the modes that they were given. */
 class Folder implements Disposable {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { readHead, readTail, readWhole } from "../../../daemon/host/agent_files.ts";
-import { createNativeTransport } from "../../../daemon/features/agents/claude_code/native.ts";
+import { createNativeTransport } from "../../../daemon/features/agents/claude_code/native_transport.ts";
 import {
   peerToken,
   type Session,

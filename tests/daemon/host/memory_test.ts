@@ -1,7 +1,7 @@
 /** Memory is given back at rest, and only where there is some to give. */
 
 import assert from "node:assert/strict";
-import { IdleCollector, processHeap } from "../../../daemon/host/memory.ts";
+import { IdleCollector, processHeap } from "../../../daemon/host/idle_collector.ts";
 
 const MIB = 1024 * 1024;
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
-import { createPaneTransport } from "../../../daemon/features/agents/pane.ts";
+import { createPaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
 import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";

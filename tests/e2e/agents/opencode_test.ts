@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { getAsk } from "../../../daemon/features/asks/contract.ts";
 import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
-import { resume } from "../../../daemon/features/agents/opencode/sessions.ts";
+import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
 import { withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { urlOf } from "../../../relay/web/issuer.ts";
+import { urlOf } from "../../../relay/web/origin_policy.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { until } from "../../support/e2e/waiting.ts";
 

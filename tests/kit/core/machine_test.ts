@@ -1,7 +1,7 @@
 /** Every pair of state and event of every machine: a row says where it leads, or it is refused. */
 
 import assert from "node:assert/strict";
-import { stateMachine } from "kit/core/machine.ts";
+import { stateMachine } from "kit/core/state_machine.ts";
 import { askMachine, CLOSE_RULES } from "../../../daemon/features/asks/machine.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
@@ -92,7 +92,10 @@ Deno.test("a machine that its file does not export is an error, and not left unt
   const text = Deno.readTextFileSync(new URL(`../../../${path}`, import.meta.url));
   assert.equal((await machinesOf({ path, text, code: text })).length, 1);
   const code = `${text}\nconst hidden = stateMachine("hidden", []);\n`;
-  await assert.rejects(machinesOf({ path, text, code }), /2 calls of stateMachine\(\), and 1 machines/);
+  await assert.rejects(
+    machinesOf({ path, text, code }),
+    /2 calls of stateMachine\(\), and 1 machines/,
+  );
 });
 
 Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {

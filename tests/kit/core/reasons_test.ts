@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
 import { type Reason, REASONS, sentenceOf } from "../../../kit/core/reasons.ts";
-import { formatReason } from "../../../cli/output/why.ts";
+import { formatReason } from "../../../cli/output/message_explanation.ts";
 
 Deno.test("`mesh why` explains each reason in words, and none by its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import { SHARES_EACH_MAX } from "../../../relay/shares/shares.ts";
-import { DAEMONS_OF_ADDRESS_MAX, MachineRegistry } from "../../../relay/daemons/machines.ts";
+import {
+  DAEMONS_OF_ADDRESS_MAX,
+  MachineRegistry,
+} from "../../../relay/daemons/machine_registry.ts";
 import { FakeClock } from "../../support/clock.ts";
 import {
   connectDaemon,

@@ -1,7 +1,7 @@
 /** How often strangers may knock: dials without a secret, and decisions about apps. */
 
 import assert from "node:assert/strict";
-import { mustParseRange } from "../../../relay/web/net/address.ts";
+import { mustParseRange } from "../../../relay/web/net/ip_address.ts";
 import {
   App,
   CALLBACK,

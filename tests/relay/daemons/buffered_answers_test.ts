@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { Problem } from "kit/core/problem.ts";
-import { packMessage } from "kit/net/tunnel/message.ts";
-import { DaemonClient } from "../../../relay/daemons/daemon.ts";
+import { packMessage } from "kit/net/tunnel/packing.ts";
+import { DaemonClient } from "../../../relay/daemons/daemon_client.ts";
 import { catchUnhandledErrors } from "../../../relay/app/main.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {

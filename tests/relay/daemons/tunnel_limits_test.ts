@@ -9,9 +9,9 @@ import {
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Problem } from "kit/core/problem.ts";
-import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import { accept } from "../../../relay/app/main.ts";
-import { DAEMONS_MAX, DAEMONS_OF_SECRET_MAX } from "../../../relay/daemons/machines.ts";
+import { DAEMONS_MAX, DAEMONS_OF_SECRET_MAX } from "../../../relay/daemons/machine_registry.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { helloFrame, ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {

@@ -8,7 +8,7 @@ import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { describePeer, registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../relay/shares/contract.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
-import { filterEvents } from "../../../relay/shares/stream.ts";
+import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import type { World } from "../../support/world.ts";
 import {
   connectDaemon,

@@ -1,7 +1,7 @@
 /** A terminal made of paper, for tests of the CLI. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Terminal } from "../../../cli/output/print.ts";
+import type { Terminal } from "../../../cli/output/terminal.ts";
 
 /** A terminal that keeps what is written to it. */
 export function capturedTerminal(overrides: Partial<Terminal> = {}) {

@@ -14,9 +14,9 @@ import {
   claudeEnvironment,
   claudeFirstStartDone,
 } from "../../../daemon/features/agents/claude_code/fixture.ts";
-import { isRemoved } from "../../../cli/selftest/environment.ts";
+import { isRemoved } from "../../../cli/selftest/harness.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { MessagesModel } from "../../../cli/selftest/model/model.ts";
+import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
-import { getHealth } from "../../../cli/client/lifecycle.ts";
+import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";

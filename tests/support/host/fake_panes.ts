@@ -5,7 +5,7 @@ import type {
   AgentTransport,
   Observation,
 } from "../../../daemon/features/agents/adapter.ts";
-import type { PaneFacts, PaneObserver } from "../../../daemon/host/tmux/observations.ts";
+import type { PaneFacts, PaneObserver } from "../../../daemon/host/tmux/pane_observer.ts";
 import type { Reason } from "../../../kit/core/reasons.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import type { Backend } from "../../../daemon/features/agents/contract.ts";

@@ -5,7 +5,7 @@ import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { serve } from "kit/http/route.ts";
-import { OriginPolicy } from "../../../relay/web/issuer.ts";
+import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Bearer } from "../../../relay/mcp/contract.ts";
 import { RelayFeatures } from "../../../relay/app/compose.ts";

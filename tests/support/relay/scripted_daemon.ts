@@ -6,7 +6,7 @@ import {
   type FrameData,
 } from "kit/net/tunnel/connection.ts";
 import { type Frame, PROTOCOL } from "kit/net/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 
 export interface DialOptions {

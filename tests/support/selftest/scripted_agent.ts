@@ -4,8 +4,8 @@ import type { Adapter, OutgoingMessage } from "../../../daemon/features/agents/a
 import { claudeCodeHooks } from "../../../daemon/features/agents/claude_code/hooks.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
 import type { Subject } from "../../../cli/selftest/agents.ts";
-import { AgentDriver, type DriverHarness } from "../../../cli/selftest/trial.ts";
-import { countOccurrences } from "../../../cli/selftest/model/scripted.ts";
+import { AgentDriver, type DriverHarness } from "../../../cli/selftest/agent_driver.ts";
+import { countOccurrences } from "../../../cli/selftest/model/scripted_model.ts";
 import { world } from "../world.ts";
 
 /** What is wrong with it. */

@@ -1,15 +1,15 @@
 /** The tools for agents (contract 6), in the order in which a model reads them. */
 
 import type { Tool } from "../tool.ts";
-import { ANSWERING_TOOLS } from "./asks/answering.ts";
-import { ASKING_TOOLS } from "./asks/asking.ts";
+import { ANSWERING_TOOLS } from "./asks/answer_tools.ts";
+import { ASKING_TOOLS } from "./asks/ask_tools.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
 import { JOB_TOOLS } from "./jobs.ts";
 import { SCHEDULE_TOOLS } from "./schedules.ts";
 import { LIFECYCLE_TOOLS } from "./lifecycle.ts";
 import { MESSAGE_TOOLS } from "./messages.ts";
-import { NOTE_TOOLS } from "./notifications.ts";
+import { NOTE_TOOLS } from "./notify_tools.ts";
 import { PEER_TOOLS } from "./peers.ts";
 import { SHARE_TOOLS } from "./shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";

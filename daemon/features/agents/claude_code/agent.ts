@@ -39,7 +39,7 @@ export const claudeCode: AgentDefinition = {
   hooks: {
     decision_events: ["PermissionRequest"],
     pid_variable: "CLAUDE_PID",
-    wait: async () => (await import("./wake.ts")).waitForWake,
+    wait: async () => (await import("./wake_hook.ts")).waitForWake,
   },
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");

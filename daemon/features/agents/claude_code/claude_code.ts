@@ -5,12 +5,12 @@ import type { Log } from "kit/core/log.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
-import { createPaneTransport } from "../pane.ts";
+import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
-import { createNativeTransport } from "./native.ts";
+import { createNativeTransport } from "./native_transport.ts";
 import { sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
-import { createHookTransport, WaitingHookList } from "./waking.ts";
+import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
 export interface ClaudeCodeOptions {
   readonly clock: Clock;

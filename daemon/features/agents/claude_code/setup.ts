@@ -2,7 +2,7 @@
 
 import * as groups from "../hooks/groups.ts";
 import type { JsonObject, SetupPlan } from "../install.ts";
-import * as server from "../mcp_server.ts";
+import * as server from "../mcp_server_entry.ts";
 
 /**
  * Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down.

@@ -9,7 +9,7 @@ import {
   removeHooks,
 } from "../hooks/groups.ts";
 import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
-import { SERVER_NAME, serverCommand } from "../mcp_server.ts";
+import { SERVER_NAME, serverCommand } from "../mcp_server_entry.ts";
 
 /** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
 const HOOKS: AgentHooks = {

@@ -2,7 +2,7 @@
 
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane.ts";
+import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { copilotScreen } from "./screen.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 

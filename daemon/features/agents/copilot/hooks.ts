@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
-import { commonFields, payloadReader } from "../hooks/reading.ts";
+import { commonFields, payloadReader } from "../hooks/payload_reader.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission names them: `mesh/ask`. */

@@ -3,7 +3,7 @@
 import { DECISION_SECONDS_MAX } from "../hooks/groups.ts";
 import { shellQuote, withHooks, withoutHooks } from "../hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
-import { installServer, removeServer, serverCommand } from "../mcp_server.ts";
+import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
 
 /** None for each use of a tool but the one that may answer: what a tool does is in the records. */
 const EVENTS = [

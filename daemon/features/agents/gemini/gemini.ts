@@ -3,7 +3,7 @@
 import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane.ts";
+import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { HookReader, HookReport } from "../adapter.ts";
-import { commonFields, payloadReader } from "../hooks/reading.ts";
+import { commonFields, payloadReader } from "../hooks/payload_reader.ts";
 import { lastModelText } from "./sessions.ts";
 
 const SessionStart = z.object({

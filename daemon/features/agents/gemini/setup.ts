@@ -2,7 +2,7 @@
 
 import { groupsWithout, shellQuote, withHooks, withoutHooks } from "../hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
-import { installServer, removeServer, serverCommand } from "../mcp_server.ts";
+import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
 
 const EVENTS = [
   "SessionStart",

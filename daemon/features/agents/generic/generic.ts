@@ -4,7 +4,7 @@ import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane.ts";
+import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { genericScreen } from "./screen.ts";
 
 export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {

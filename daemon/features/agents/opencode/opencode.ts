@@ -3,9 +3,9 @@
 import type { Clock } from "kit/core/clock.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, AgentTransport, Observation } from "../adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane.ts";
+import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { opencodeScreen } from "./screen.ts";
-import { resume } from "./sessions.ts";
+import { resume } from "./resume.ts";
 
 /**
  * A plugin connects within a second of its start, and within five of the daemon's; and what is

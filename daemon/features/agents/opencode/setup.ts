@@ -8,7 +8,7 @@ import {
   type SetupPlan,
   Unchangeable,
 } from "../install.ts";
-import { SERVER_NAME } from "../mcp_server.ts";
+import { SERVER_NAME } from "../mcp_server_entry.ts";
 import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 

@@ -3,7 +3,7 @@
 import { type Route, route } from "kit/http/route.ts";
 import type { AskRoutesDeps, RequestContextReader } from "../routes.ts";
 import { askMany, getMany } from "./contract.ts";
-import type { MultiAsks } from "./many.ts";
+import type { MultiAsks } from "./multi_asks.ts";
 
 export function multiAskRoutes(
   multiAsks: MultiAsks,

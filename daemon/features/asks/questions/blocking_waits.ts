@@ -6,7 +6,7 @@
 import type { Context } from "kit/data/context.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { Ask, Outcome } from "../contract.ts";
-import type { AskCloser } from "../resolution.ts";
+import type { AskCloser } from "../ask_closer.ts";
 import * as rows from "./store.ts";
 
 export interface HoldsDeps {

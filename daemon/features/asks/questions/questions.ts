@@ -8,11 +8,11 @@ import { alreadyClosed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts
 import type { AskContext, Asks } from "../asks.ts";
 import { type Ask } from "../contract.ts";
 import { Question } from "../../messages/question.ts";
-import type { HumanInbox, MessageSender } from "../resolution.ts";
+import type { HumanInbox, MessageSender } from "../ask_closer.ts";
 
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
-import { publishQuestion } from "./texts.ts";
+import { publishQuestion } from "./question_event.ts";
 
 interface Sender {
   readonly peer_id: string | null;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import { type OpenAsk, openAsk } from "../contract.ts";
-import { foldAskKeys } from "../keys.ts";
+import { foldAskKeys } from "../body_keys.ts";
 import type { Routing } from "./contract.ts";
 import type { Router, UnnamedAsk } from "./router.ts";
 

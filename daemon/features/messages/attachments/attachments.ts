@@ -7,7 +7,7 @@ import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.t
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import type { Files } from "../../../host/files.ts";
 import type { Attachment } from "./contract.ts";
-import { readUpload } from "./intake.ts";
+import { readUpload } from "./upload.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 

@@ -7,7 +7,7 @@ import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Attachments } from "./attachments.ts";
 import { Attachment, deleteAttachment, getAttachment, uploadAttachment } from "./contract.ts";
-import { refuseTooLarge } from "./intake.ts";
+import { refuseTooLarge } from "./upload.ts";
 import { boundaryOf } from "./multipart.ts";
 
 const BASE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

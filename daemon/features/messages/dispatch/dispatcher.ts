@@ -6,8 +6,8 @@ import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import { firstQueued, lastReason, type QueuedMessage } from "../ledger/waiting.ts";
-import { OutgoingCache } from "./outgoing.ts";
+import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
+import { OutgoingCache } from "./outgoing_cache.ts";
 
 /** Where a peer is now, and the rungs that lead there; none when there is no way. */
 export interface TransportLookup {

@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Kind } from "../contract.ts";
 import * as chains from "../ledger/chains.ts";
 import * as ledger from "../ledger/ledger.ts";
-import { PairCounters } from "./pairs.ts";
+import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
   /** Messages that may wait for one peer. */

@@ -9,7 +9,7 @@ import { type Restart, type RestartBlock, RestartStage } from "../../peers/resta
 import { preflight, type PreflightRefusal, type RestartPlan } from "./preflight.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";
-import { RestartFailure, RestartRun } from "./steps.ts";
+import { RestartFailure, RestartRun } from "./restart_run.ts";
 import type { RestartDeps } from "./deps.ts";
 
 /** How a registration came in. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { runCli } from "../../../../cli.ts";
-import type { Terminal } from "../../../../cli/output/print.ts";
+import type { Terminal } from "../../../../cli/output/terminal.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 

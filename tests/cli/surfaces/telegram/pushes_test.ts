@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { QUEUE_MAX } from "../../../../cli/surfaces/telegram/pushes.ts";
+import { QUEUE_MAX } from "../../../../cli/surfaces/telegram/push_queue.ts";
 import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const TWO_PARTS = "x".repeat(4000) + "\n" + "y".repeat(4000);

@@ -8,9 +8,12 @@ import {
   STREAM_WINDOW_BYTES,
   WAITING_BYTES_MAX,
 } from "kit/net/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import type { OpenSocket } from "../../../../daemon/api/relay/relay_client.ts";
-import { RequestScheduler, type TunnelRequest } from "../../../../daemon/api/relay/answers.ts";
+import {
+  RequestScheduler,
+  type TunnelRequest,
+} from "../../../../daemon/api/relay/tunnel_requests.ts";
 import { addPeer, notify } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
 import { FakeConnection } from "../../../support/relay/network.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { HANDSHAKE_MS_MAX, PING_EVERY_MS } from "kit/net/tunnel/frames.ts";
-import { unpackMessage } from "kit/net/tunnel/message.ts";
+import { unpackMessage } from "kit/net/tunnel/packing.ts";
 import { getHealth } from "../../../../daemon/api/events/contract.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import type { OpenSocket } from "../../../../daemon/api/relay/relay_client.ts";

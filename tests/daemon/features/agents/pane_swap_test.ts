@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Adapter } from "../../../../daemon/features/agents/adapter.ts";
 import { genericAdapter } from "../../../../daemon/features/agents/generic/generic.ts";
-import { createPaneTransport } from "../../../../daemon/features/agents/pane.ts";
+import { createPaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
 import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
-import { paneObserverOf } from "../../../../daemon/host/tmux/observations.ts";
+import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
 import {
   commandOf,
   foregroundOf,

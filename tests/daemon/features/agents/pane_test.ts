@@ -7,7 +7,10 @@ import type {
   OutgoingMessage,
   Receipt,
 } from "../../../../daemon/features/agents/adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../../../../daemon/features/agents/pane.ts";
+import {
+  createPaneTransport,
+  type PaneOptions,
+} from "../../../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
 import { isAlive, startTimeOf } from "../../../../daemon/host/processes.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/keys.ts";
+import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/body_keys.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 
 /** A word, each letter in either case. */

@@ -1,7 +1,7 @@
 /** Looks at panes: one question for all of them, and screens only after something was written. */
 
 import assert from "node:assert/strict";
-import { PaneCache } from "../../../../daemon/host/tmux/snapshots.ts";
+import { PaneCache } from "../../../../daemon/host/tmux/pane_cache.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { paneRecord } from "../../../support/host/fake_panes.ts";
 import { withTmux } from "../../../support/host/private_tmux.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import { Credit, ReceiveBuffer, ReceiveWindow } from "kit/net/tunnel/flow.ts";
+import { Credit, ReceiveBuffer, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
 
 function inlet() {
   const calls: string[] = [];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Frame, PROTOCOL } from "kit/net/tunnel/frames.ts";
-import { packMessage, unpackMessage } from "kit/net/tunnel/message.ts";
+import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import { ScriptedDaemon } from "../../../support/relay/scripted_daemon.ts";
 import { daemonId, RELAY, relayWorld, SECRET } from "../../../support/relay/relay_world.ts";
 

@@ -7,7 +7,7 @@ import {
   ADDRESS_BODY_BYTES_MAX,
   BODY_MS_MAX,
   BodyLimiter,
-} from "../../../../relay/web/net/intake.ts";
+} from "../../../../relay/web/net/body_limiter.ts";
 import { connectDaemon, relayFixture, SECRET } from "../../../support/relay/composed_relay.ts";
 import { RELAY, relayWorld } from "../../../support/relay/relay_world.ts";
 

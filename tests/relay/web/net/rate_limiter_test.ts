@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isWithin, mustParseRange, parseIpAddress } from "../../../../relay/web/net/address.ts";
-import { bucketOf, type Proxy, UNKNOWN_ADDRESS } from "../../../../relay/web/net/bucket.ts";
-import { CDN, LOAD_BALANCER } from "../../../../relay/web/net/ranges.ts";
+import { isWithin, mustParseRange, parseIpAddress } from "../../../../relay/web/net/ip_address.ts";
+import { bucketOf, type Proxy, UNKNOWN_ADDRESS } from "../../../../relay/web/net/client_address.ts";
+import { CDN, LOAD_BALANCER } from "../../../../relay/web/net/provider_ranges.ts";
 import { BUCKETS_MAX, RateLimiter } from "../../../../relay/web/net/rate_limiter.ts";
 import { FakeClock } from "../../../support/clock.ts";
 

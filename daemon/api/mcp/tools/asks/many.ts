@@ -18,7 +18,7 @@ import {
   seconds,
 } from "../fields.ts";
 import { charsPerText, truncate } from "../quoting.ts";
-import { formatEnding } from "./replies.ts";
+import { formatEnding } from "./ask_result.ts";
 
 const ask = tool({
   name: "ask_many",

@@ -1,7 +1,7 @@
 /** The connection to the daemon: opened again for as long as opencode runs. */
 
 import { platform } from "node:process";
-import { ignoreErrors, later, readText, type Timer } from "./quiet.ts";
+import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
 /** The daemon closes for good: a newer connection of this process, or a peer that is retired. */

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import process from "node:process";
 import type { Env } from "../../../../host/paths.ts";
 import type { Hooks, PluginContext } from "./opencode.ts";
-import { ignoreErrors, readText } from "./quiet.ts";
+import { ignoreErrors, readText } from "./ignore_errors.ts";
 import { Session } from "./session.ts";
 
 /** The surroundings that a test gives in place of this process's own. */

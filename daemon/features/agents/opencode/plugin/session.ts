@@ -5,7 +5,7 @@ import { type Env, statePath } from "../../../../host/paths.ts";
 import { DaemonConnection, type Frame } from "./connection.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
-import { later, type Timer } from "./quiet.ts";
+import { later, type Timer } from "./ignore_errors.ts";
 import { Sessions } from "./sessions.ts";
 import { Turn } from "./turn.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { hookAnswer, readHook } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
-import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native.ts";
+import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native_transport.ts";
 import { isTested } from "../../../../../daemon/features/agents/claude_code/version.ts";
 import {
   sessionFor,

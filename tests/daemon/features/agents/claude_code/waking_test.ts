@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
-import { waitForWake } from "../../../../../daemon/features/agents/claude_code/wake.ts";
+import { waitForWake } from "../../../../../daemon/features/agents/claude_code/wake_hook.ts";
 import {
   createHookTransport,
   WaitingHookList,
-} from "../../../../../daemon/features/agents/claude_code/waking.ts";
+} from "../../../../../daemon/features/agents/claude_code/hook_transport.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { genericAdapter } from "../../../../../daemon/features/agents/generic/generic.ts";
-import type { PaneOptions } from "../../../../../daemon/features/agents/pane.ts";
+import type { PaneOptions } from "../../../../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../../../../daemon/features/agents/generic/screen.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";

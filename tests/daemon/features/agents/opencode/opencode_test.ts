@@ -10,7 +10,7 @@ import type {
 } from "../../../../../daemon/features/agents/adapter.ts";
 import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/opencode.ts";
 import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
-import { resume } from "../../../../../daemon/features/agents/opencode/sessions.ts";
+import { resume } from "../../../../../daemon/features/agents/opencode/resume.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { renamePeer } from "../../../../../daemon/features/peers/contract.ts";
 import { FakeClock } from "../../../../support/clock.ts";

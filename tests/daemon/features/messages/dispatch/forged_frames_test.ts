@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { cleanText, toDisplayName } from "kit/core/text.ts";
-import { clean } from "../../../../../cli/output/print.ts";
+import { clean } from "../../../../../cli/output/terminal.ts";
 import type {
   Adapter,
   AgentTransport,

@@ -1,7 +1,10 @@
 /** What stops floods and loops: hops, messages a minute, full queues. The last of all checks. */
 
 import assert from "node:assert/strict";
-import { PairCounters, PAIRS_MAX } from "../../../../../daemon/features/messages/limits/pairs.ts";
+import {
+  PairCounters,
+  PAIRS_MAX,
+} from "../../../../../daemon/features/messages/limits/pair_counters.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {

@@ -10,7 +10,7 @@
 import { execFileSync } from "node:child_process";
 import process2 from "node:process";
 
-// daemon/features/agents/opencode/plugin/quiet.ts
+// daemon/features/agents/opencode/plugin/ignore_errors.ts
 import { readFileSync } from "node:fs";
 function ignoreErrors(work) {
   return (...args) => {

@@ -4,8 +4,8 @@ import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
 import { listPeers } from "../../daemon/features/peers/contract.ts";
 import { CommandError } from "../client/failures.ts";
-import type { ScriptedModel } from "./model/scripted.ts";
-import type { Pane, TestHarness } from "./environment.ts";
+import type { ScriptedModel } from "./model/scripted_model.ts";
+import type { Pane, TestHarness } from "./harness.ts";
 import type { Subject } from "./agents.ts";
 
 /** The first start of some copies the program into their home. */

@@ -1,6 +1,6 @@
 /** The address ranges that providers publish, embedded: nothing is fetched while the relay runs. */
 
-import { type IpRange, mustParseRange } from "./address.ts";
+import { type IpRange, mustParseRange } from "./ip_address.ts";
 
 /** The front ends of the cloud's load balancers (contract 9). */
 export const LOAD_BALANCER: readonly IpRange[] = [

@@ -11,8 +11,8 @@ import {
 import { type Args, type CommandContext, interruptible } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
-import { printError, printJson, styled } from "../output/print.ts";
-import { showResolution } from "../output/show.ts";
+import { printError, printJson, styled } from "../output/terminal.ts";
+import { showResolution } from "../output/views.ts";
 
 /** How long a daemon may be away, as in a restart, before its waiters give up. */
 const UNAVAILABLE_MS_MAX = 30_000;

@@ -12,7 +12,7 @@ import {
 } from "../../../daemon/features/inbox/contract.ts";
 import { DaemonUnreachable } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, type Keyboard, type Message, type Tap } from "./bot_api.ts";
-import type { PushQueue } from "./pushes.ts";
+import type { PushQueue } from "./push_queue.ts";
 import {
   chosenKeyboard,
   formatSummary,

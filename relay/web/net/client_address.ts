@@ -9,8 +9,8 @@ import {
   isSameAddress,
   isWithin,
   parseIpAddress,
-} from "./address.ts";
-import { CDN, LOAD_BALANCER } from "./ranges.ts";
+} from "./ip_address.ts";
+import { CDN, LOAD_BALANCER } from "./provider_ranges.ts";
 
 /** What stands between the relay and its visitors. */
 export type Proxy =

@@ -12,8 +12,8 @@ import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { CommandError } from "../client/failures.ts";
 import { createDaemonClient } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { getHealth, selfCommand } from "../client/lifecycle.ts";
-import { isolatedEnv } from "../client/throwaway.ts";
+import { getHealth, selfCommand } from "../client/daemon_process.ts";
+import { isolatedEnv } from "../client/isolated_env.ts";
 
 const DAEMON_MS_MAX = 20_000;
 /** What was told to end and has not by then is killed. */

@@ -7,11 +7,11 @@ import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { createModel, type Subject } from "./agents.ts";
-import { TestHarness } from "./environment.ts";
+import { TestHarness } from "./harness.ts";
 import type { Scenario } from "./scenarios.ts";
-import { AgentDriver } from "./trial.ts";
+import { AgentDriver } from "./agent_driver.ts";
 import type { Result } from "./verdicts.ts";
-import { writeFiles } from "./writing.ts";
+import { writeFiles } from "./write_files.ts";
 
 export interface TestOptions {
   readonly env: Env;

@@ -9,7 +9,7 @@ import {
   ResponseHold,
   type ScriptedModel,
   serveOnLoopback,
-} from "./scripted.ts";
+} from "./scripted_model.ts";
 
 const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { input_tokens: 100, output_tokens: 20 };

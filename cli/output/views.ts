@@ -16,7 +16,7 @@ import {
   styled,
   type StyledText,
   type Terminal,
-} from "./print.ts";
+} from "./terminal.ts";
 import type { StreamEvent } from "../client/event_stream.ts";
 
 type Peer = WireResponse<typeof describePeer>;

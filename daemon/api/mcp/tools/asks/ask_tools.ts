@@ -21,7 +21,7 @@ import {
   peer,
   seconds,
 } from "../fields.ts";
-import { Ending, formatEnding, PENDING, toEnding } from "./replies.ts";
+import { Ending, formatEnding, PENDING, toEnding } from "./ask_result.ts";
 
 const ask = tool({
   name: "ask",

@@ -1,9 +1,9 @@
 /** The page of a guest: the peer as it is, its news as they come, a question where allowed. */
 
 import { EVENTS } from "kit/data/events.ts";
-import { type Peer } from "../daemons/daemon.ts";
+import { type Peer } from "../daemons/daemon_client.ts";
 import { html, type Markup, page } from "../web/page.ts";
-import { NEVER_SHARED } from "./stream.ts";
+import { NEVER_SHARED } from "./guest_stream.ts";
 import type { StoredShare } from "./shares.ts";
 
 /** What became of a guest's question. */

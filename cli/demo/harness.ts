@@ -9,8 +9,8 @@ import { isAlive, waitForExit } from "../../daemon/host/processes.ts";
 import { CommandError } from "../client/failures.ts";
 import { createDaemonClient, type DaemonClient } from "../client/daemon_client.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { getHealth, selfCommand } from "../client/lifecycle.ts";
-import { hasTmux, isolatedEnv } from "../client/throwaway.ts";
+import { getHealth, selfCommand } from "../client/daemon_process.ts";
+import { hasTmux, isolatedEnv } from "../client/isolated_env.ts";
 import { DEMO_HUMAN, type DemoName } from "./peer.ts";
 
 const START_MS_MAX = 20_000;

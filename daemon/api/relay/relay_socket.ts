@@ -1,6 +1,6 @@
 /** How the tunnel's socket is had: one whose messages leave at once, whatever their length. */
 
-// @ts-types="./dial_ws.d.ts"
+// @ts-types="./relay_socket_ws.d.ts"
 import { WebSocket } from "ws";
 import {
   type Connection,

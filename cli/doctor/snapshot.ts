@@ -14,7 +14,7 @@ import {
   readSettings,
 } from "../client/daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { mustGetHealth } from "../client/lifecycle.ts";
+import { mustGetHealth } from "../client/daemon_process.ts";
 
 /** What waits is told by recipient from the newest so many. */
 export const QUEUED_LISTED_MAX = "500";

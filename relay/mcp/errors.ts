@@ -2,7 +2,7 @@
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
-import { DaemonError } from "../daemons/daemon.ts";
+import { DaemonError } from "../daemons/daemon_client.ts";
 import { isUnreachable } from "../daemons/contract.ts";
 
 /** What a model should do next; of all else the sentence says enough. */

@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { PaneObserver } from "../../host/tmux/observations.ts";
+import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import {
   type Certificates,
@@ -10,7 +10,7 @@ import {
   claimsOf,
   mustMatchPeer,
   mustMatchPresented,
-} from "../peers/certificate.ts";
+} from "../peers/certificates.ts";
 import { type Directory, isLive } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";

@@ -1,6 +1,6 @@
 /** Which proxies a relay may be told to trust, read from its configuration. */
 
-import { type IpRange, isWithin, mustParseRange, parseRange } from "./address.ts";
+import { type IpRange, isWithin, mustParseRange, parseRange } from "./ip_address.ts";
 
 /** A range that a single network of one operator fits into. */
 const LENGTH_MIN = { 32: 8, 128: 32 } as const;

@@ -12,7 +12,7 @@ import {
   type MachineRequest,
   type Machines,
 } from "./contract.ts";
-import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./link.ts";
+import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
 /** Daemons that one relay holds, those included that have not said hello. */
 export const DAEMONS_MAX = 10_000;

@@ -11,8 +11,8 @@ import {
   styled,
   type StyledText,
   type Terminal,
-} from "./print.ts";
-import { formatDuration } from "./show.ts";
+} from "./terminal.ts";
+import { formatDuration } from "./views.ts";
 
 type JobOrRecurring = WireResponse<typeof getJob>;
 type Job = Extract<JobOrRecurring, { job_id: string }>;

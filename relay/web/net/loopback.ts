@@ -1,6 +1,6 @@
 /** Whether a request comes from the relay's own machine: a pure function of socket and headers. */
 
-import { isSameAddress, isWithin, mustParseRange, parseIpAddress } from "./address.ts";
+import { isSameAddress, isWithin, mustParseRange, parseIpAddress } from "./ip_address.ts";
 
 const LOOPBACK = mustParseRange("127.0.0.0/8");
 const LOOPBACK_6 = mustParseRange("::1/128").base;
