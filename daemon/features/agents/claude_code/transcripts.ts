@@ -88,7 +88,7 @@ async function unlessMissing<T>(operation: () => Promise<T>): Promise<T | undefi
   try {
     return await operation();
   } catch (error) {
-    if (MISSING_ERRORS.some((error) => error instanceof error)) return undefined;
+    if (MISSING_ERRORS.some((kind) => error instanceof kind)) return undefined;
     throw error;
   }
 }
