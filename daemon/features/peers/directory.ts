@@ -37,30 +37,7 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-/** What only the live parts of the house know of a peer. */
-export interface Reachability {
-  transport(peer_id: string): Transport;
-  hasSocket(peer_id: string): boolean;
-  /** Whether the way that leads to such an agent was seen to fail when it was tested. */
-  isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
-  /** Why the last try did not go through, e.g. `pane: dialog_open`; null when nothing waits. */
-  blockedReason(peer_id: string): string | null;
-  pending(peer_id: string): Pending;
-  /** The same of every peer that has any, in one look. */
-  pendingOfAll(): ReadonlyMap<string, Pending>;
-}
-
-/** How many asks wait for a peer's answer, and since when. */
-interface Pending {
-  readonly count: number;
-  readonly oldest: number | null;
-}
-
-const NONE_PENDING: Pending = { count: 0, oldest: null };
-
 export interface DirectoryOptions {
-  readonly daemon_id: string;
-  readonly description_ttl_ms: number;
   /** The name of this machine. */
   readonly machine: string;
 }
@@ -68,14 +45,12 @@ export interface DirectoryOptions {
 export class Directory {
   readonly #ctx: Context;
   readonly #options: DirectoryOptions;
-  readonly #reachability: Reachability;
   /** Signs of life since the last beat; the heart writes them down. */
   readonly #touched = new Map<string, number>();
 
-  constructor(ctx: Context, options: DirectoryOptions, reachability: Reachability) {
+  constructor(ctx: Context, options: DirectoryOptions) {
     this.#ctx = ctx;
     this.#options = options;
-    this.#reachability = reachability;
   }
 
   /** The one peer that an argument names (contract 1), retired ones included. */
@@ -199,25 +174,6 @@ export class Directory {
     return found && rows.address(this.#ctx.db, found.peer_id);
   }
 
-  record(peer_id: string): Peer {
-    const stored = rows.get(this.#ctx.db, peer_id);
-    if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
-    return this.#toPeer(stored);
-  }
-
-  list(filter: PeerFilter): Peer[] {
-    const pending = this.#reachability.pendingOfAll();
-    return rows.all(this.#ctx.db).map((stored) =>
-      this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
-    ).filter((peer) =>
-      (filter.source === undefined || peer.source === filter.source) &&
-      (filter.addressable === undefined || peer.addressable === filter.addressable) &&
-      (filter.circle === undefined || peer.circle === filter.circle) &&
-      (filter.status === undefined || peer.status === filter.status) &&
-      (filter.listed === undefined || this.#isListed(peer) === filter.listed)
-    );
-  }
-
   /** The peer that a parent's runtime or peer id names, if it is registered. */
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;
@@ -227,21 +183,6 @@ export class Directory {
     const registered = found && !found.closed && found.dropped_at === null &&
       found.status !== "retired";
     return registered ? found.peer_id : null;
-  }
-
-  /** Whether anything carries messages to it now. */
-  isReachable(peer_id: string): boolean {
-    return this.transport(peer_id) !== "none";
-  }
-
-  /** What carries messages to it now. */
-  transport(peer_id: string): Transport {
-    return this.#reachability.transport(peer_id);
-  }
-
-  /** Whether it has a live socket. */
-  isConnected(peer_id: string): boolean {
-    return this.#reachability.hasSocket(peer_id);
   }
 
   /** Offline, because nobody has seen them: agents without a process of their own. */
@@ -313,56 +254,6 @@ export class Directory {
     return inCircle.length === 1 ? inCircle[0] : this.resolve(argument);
   }
 
-  #isListed(peer: Peer): boolean {
-    if (!peer.addressable || peer.initiator === "system") return false;
-    if (peer.parent_runtime_id === undefined) return true;
-    const parent = peer.parent_peer_id && rows.address(this.#ctx.db, peer.parent_peer_id);
-    return Boolean(parent && parent.status !== "offline");
-  }
-
-  #toPeer(stored: StoredPeer, pending = this.#reachability.pending(stored.peer_id)): Peer {
-    const { peer_id, name } = stored;
-    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
-      stored;
-    const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
-    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
-      withoutSession;
-    const { dropped_at: _dropped, closed: _closed, ...visible } = withoutStatus;
-    const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
-    const now = this.#ctx.clock.now();
-    const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
-    const transport = human ? "none" : this.#reachability.transport(peer_id);
-    const isFresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
-    return {
-      ...record,
-      name,
-      display_name: name,
-      daemon_id: this.#options.daemon_id,
-      description: isFresh ? stored.description : null,
-      last_seen: this.lastSeen(stored),
-      ...(initiator && { initiator }),
-      ...(parent_runtime_id && { parent_runtime_id }),
-      ...(addressable_reason && { addressable_reason }),
-      parent_peer_id: this.parentOf(stored),
-      transport,
-      ws_connected: this.#reachability.hasSocket(peer_id),
-      inbound_status: this.#inboundStatusOf(stored, transport),
-      pending_ask_count: pending.count,
-      oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
-    };
-  }
-
-  #inboundStatusOf(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
-    const { peer_id, status, role } = peer;
-    if (role === "human") return "ok";
-    if (status === "offline" || status === "retired") return "offline";
-    if (transport === "none") return "no_transport";
-    const blocked = this.#reachability.blockedReason(peer_id);
-    if (blocked === null || transport === "websocket") {
-      return this.#reachability.isDegraded(peer, transport) ? "degraded" : "ok";
-    }
-    return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
-  }
 }
 
 /** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */

@@ -1,0 +1,54 @@
+/** How messages reach a peer now: by its socket, or by a transport of its agent's adapter. */
+
+import type { Context } from "kit/data/context.ts";
+import type { AgentPeer } from "../agents/adapter.ts";
+import type { Backend, Transport } from "../agents/contract.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Reachability } from "../peers/records.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import { firstQueued } from "./ledger/queued.ts";
+import type { Sockets } from "./websocket/sockets.ts";
+
+export interface ReachabilityDeps {
+  readonly directory: Directory;
+  readonly sockets: Sockets;
+  readonly agents: {
+    /** The best transport that an adapter knows to this agent. */
+    transport(peer: AgentPeer): Transport;
+    /** What failed when this transport was last tested with such an agent. */
+    degraded(backend: Backend | null, transport: string): string | undefined;
+  };
+}
+
+export class PeerReachability implements Reachability {
+  readonly #ctx: Context;
+  readonly #deps: ReachabilityDeps;
+
+  constructor(ctx: Context, deps: ReachabilityDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  transport(peer_id: string): Transport {
+    const { agents, directory, sockets } = this.#deps;
+    if (sockets.isCarrying(peer_id)) return "websocket";
+    const agent = directory.addressee(peer_id);
+    return agent ? agents.transport(agent) : "none";
+  }
+
+  isReachable(peer_id: string): boolean {
+    return this.transport(peer_id) !== "none";
+  }
+
+  isConnected(peer_id: string): boolean {
+    return this.#deps.sockets.getSession(peer_id) !== undefined;
+  }
+
+  isDegraded({ backend }: Pick<StoredPeer, "backend">, transport: Transport): boolean {
+    return this.#deps.agents.degraded(backend, transport) !== undefined;
+  }
+
+  blockedReason(peer_id: string): string | null {
+    return firstQueued(this.#ctx.db, peer_id)?.reason ?? null;
+  }
+}

@@ -1,0 +1,98 @@
+/** Writes to peer records: each reads the record, changes it, stores it, and publishes the change. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Address } from "./contract.ts";
+import { type PeerEvent, peerMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { StoredPeer } from "./store.ts";
+
+/** What higher features do when a peer changes, within the same transaction. */
+export interface PeerReactions {
+  /** Its asks are closed and its queue is dropped; how many of each. */
+  unreachable(peer: Address, why: "peer_retired" | "peer_not_addressable"): {
+    closed_asks: number;
+    dropped_deliveries: number;
+  };
+  /** The kernel has shown that this process is a peer's. */
+  processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
+  promptSeen(peer_id: string, prompt: string): void;
+  /** A turn of it has ended with this message. */
+  finalMessageSeen(peer_id: string, last_message: string): void;
+  /** Something changed that may let waiting messages through. */
+  availabilityChanged(peer_id: string): void;
+  /** It has gone offline: nothing goes through until it is heard of again. */
+  wentOffline(peer_id: string): void;
+  /** Its record has changed, which it may want to know. */
+  recordUpdated(peer_id: string): void;
+  closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
+}
+
+export class PeerChanges {
+  readonly #ctx: Context;
+  readonly #reactions: PeerReactions;
+
+  constructor(ctx: Context, reactions: PeerReactions) {
+    this.#ctx = ctx;
+    this.#reactions = reactions;
+  }
+
+  mustGet(peer_id: string): StoredPeer {
+    const peer = rows.get(this.#ctx.db, peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    return peer;
+  }
+
+  mustAddress(peer_id: string): Address {
+    const address = rows.address(this.#ctx.db, peer_id);
+    if (!address) throw new Problem("unknown_peer", { peer: peer_id });
+    return address;
+  }
+
+  /** The human is always here: nobody else ends or renames it (contract 2). */
+  refuseHuman(peer_id: string): void {
+    if (this.mustGet(peer_id).role === "human") throw new Problem("role_fixed", { peer_id });
+  }
+
+  refuseRetired(peer_id: string): void {
+    if (this.mustGet(peer_id).status === "retired") throw new Problem("peer_retired", { peer_id });
+  }
+
+  /** Changes what is said of a peer, and neither its status nor its signs of life. */
+  update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
+    const { db } = this.#ctx;
+    db.transact((tx) => {
+      this.refuseRetired(peer_id);
+      const peer = change(this.mustGet(peer_id));
+      rows.update(tx, peer);
+      this.publishUpdated(peer);
+    });
+  }
+
+  /** Reads, steps, writes: one peer, one transaction. */
+  applyEvent(
+    peer_id: string,
+    event: PeerEvent,
+    apply: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
+  ): void {
+    const { db } = this.#ctx;
+    db.transact((tx) => {
+      const before = this.mustGet(peer_id);
+      const status = peerMachine.step(before.status, event);
+      rows.update(tx, apply(before, { ...before, status }));
+    });
+  }
+
+  publishUpdated({ peer_id, name }: Pick<StoredPeer, "peer_id" | "name">): void {
+    const { db, events } = this.#ctx;
+    events.append("peer_updated", { peer_id, name });
+    db.afterCommit(() => this.#reactions.recordUpdated(peer_id));
+  }
+
+  becomeUnaddressable(peer: StoredPeer): void {
+    const { peer_id, addressable_reason } = peer;
+    const why = "peer_not_addressable";
+    const counts = this.#reactions.unreachable(this.mustAddress(peer_id), why);
+    this.#ctx.events.append(why, { peer_id, ...counts, addressable_reason });
+  }
+}

@@ -1,0 +1,126 @@
+/** Peer records as the API shows them (specification 2, contract 2). */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Transport } from "../agents/contract.ts";
+import type { Peer, PeerFilter } from "./contract.ts";
+import type { Directory } from "./directory.ts";
+import * as rows from "./store.ts";
+import type { StoredPeer } from "./store.ts";
+
+/** How messages reach a peer now. */
+export interface Reachability {
+  /** The best transport that carries messages to it now. */
+  transport(peer_id: string): Transport;
+  isReachable(peer_id: string): boolean;
+  /** Whether it has a live socket. */
+  isConnected(peer_id: string): boolean;
+  /** Whether this transport failed when it was last tested with such an agent. */
+  isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
+  /** Why the last attempt was refused, e.g. `pane: dialog_open`; null when nothing waits. */
+  blockedReason(peer_id: string): string | null;
+}
+
+/** How many asks wait for a peer's answer, and since when. */
+interface Pending {
+  readonly count: number;
+  readonly oldest: number | null;
+}
+
+const NONE_PENDING: Pending = { count: 0, oldest: null };
+
+export interface PeerRecordsDeps {
+  readonly directory: Directory;
+  readonly reachability: Reachability;
+  /** The open asks to a peer. */
+  pending(peer_id: string): Pending;
+  /** The open asks of every peer that has any, in one query. */
+  pendingOfAll(): ReadonlyMap<string, Pending>;
+}
+
+export interface PeerRecordsOptions {
+  readonly daemon_id: string;
+  readonly description_ttl_ms: number;
+}
+
+export class PeerRecords {
+  readonly #ctx: Context;
+  readonly #options: PeerRecordsOptions;
+  readonly #deps: PeerRecordsDeps;
+
+  constructor(ctx: Context, options: PeerRecordsOptions, deps: PeerRecordsDeps) {
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  mustGet(peer_id: string): Peer {
+    const stored = rows.get(this.#ctx.db, peer_id);
+    if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
+    return this.#toPeer(stored);
+  }
+
+  list(filter: PeerFilter): Peer[] {
+    const pending = this.#deps.pendingOfAll();
+    return rows.all(this.#ctx.db).map((stored) =>
+      this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
+    ).filter((peer) =>
+      (filter.source === undefined || peer.source === filter.source) &&
+      (filter.addressable === undefined || peer.addressable === filter.addressable) &&
+      (filter.circle === undefined || peer.circle === filter.circle) &&
+      (filter.status === undefined || peer.status === filter.status) &&
+      (filter.listed === undefined || this.#isListed(peer) === filter.listed)
+    );
+  }
+
+  #isListed(peer: Peer): boolean {
+    if (!peer.addressable || peer.initiator === "system") return false;
+    if (peer.parent_runtime_id === undefined) return true;
+    const parent = peer.parent_peer_id && rows.address(this.#ctx.db, peer.parent_peer_id);
+    return Boolean(parent && parent.status !== "offline");
+  }
+
+  #toPeer(stored: StoredPeer, pending = this.#deps.pending(stored.peer_id)): Peer {
+    const { peer_id, name } = stored;
+    const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
+      stored;
+    const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
+    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
+      withoutSession;
+    const { dropped_at: _dropped, closed: _closed, ...visible } = withoutStatus;
+    const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
+    const now = this.#ctx.clock.now();
+    const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
+    const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
+    const isFresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
+    return {
+      ...record,
+      name,
+      display_name: name,
+      daemon_id: this.#options.daemon_id,
+      description: isFresh ? stored.description : null,
+      last_seen: this.#deps.directory.lastSeen(stored),
+      ...(initiator && { initiator }),
+      ...(parent_runtime_id && { parent_runtime_id }),
+      ...(addressable_reason && { addressable_reason }),
+      parent_peer_id: this.#deps.directory.parentOf(stored),
+      transport,
+      ws_connected: this.#deps.reachability.isConnected(peer_id),
+      inbound_status: this.#inboundStatusOf(stored, transport),
+      pending_ask_count: pending.count,
+      oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
+    };
+  }
+
+  #inboundStatusOf(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
+    const { peer_id, status, role } = peer;
+    if (role === "human") return "ok";
+    if (status === "offline" || status === "retired") return "offline";
+    if (transport === "none") return "no_transport";
+    const blocked = this.#deps.reachability.blockedReason(peer_id);
+    if (blocked === null || transport === "websocket") {
+      return this.#deps.reachability.isDegraded(peer, transport) ? "degraded" : "ok";
+    }
+    return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
+  }
+}
