@@ -11,7 +11,10 @@ import { serve } from "kit/http/route.ts";
 import { Database } from "kit/data/sqlite.ts";
 import type { Adapter, Hooks } from "../features/agents/adapter.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
-import { Agents } from "../features/hooks/agents.ts";
+import { AgentTransports } from "../features/agents/transports.ts";
+import type { HookEvents } from "../features/hooks/hook_events.ts";
+import type { AgentObserver } from "../features/hooks/observer.ts";
+import type { WakeHooks } from "../features/hooks/wake_hooks.ts";
 import { Asks } from "../features/asks/asks.ts";
 import { MultiAsks } from "../features/asks/many/multi_asks.ts";
 import type { Questions } from "../features/asks/questions/questions.ts";
@@ -60,13 +63,14 @@ import type { SpawnLogRetention } from "../features/spawn/log/retention.ts";
 import type { Restarts } from "../features/spawn/restarts/restarts.ts";
 import type { Spawns } from "../features/spawn/spawns.ts";
 import {
-  openAgents,
+  openAgentObserver,
   openAsks,
   openAttachments,
   openCall,
   openDelivery,
   openDirectory,
   openDispatcher,
+  openHookEvents,
   openInbox,
   openLeases,
   openMcp,
@@ -76,6 +80,7 @@ import {
   openQuestions,
   openRouter,
   openSurfaces,
+  openWakeHooks,
 } from "./wiring.ts";
 import { openAgentProcesses, openCallers, openGuard } from "./wiring_callers.ts";
 import { openLifecycle } from "./wiring_lives.ts";
@@ -145,7 +150,10 @@ export class Daemon implements AsyncDisposable {
   readonly router: Router | undefined;
   readonly surfaces: Surfaces;
   readonly inbox: Inbox;
-  readonly agents: Agents;
+  readonly transports: AgentTransports;
+  readonly hookEvents: HookEvents;
+  readonly wakeHooks: WakeHooks;
+  readonly agentObserver: AgentObserver;
   readonly spawns: Spawns;
   readonly restarts: Restarts;
   readonly jobs: Jobs;
@@ -187,6 +195,7 @@ export class Daemon implements AsyncDisposable {
     db.define("seq_of", (ident) => this.idCodec.seq(String(ident)));
     this.certificates = new Certificates(this.identity.certificate_key, clock);
     this.meters = new Meters(() => this.#currentCounts());
+    this.transports = new AgentTransports(platform.adapters(), platform.knownFailures);
     this.directory = openDirectory(this);
     this.peers = openPeers(this);
     const steps = new Steps(this.ctx, this.meters, {
@@ -212,7 +221,9 @@ export class Daemon implements AsyncDisposable {
     this.jobs = openJobs(this);
     this.schedules = openSchedules(this);
     this.spawnLog = openSpawnLog(this);
-    this.agents = openAgents(this);
+    this.hookEvents = openHookEvents(this);
+    this.wakeHooks = openWakeHooks(this);
+    this.agentObserver = openAgentObserver(this);
     this.lifecycle = openLifecycle(this);
     this.agent_processes = openAgentProcesses(this);
     this.callers = openCallers(this);
@@ -278,7 +289,7 @@ export class Daemon implements AsyncDisposable {
     this.asks.tick(now);
     this.multiAsks.tick(now);
     this.delivery.tick(now);
-    this.agents.tick(now);
+    this.agentObserver.tick(now);
     this.spawns.tick(now);
     this.jobs.tick(now);
     this.schedules.tick(now);

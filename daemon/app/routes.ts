@@ -5,7 +5,7 @@ import { ApiError } from "kit/http/client.ts";
 import { equalSecrets } from "kit/core/equal_secrets.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Caller, Route } from "kit/http/route.ts";
-import { agentRoutes } from "../features/hooks/routes.ts";
+import { hookRoutes } from "../features/hooks/routes.ts";
 import type { Daemon } from "./daemon.ts";
 import { ackAsk, declineAsk, openAsk } from "../features/asks/contract.ts";
 import { multiAskRoutes } from "../features/asks/many/routes.ts";
@@ -112,7 +112,9 @@ function programRoutes(daemon: Daemon): Route[] {
       isOwnUser: ({ remote }) => callers.canIdentify && callers.isOwnUser(remote),
       isAgent: (caller) => callers.isAgent(caller),
     }),
-    ...agentRoutes(daemon.agents, {
+    ...hookRoutes({
+      hookEvents: daemon.hookEvents,
+      wakeHooks: daemon.wakeHooks,
       holdsHookToken: (token) => holdsHookToken(daemon, token),
       provenProcesses: (named, caller) => callers.provenProcesses(named, caller),
       sessionOf: (socket, pane_id) => daemon.platform.sessionOf(socket, pane_id),

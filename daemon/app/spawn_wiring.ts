@@ -52,7 +52,7 @@ export function openSpawns(house: Daemon): Spawns {
       refuseReserved: (name) => refuseReserved(db, name),
       reassign: (peer_id, asked) => house.peers.reassign(peer_id, asked),
     },
-    canDeliverTo: (backend) => house.agents.hasAdapter(backend),
+    canDeliverTo: (backend) => house.transports.hasAdapter(backend),
     shutdownSignal: house.shutdownSignal,
     processes: house.platform.processes,
     registersItself: (backend) => house.platform.hooks[backend] !== undefined,

@@ -3,7 +3,9 @@
 import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
 import type { Daemon } from "./daemon.ts";
-import { Agents } from "../features/hooks/agents.ts";
+import { HookEvents } from "../features/hooks/hook_events.ts";
+import { AgentObserver } from "../features/hooks/observer.ts";
+import { WakeHooks } from "../features/hooks/wake_hooks.ts";
 import { Asks } from "../features/asks/asks.ts";
 import { Approvals } from "../features/asks/questions/approvals.ts";
 import { Questions } from "../features/asks/questions/questions.ts";
@@ -50,10 +52,11 @@ export function openDirectory(house: Daemon): Directory {
     transport: (peer_id) => {
       if (house.sockets.isCarrying(peer_id)) return "websocket";
       const addressee = house.directory.addressee(peer_id);
-      return addressee ? house.agents.transport(addressee) : "none";
+      return addressee ? house.transports.transport(addressee) : "none";
     },
     hasSocket: (peer_id) => house.sockets.getSession(peer_id) !== undefined,
-    isDegraded: ({ backend }, transport) => house.agents.degraded(backend, transport) !== undefined,
+    isDegraded: ({ backend }, transport) =>
+      house.transports.degraded(backend, transport) !== undefined,
     blockedReason: (peer_id) => firstQueued(db, peer_id)?.reason ?? null,
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
     pendingOfAll: () => new Map(askRows.pendingOfAll(db).map((one) => [one.to_peer_id, one])),
@@ -102,7 +105,7 @@ export function openDispatcher(house: Daemon, steps: Steps): Dispatcher {
   return new Dispatcher(house.ctx, steps, {
     lookup: {
       addressee: (peer_id) => house.directory.addressee(peer_id),
-      transports: (peer, outgoing) => house.agents.transports(peer, outgoing),
+      transports: (peer, outgoing) => house.transports.transports(peer, outgoing),
     },
     isConnected: (peer_id) => house.sockets.getSession(peer_id) !== undefined,
     recordDelivery: (peer_id) => house.peers.recordDelivery(peer_id),
@@ -314,27 +317,41 @@ export function openNotifications(house: Daemon): Notifications {
   });
 }
 
-export function openAgents(house: Daemon): Agents {
-  return new Agents(house.ctx, {
-    adapters: house.platform.adapters(),
+export function openHookEvents(house: Daemon): HookEvents {
+  return new HookEvents(house.ctx, {
     hooks: house.platform.hooks,
-    knownFailures: house.platform.knownFailures,
     peers: {
       register: (registration, entrance) => house.peers.register(registration, entrance),
       turn: (peer_id, turn) => house.peers.reportTurn(peer_id, turn),
       offline: (peer_id, cause) => house.peers.offline(peer_id, cause),
       peerOfPrompt: (peer_id, prompt) => peerOfPrompt(house, peer_id, prompt),
       findBySession: (session_id) => house.directory.findBySession(session_id),
+    },
+    delivery: house.delivery,
+    outgoing: toOutgoing,
+    approvals: openApprovals(house),
+  });
+}
+
+export function openWakeHooks(house: Daemon): WakeHooks {
+  return new WakeHooks(house.ctx, {
+    transports: house.transports,
+    reachableAgents: () => house.directory.reachableAgents(),
+    wake: (peer_id) => house.dispatcher.wake(peer_id),
+    shutdownSignal: house.shutdownSignal,
+  });
+}
+
+export function openAgentObserver(house: Daemon): AgentObserver {
+  return new AgentObserver(house.ctx, {
+    transports: house.transports,
+    wakeHooks: house.wakeHooks,
+    peers: {
       reachableAgents: () => house.directory.reachableAgents(),
       unobservedAgents: () => house.directory.unobservedAgents(),
       markSeen: (peer_id, transport) => house.peers.markSeen(peer_id, transport),
       applyObservation: (peer, seen) => house.peers.applyObservation(peer, seen),
     },
-    delivery: house.delivery,
-    wake: (peer_id) => house.dispatcher.wake(peer_id),
-    shutdownSignal: house.shutdownSignal,
-    outgoing: toOutgoing,
-    approvals: openApprovals(house),
   });
 }
 
@@ -358,7 +375,7 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
     onError: (error) => house.ctx.log.error("A tool failed", { error }),
     identify: identifyByHeaders({
       peerOfCall: (evidence) => Promise.resolve(peerOfCall(house, evidence)),
-      identifiesCalls: (backend) => house.agents.identifiesCalls(backend),
+      identifiesCalls: (backend) => house.transports.identifiesCalls(backend),
       peerOfProcess: (pid) => Promise.resolve(peerOfProcess(house, pid)),
       peerOfCertificate: async (peer_id, certificate) => {
         const claims = await house.certificates.verify(certificate);
@@ -376,7 +393,7 @@ export async function openMcp(house: Daemon): Promise<Mcp> {
  * session whose process runs speaks through that, so that no other agent of its kind is believed.
  */
 function peerOfCall(house: Daemon, evidence: CallEvidence) {
-  const session = house.agents.sessionOfCall(evidence);
+  const session = house.transports.sessionOfCall(evidence);
   if (session === undefined) return undefined;
   const [found] = peerRows.bySession(house.ctx.db, session);
   const { agent_pid = null, agent_started = null } = found ?? {};

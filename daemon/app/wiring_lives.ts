@@ -16,7 +16,7 @@ const UNPROVED_ROWS_MAX = 100;
 export function openLifecycle(house: Daemon): Lifecycle {
   const { ctx, peers, directory, certificates } = house;
   const { processes, paneObserver, machine, pid } = house.platform;
-  const probe = (peer: AgentPeer) => house.agents.probe(peer);
+  const probe = (peer: AgentPeer) => house.transports.probe(peer);
   const shared = { directory, peers, processes, paneObserver, machine };
   return {
     peers,

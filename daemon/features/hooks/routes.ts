@@ -3,11 +3,14 @@
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { checkSocket } from "../../host/trusted_socket.ts";
-import type { Agents } from "./agents.ts";
 import { type HookFacts } from "../agents/adapter.ts";
 import { postHook, waitForWake } from "./contract.ts";
+import type { HookEvents } from "./hook_events.ts";
+import type { WakeHooks } from "./wake_hooks.ts";
 
 export interface HookRoutesDeps {
+  readonly hookEvents: HookEvents;
+  readonly wakeHooks: WakeHooks;
   /** Whether this is the token that hooks bear. */
   holdsHookToken(token: string | undefined): boolean;
   /** Of the processes that a hook names, those that it is proved to be run by. */
@@ -21,14 +24,14 @@ export interface HookRoutesDeps {
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
-export function agentRoutes(agents: Agents, deps: HookRoutesDeps): Route[] {
+export function hookRoutes(deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
-      return await (await agents.hook(params.agent, body, facts))(signal);
+      return await (await deps.hookEvents.handle(params.agent, body, facts))(signal);
     }),
     route(waitForWake, ({ params, body, signal }) => {
-      return agents.wait(params.agent, body, signal);
+      return deps.wakeHooks.wait(params.agent, body, signal);
     }),
   ].map((route) => requireHookToken(route, deps));
 }

@@ -1,49 +1,24 @@
-/** The agents desk: which rungs lead to an agent, and what its hooks tell. */
+/** Hook events: what an agent reports, and what its hook answers. */
 
 import { Name } from "kit/core/schema.ts";
-import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import { type Offline, type Registration, type Turn } from "../peers/contract.ts";
-import { Backend, type Transport } from "../agents/contract.ts";
+import { Backend } from "../agents/contract.ts";
 import type {
-  Adapter,
-  AgentPeer,
-  AgentTransport,
-  CallEvidence,
   Decision,
   HookFacts,
   HookReader,
   HookReport,
   Hooks,
-  Observation,
   OutgoingMessage,
-  Probe,
-  WakeInstruction,
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_transport.ts";
-import type { KnownFailures } from "../agents/selftest/known_failures.ts";
-
-/** What is held before a rung to hear whether it would take a message; it is never delivered. */
-const PROBE_MESSAGE: OutgoingMessage = {
-  delivery_id: "probe",
-  proof_id: "probe",
-  kind: "notify",
-  human: false,
-  framed: "[mesh] probe",
-};
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
-
-/** How often agents are looked at. Their hooks tell at once; this is for those that have none. */
-const OBSERVE_INTERVAL_MS = 2_000;
-/** A hook that waits is answered by then; it asks again, unless its session is gone. */
-const WAIT_MS_MAX = 5 * 60_000;
-/** A session's first hooks come all at once: the one that registers it may be second. */
-const REGISTRATION_WAIT_MS_MAX = 2_000;
 
 /** How a hook's registration came in. */
 export interface Entrance {
@@ -51,10 +26,8 @@ export interface Entrance {
   isProcess(pid: number): boolean;
 }
 
-export interface AgentsDeps {
-  readonly adapters: readonly Adapter[];
+export interface HookEventsDeps {
   readonly hooks: Hooks;
-  readonly knownFailures: KnownFailures;
   readonly peers: {
     register(registration: Registration, entrance: Entrance): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
@@ -62,23 +35,12 @@ export interface AgentsDeps {
     /** The peer into whose pane this prompt was typed, where its session told no pane. */
     peerOfPrompt(peer_id: string, prompt: string): string;
     findBySession(runtime_session_id: string): { peer_id: string } | undefined;
-    /** Everyone that a rung could reach. */
-    reachableAgents(): AgentPeer[];
-    /** Those without a process who are offline because nobody has seen them. */
-    unobservedAgents(): AgentPeer[];
-    markSeen(peer_id: string, transport: string): void;
-    /** What was seen from outside. */
-    applyObservation(peer: AgentPeer, seen: Observation): void;
   };
   readonly delivery: {
     handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[];
     nameUnproved(peer_id: string, limit: number): StoredMessage[];
     settle(delivery_ids: readonly string[], status: "seen"): void;
   };
-  /** Something has changed about the ways to a peer. */
-  wake(peer_id: string): void;
-  /** Aborted when the daemon goes down. */
-  readonly shutdownSignal: AbortSignal;
   outgoing(message: StoredMessage): Pick<OutgoingMessage, "framed" | "proof_id">;
   /** Tools that run only once the human allows it. */
   readonly approvals: {
@@ -97,109 +59,19 @@ export type AnswerHook = (
   signal: AbortSignal,
 ) => Record<string, unknown> | Promise<Record<string, unknown>>;
 
-export class Agents {
+export class HookEvents {
   readonly #ctx: Context;
-  readonly #deps: AgentsDeps;
-  readonly #adapters: ReadonlyMap<string, Adapter>;
+  readonly #deps: HookEventsDeps;
   /** What a session's last hook carried: its next event proves that it was read. */
   readonly #contextMessages = new Map<string, readonly string[]>();
-  #observing = false;
-  #observed_at = 0;
 
-  constructor(ctx: Context, deps: AgentsDeps) {
+  constructor(ctx: Context, deps: HookEventsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#adapters = new Map(deps.adapters.map((adapter) => [adapter.backend, adapter]));
-  }
-
-  /** The ladder; what failed when it was tested is its end, and not left out. */
-  transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[] {
-    const transports = this.#adapters.get(peer.backend ?? "")?.transports(peer, outgoing) ?? [];
-    const failed = ({ name }: AgentTransport) => this.degraded(peer.backend, name) !== undefined;
-    return [...transports.filter((rung) => !failed(rung)), ...transports.filter(failed)];
-  }
-
-  /** What failed when this rung was tested last with such an agent. */
-  degraded(backend: Backend | null, rung: string): string | undefined {
-    return this.#deps.knownFailures.degraded(backend, rung);
-  }
-
-  /** What each rung to an agent says now, the best one first; nothing is delivered. */
-  async probe(peer: AgentPeer): Promise<Probe[]> {
-    const probes: Probe[] = [];
-    for (const rung of this.transports(peer, PROBE_MESSAGE)) {
-      const readiness = await rung.check(peer, PROBE_MESSAGE);
-      probes.push({
-        rung: rung.name,
-        ready: readiness.ready,
-        reason: readiness.ready ? null : readiness.reason,
-        degraded: this.degraded(peer.backend, rung.name) ?? null,
-      });
-    }
-    return probes;
-  }
-
-  /** Whether anything is known of how to reach such an agent. */
-  hasAdapter(backend: Backend): boolean {
-    return this.#adapters.has(backend);
-  }
-
-  /** The best way that an adapter knows to this agent, whatever its state is now. */
-  transport(peer: AgentPeer): Transport {
-    return this.#adapters.get(peer.backend ?? "")?.transport(peer) ?? "none";
-  }
-
-  /** The session that a call proves to be of, in the word of the first adapter that knows it. */
-  sessionOfCall(evidence: CallEvidence): string | undefined {
-    for (const adapter of this.#adapters.values()) {
-      const session = adapter.sessionOfCall?.(evidence);
-      if (session !== undefined) return session;
-    }
-    return undefined;
-  }
-
-  /** Whether an adapter says who calls: then an agent's process alone proves nothing. */
-  identifiesCalls(backend: string): boolean {
-    return this.#adapters.get(backend)?.sessionOfCall !== undefined;
-  }
-
-  /** Every few seconds: looks at what can be seen of the agents without their help. */
-  tick(now: number): void {
-    if (this.#observing || now - this.#observed_at < OBSERVE_INTERVAL_MS) return;
-    this.#observing = true;
-    this.#observed_at = now;
-    this.#deps.knownFailures.refresh();
-    this.#observeAll().catch((error) =>
-      this.#ctx.log.error("A look at the agents failed", { error })
-    )
-      .finally(() => this.#observing = false);
-  }
-
-  /** All at once, so that they share what is to be asked of tmux, and the transaction. */
-  async #observeAll(): Promise<void> {
-    const { peers } = this.#deps;
-    const observe = async (peer: AgentPeer) => {
-      return { peer, seen: await this.#adapters.get(peer.backend ?? "")?.observe(peer) };
-    };
-    for (const { peer, seen } of await Promise.all(peers.reachableAgents().map(observe))) {
-      if (seen) peers.applyObservation(peer, seen);
-    }
-    await this.#release();
-    for (const { peer, seen } of await Promise.all(peers.unobservedAgents().map(observe))) {
-      if (seen?.alive) this.#restore(peer, seen);
-    }
-  }
-
-  /** It was lost from sight, and is there. */
-  #restore(peer: AgentPeer, seen: Observation): void {
-    const { peers } = this.#deps;
-    if (!peers.unobservedAgents().some(({ peer_id }) => peer_id === peer.peer_id)) return;
-    peers.markSeen(peer.peer_id, "native");
-    peers.applyObservation(peer, seen);
   }
 
   /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
-  async hook(agent: string, payload: unknown, facts: HookFacts): Promise<AnswerHook> {
+  async handle(agent: string, payload: unknown, facts: HookFacts): Promise<AnswerHook> {
     const { db } = this.#ctx;
     const backend = Backend.safeParse(agent).data;
     const reader = backend && this.#deps.hooks[backend];
@@ -235,56 +107,6 @@ export class Agents {
         : null;
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
-  }
-
-  /** Keeps a hook waiting for as long as nothing else could reach its session. */
-  async wait(
-    agent: string,
-    { session_id, written }: { session_id: string; written?: string | undefined },
-    signal: AbortSignal,
-  ): Promise<WakeInstruction> {
-    const waiters = this.#adapters.get(agent)?.waiters;
-    if (!waiters) throw new Problem("unknown_agent", { agent });
-    if (written !== undefined) {
-      waiters.written(written);
-      return { then: "end" };
-    }
-    const { clock } = this.#ctx;
-    const expiry = new AbortController();
-    const waitSignal = AbortSignal.any([signal, this.#deps.shutdownSignal, expiry.signal]);
-    if (!this.#findBySession(session_id)) await pause(clock, REGISTRATION_WAIT_MS_MAX, waitSignal);
-    const peer = this.#findBySession(session_id);
-    if (!peer || await this.#isReachable(peer)) return { then: "end" };
-    void pause(clock, WAIT_MS_MAX, waitSignal).then(() => expiry.abort());
-    const instruction = waiters.add(session_id, waitSignal);
-    this.#deps.wake(peer.peer_id);
-    try {
-      return await instruction;
-    } finally {
-      expiry.abort();
-    }
-  }
-
-  #findBySession(session_id: string): AgentPeer | undefined {
-    return this.#deps.peers.reachableAgents().find((peer) =>
-      peer.runtime_session_id === session_id
-    );
-  }
-
-  /** Whether a way leads to it that needs no hook: its pane, or its own socket. */
-  async #isReachable(peer: AgentPeer): Promise<boolean> {
-    if (peer.pane_id !== null) return true;
-    return (await this.probe(peer)).some(({ rung, ready }) => rung !== "hook" && ready);
-  }
-
-  /** Lets hooks go whose sessions are reached in a better way by now, or by none. */
-  async #release(): Promise<void> {
-    for (const { waiters } of this.#adapters.values()) {
-      for (const session_id of waiters?.sessions ?? []) {
-        const peer = this.#findBySession(session_id);
-        if (!peer || await this.#isReachable(peer)) waiters?.release(session_id);
-      }
-    }
   }
 
   /** The answer to a tool that is gated; undefined for all that is not the human's to decide. */

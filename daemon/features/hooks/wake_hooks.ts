@@ -1,0 +1,84 @@
+/** Hooks that wait beside an idle session until a message wakes it. */
+
+import { Problem } from "kit/core/problem.ts";
+import { pause } from "kit/core/timeout.ts";
+import type { Context } from "kit/data/context.ts";
+import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
+import type { AgentTransports } from "../agents/transports.ts";
+
+/** How long one request waits. The hook asks again for as long as its session lives. */
+const WAIT_MS_MAX = 5 * 60_000;
+/** A session's first hooks arrive together: the waiting hook may precede the one that registers. */
+const REGISTRATION_WAIT_MS_MAX = 2_000;
+
+export interface WakeHooksDeps {
+  readonly transports: Pick<
+    AgentTransports,
+    "waitingHooks" | "allWaitingHooks" | "isReachableWithoutHook"
+  >;
+  /** The peers that a transport may reach. */
+  reachableAgents(): AgentPeer[];
+  /** Tries the peer's queue again: a transport to it has become ready. */
+  wake(peer_id: string): void;
+  /** Aborted when the daemon shuts down. */
+  readonly shutdownSignal: AbortSignal;
+}
+
+export interface WaitRequest {
+  readonly session_id: string;
+  /** The delivery that this hook has just written to its session. */
+  readonly written?: string | undefined;
+}
+
+export class WakeHooks {
+  readonly #ctx: Context;
+  readonly #deps: WakeHooksDeps;
+
+  constructor(ctx: Context, deps: WakeHooksDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Blocks a hook for as long as no other transport reaches its session. */
+  async wait(
+    agent: string,
+    { session_id, written }: WaitRequest,
+    signal: AbortSignal,
+  ): Promise<WakeInstruction> {
+    const waiters = this.#deps.transports.waitingHooks(agent);
+    if (!waiters) throw new Problem("unknown_agent", { agent });
+    if (written !== undefined) {
+      waiters.written(written);
+      return { then: "end" };
+    }
+    const { clock } = this.#ctx;
+    const expiry = new AbortController();
+    const waitSignal = AbortSignal.any([signal, this.#deps.shutdownSignal, expiry.signal]);
+    if (!this.#findBySession(session_id)) await pause(clock, REGISTRATION_WAIT_MS_MAX, waitSignal);
+    const peer = this.#findBySession(session_id);
+    if (!peer || await this.#deps.transports.isReachableWithoutHook(peer)) return { then: "end" };
+    void pause(clock, WAIT_MS_MAX, waitSignal).then(() => expiry.abort());
+    const instruction = waiters.add(session_id, waitSignal);
+    this.#deps.wake(peer.peer_id);
+    try {
+      return await instruction;
+    } finally {
+      expiry.abort();
+    }
+  }
+
+  /** Releases the hooks of sessions that are gone, or that another transport reaches by now. */
+  async releaseReachable(): Promise<void> {
+    const { transports } = this.#deps;
+    for (const waiters of transports.allWaitingHooks()) {
+      for (const session_id of waiters.sessions) {
+        const peer = this.#findBySession(session_id);
+        if (!peer || await transports.isReachableWithoutHook(peer)) waiters.release(session_id);
+      }
+    }
+  }
+
+  #findBySession(session_id: string): AgentPeer | undefined {
+    return this.#deps.reachableAgents().find((peer) => peer.runtime_session_id === session_id);
+  }
+}
