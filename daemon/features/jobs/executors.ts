@@ -1,0 +1,125 @@
+/** The peers that execute jobs: their state, and the agents that are started for them. */
+
+import type { Context } from "kit/data/context.ts";
+import type { Adapter } from "../agents/adapter.ts";
+import { isLive, toAgentPeer } from "../peers/directory.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { ProcessLookup } from "../peers/registration.ts";
+import * as peerRows from "../peers/store.ts";
+import { isRestarting } from "../spawn/restarts/replacement.ts";
+import type { Spawns } from "../spawn/spawns.ts";
+import type { ExecutorPeer, StartedExecutor, StartRequest } from "./fires/deps.ts";
+
+export interface ExecutorsDeps {
+  readonly adapters: readonly Adapter[];
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly peers: Pick<Peers, "offline">;
+  readonly processes: ProcessLookup;
+  readonly shutdownSignal: AbortSignal;
+  readonly spawns: Spawns;
+}
+
+export class Executors {
+  readonly #ctx: Context;
+  readonly #deps: ExecutorsDeps;
+
+  constructor(ctx: Context, deps: ExecutorsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Undefined for a peer that was never registered, or is closed. */
+  get(peer_id: string): ExecutorPeer | undefined {
+    const peer = peerRows.get(this.#ctx.db, peer_id);
+    if (!peer || peer.closed) return undefined;
+    const { addressable, turn_state, turn_at, path, dropped_at } = peer;
+    const status = dropped_at === null ? peer.status : "offline";
+    return { peer_id, status, addressable, turn_state, turn_at, path };
+  }
+
+  /** Whether it is retired, or its process is proved to have ended and no restart replaces it. */
+  isDead(peer_id: string): boolean {
+    const { db } = this.#ctx;
+    const { machine: here, processes } = this.#deps;
+    const peer = peerRows.get(db, peer_id);
+    if (!peer || peer.closed || peer.status === "retired") return true;
+    const { status, agent_pid, agent_started, machine } = peer;
+    if (status !== "offline" || machine !== here) return false;
+    if (agent_pid === null || agent_started === null) return false;
+    return !processes.isAlive(agent_pid, agent_started) && !isRestarting(db, peer_id);
+  }
+
+  /** Whether it is offline and has no process, pane or session by which it could be found. */
+  isUntraceable(peer_id: string): boolean {
+    const peer = peerRows.get(this.#ctx.db, peer_id);
+    if (!peer || isLive(peer)) return false;
+    const { agent_pid, pane_id, runtime_session_id } = peer;
+    return agent_pid === null && pane_id === null && runtime_session_id === null;
+  }
+
+  /** Starts an agent; it resumes a session if its adapter can and finds it on the disk. */
+  async start({ resumes, mark, ...request }: StartRequest): Promise<StartedExecutor> {
+    const { spawns } = this.#deps;
+    const extraArgs = resumes === undefined
+      ? undefined
+      : await this.#resumeArgs(resumes, request.path);
+    const body = { ...request, role: "agent" as const };
+    const launched = await spawns.launch(body, undefined, { extraArgs, mark });
+    return {
+      resumed: extraArgs !== undefined,
+      record: () => spawns.record(launched, { proven_human: false }).spawn_id,
+      undo: () => spawns.undo(launched),
+    };
+  }
+
+  /** Ends what was spawned for a fire; false if the daemon shuts down first. */
+  async release(
+    spawn_id: string,
+    peer_id: string | null,
+    { terminal }: { terminal: boolean },
+  ): Promise<boolean> {
+    const { db } = this.#ctx;
+    const { peers, shutdownSignal, spawns } = this.#deps;
+    const peer = peer_id === null ? undefined : peerRows.get(db, peer_id);
+    const { agent_pid = null, agent_started = null } = peer ?? {};
+    const process = agent_pid !== null && agent_started !== null
+      ? { pid: agent_pid, started: agent_started }
+      : undefined;
+    try {
+      await spawns.release(spawn_id, process);
+    } catch (error) {
+      if (shutdownSignal.aborted) return false;
+      throw error;
+    }
+    if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(toAgentPeer(peer));
+    const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
+    // An execution that has taken the peer's place meanwhile is not ours to end.
+    if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {
+      peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
+    }
+    return true;
+  }
+
+  async #resumeArgs(peer_id: string, path: string): Promise<readonly string[] | undefined> {
+    const { runtime_session_id, backend = null } = peerRows.get(this.#ctx.db, peer_id) ?? {};
+    const adapter = this.#adapterOf(backend);
+    if (!runtime_session_id || !adapter?.resume) return undefined;
+    const found = await adapter.resume({ runtime_session_id, path });
+    return found.ok ? found.args : undefined;
+  }
+
+  #adapterOf(backend: string | null): Adapter | undefined {
+    return this.#deps.adapters.find((adapter) => adapter.backend === backend);
+  }
+}
+
+const BARE_ID = /\b(?:notif|attempt)-[0-9a-f]{12}\b/g;
+
+/**
+ * The ids in a prompt that may name a fire: the ids of our frames, or, in a prompt without a frame,
+ * every id of a message or an attempt.
+ */
+export function fireIdsIn(prompt: string, framed_ids: readonly string[]): readonly string[] {
+  return prompt.includes("[mesh") ? framed_ids : prompt.match(BARE_ID) ?? [];
+}

@@ -1,0 +1,51 @@
+/** Joins two records of one agent: a pane without a session, and a session without a pane. */
+
+import type { Context } from "kit/data/context.ts";
+import { idsIn } from "../messages/dispatch/framing.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
+import { isLive } from "../peers/directory.ts";
+import type { Peers } from "../peers/peers.ts";
+import * as rows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+
+export class PromptLinking {
+  readonly #ctx: Context;
+  readonly #peers: Pick<Peers, "close" | "register">;
+
+  constructor(ctx: Context, peers: Pick<Peers, "close" | "register">) {
+    this.#ctx = ctx;
+    this.#peers = peers;
+  }
+
+  /**
+   * The peer that read a prompt. A session of a shared server names neither pane nor process. If it
+   * reads a message that was typed into the pane of a peer without a session, both are one peer.
+   */
+  peerOfPrompt(peer_id: string, prompt: string): string {
+    const { db } = this.#ctx;
+    const session = rows.get(db, peer_id);
+    if (!session || session.pane_id !== null || session.agent_pid !== null) return peer_id;
+    const { backend, path, runtime_session_id } = session;
+    if (!backend || path === null || runtime_session_id === null) return peer_id;
+    for (const id of idsIn(prompt)) {
+      const typed = this.#typedPeer(id, session);
+      if (!typed) continue;
+      this.#peers.close(peer_id);
+      const registration = { peer_id: typed.peer_id, backend, path, runtime_session_id };
+      return this.#peers.register(registration, { proven_peer_id: typed.peer_id }).peer_id;
+    }
+    return peer_id;
+  }
+
+  /** The peer into whose pane a message was typed, if it may be the same agent as `session`. */
+  #typedPeer(message_id: string, session: StoredPeer): StoredPeer | undefined {
+    const { db } = this.#ctx;
+    const message = ledger.findMessage(db, message_id);
+    const peer = message?.rung === "pane" ? rows.get(db, message.to_peer_id) : undefined;
+    if (!peer || peer.backend !== session.backend || peer.runtime_session_id !== null) {
+      return undefined;
+    }
+    const isEarlier = peer.registered_at <= session.registered_at;
+    return isLive(peer) && isEarlier ? peer : undefined;
+  }
+}

@@ -1,0 +1,41 @@
+/** Links spawned agents that run no hook before their first prompt. */
+
+import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "kit/data/context.ts";
+import type { Backend } from "../agents/contract.ts";
+import { definitionOf } from "../agents/registry.ts";
+import type { Linking } from "./linking.ts";
+
+export interface SpawnedPane {
+  readonly backend: Backend;
+  readonly tmux_socket: string;
+  readonly pane_id: string;
+}
+
+export class SilentAgents {
+  readonly #ctx: Context;
+  readonly #linking: Pick<Linking, "linkPane">;
+
+  constructor(ctx: Context, linking: Pick<Linking, "linkPane">) {
+    this.#ctx = ctx;
+    this.#linking = linking;
+  }
+
+  /**
+   * Registers the agent of a pane once a message would reach it; the spawn asks again until then.
+   * `resumed_peer_id` is the peer whose session it takes up.
+   */
+  async link(
+    { backend, tmux_socket, pane_id }: SpawnedPane,
+    resumed_peer_id: string | undefined,
+  ): Promise<void> {
+    if (!definitionOf(backend)?.silent_until_prompt) return;
+    try {
+      await this.#linking.linkPane(pane_id, { backend, tmux_socket }, resumed_peer_id);
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      this.#ctx.log.info("A spawned agent cannot be linked", { pane_id, code: refusal.code });
+    }
+  }
+}

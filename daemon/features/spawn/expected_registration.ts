@@ -1,0 +1,91 @@
+/** What is known of a registration beforehand: that it restarts, was spawned, or was linked. */
+
+import type { Reader } from "kit/data/sqlite.ts";
+import type { Terminals } from "../../host/tmux/terminals.ts";
+import { refuseUntrusted } from "../../host/trusted_socket.ts";
+import type { Registration } from "../peers/contract.ts";
+import { isLive } from "../peers/directory.ts";
+import type { ExpectedRegistration, RegistrationEvidence } from "../peers/registration.ts";
+import * as peerRows from "../peers/store.ts";
+import { expectedRestart } from "./restarts/replacement.ts";
+import * as rows from "./store.ts";
+
+interface Lookups {
+  readonly db: Reader;
+  readonly terminals: Pick<Terminals, "isWithin">;
+}
+
+/** Completes a registration that a restart, a spawn or a link of ours expects. */
+export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegistration {
+  return (given, evidence) => {
+    const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
+      expectedSpawn(db, given) ?? linkedPeer({ db, terminals }, given, evidence);
+    const proven_peer_id = expected?.peer_id ?? evidence.proven_peer_id;
+    return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
+  };
+}
+
+/** What was asked for the agent that registers on a pane in which we started one. */
+function expectedSpawn(
+  db: Reader,
+  { pane_id, tmux_socket, backend }: Registration,
+): Partial<Registration> | undefined {
+  if (pane_id === undefined) return undefined;
+  const spawn = rows.open(db).find((spawn) =>
+    spawn.pane_id === pane_id && spawn.backend === backend &&
+    (tmux_socket === undefined || tmux_socket === spawn.tmux_socket)
+  );
+  if (!spawn) return undefined;
+  const { circle, role, name } = spawn;
+  return { circle, role, tmux_socket: spawn.tmux_socket, ...(name && { name }) };
+}
+
+/**
+ * A peer that was linked by its pane and now names its session is the same peer. Pane and pid are
+ * in the list of peers for all to read, so the process has to be proved.
+ */
+function linkedPeer(
+  { db, terminals }: Lookups,
+  { backend, pane_id, tmux_socket, agent_pid, runtime_session_id }: Registration,
+  { isProcess }: RegistrationEvidence,
+): { peer_id: string } | undefined {
+  if (!pane_id || !tmux_socket || !agent_pid || !runtime_session_id) return undefined;
+  if (!isProcess?.(agent_pid)) return undefined;
+  const found = peerRows.byPane(db, pane_id, tmux_socket).find((peer) =>
+    peer.backend === backend && peer.runtime_session_id === null && peer.agent_pid !== null &&
+    isLive(peer) && terminals.isWithin(agent_pid, peer.agent_pid)
+  );
+  return found && { peer_id: found.peer_id };
+}
+
+/** Where registrations name their panes. */
+export class RegistrationPlaces {
+  readonly #machine: string;
+  readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
+
+  /** `circleOf` returns the circle that a pane's window is, where windows are circles. */
+  constructor(
+    machine: string,
+    circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>,
+  ) {
+    this.#machine = machine;
+    this.#circleOf = circleOf;
+  }
+
+  /** Refuses a registration on this machine whose tmux server must not be connected to. */
+  mustBeTrustedSocket({ machine = this.#machine, tmux_socket }: Registration): void {
+    if (machine === this.#machine) refuseUntrusted(tmux_socket);
+  }
+
+  /**
+   * The circle of a registration's window, where windows are circles (contract 1). Where a session
+   * is a circle, the registration names it itself.
+   */
+  async windowCircleOf(
+    { machine, circle, pane_id, tmux_socket }: Registration,
+  ): Promise<string | undefined> {
+    const isLocal = machine === undefined || machine === this.#machine;
+    if (!isLocal || circle !== undefined || !pane_id || !tmux_socket) return undefined;
+    return await this.#circleOf(tmux_socket, pane_id);
+  }
+}

@@ -1,0 +1,68 @@
+/** Which execution of a peer counts while a restart replaces it (specification 3). */
+
+import type { Reader } from "kit/data/sqlite.ts";
+import type { AgentPeer } from "../../agents/adapter.ts";
+import type { Registration } from "../../peers/contract.ts";
+import type { RegistrationEvidence } from "../../peers/registration.ts";
+import * as peerRows from "../../peers/store.ts";
+import type { Subject } from "./preflight.ts";
+import * as rows from "./store.ts";
+
+/** A peer as a restart needs it; undefined if there is none, or it was closed. */
+export function readSubject(db: Reader, peer_id: string): Subject | undefined {
+  const peer = peerRows.get(db, peer_id);
+  if (!peer || peer.closed) return undefined;
+  const { backend, tmux_socket, pane_id, agent_pid, agent_started, runtime_session_id } = peer;
+  const { turn_state, metadata, name, role, status, circle, path, machine } = peer;
+  const agent: AgentPeer = {
+    peer_id,
+    backend,
+    tmux_socket,
+    pane_id,
+    agent_pid,
+    agent_started,
+    runtime_session_id,
+    turn_state,
+    metadata,
+  };
+  return { ...agent, name, role, status, circle, path, machine };
+}
+
+/** Whether a restart of this peer is under way. */
+export function isRestarting(db: Reader, peer_id: string): boolean {
+  return rows.open(db).some((open) => open.peer_id === peer_id);
+}
+
+/**
+ * Whether a report for a peer comes from the execution that a restart replaces: every report until
+ * that execution has ended, and afterwards those of its process.
+ */
+export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | null): boolean {
+  const open = rows.open(db).find((open) => open.peer_id === peer_id);
+  if (!open || open.old_pid === null) return false;
+  const launched = open.state === "launch" || open.state === "register";
+  return open.state === "stop" || (launched && agent_pid === open.old_pid);
+}
+
+/** A registration in the pane of a restart that has launched is the peer that restarts. */
+export function expectedRestart(
+  db: Reader,
+  { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
+  { by_hook, isProcess }: RegistrationEvidence,
+): Partial<Registration> | undefined {
+  if (pane_id === undefined) return undefined;
+  const found = rows.open(db).find((open) =>
+    open.pane_id === pane_id && (open.state === "launch" || open.state === "register") &&
+    (tmux_socket === undefined || tmux_socket === open.tmux_socket) &&
+    agent_pid !== open.old_pid && (peer_id === undefined || peer_id === open.peer_id)
+  );
+  const subject = found && readSubject(db, found.peer_id);
+  if (!found || !subject || subject.backend !== backend) return undefined;
+  // Anybody may name the pane: only a process that was started in it takes the peer's place.
+  const isFromPane = found.new_pid !== null && isProcess?.(found.new_pid);
+  if (!by_hook && !isFromPane) return undefined;
+  if (subject.status === "retired") return undefined;
+  const pid = agent_pid ?? found.new_pid;
+  const { name, circle } = subject;
+  return { peer_id: found.peer_id, name, circle, ...(pid && { agent_pid: pid }) };
+}
