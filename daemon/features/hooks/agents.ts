@@ -1,4 +1,4 @@
-/** The agents desk: which rungs lead to an agent, and what its hooks tell. */
+/** The agents desk: which transports lead to an agent, and what its hooks tell. */
 
 import { Name } from "kit/core/schema.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -25,7 +25,7 @@ import type {
 import { truncateFramed } from "../agents/pane_transport.ts";
 import type { KnownFailures } from "../agents/selftest/known_failures.ts";
 
-/** What is held before a rung to hear whether it would take a message; it is never delivered. */
+/** A message that only asks a transport whether it would take one; it is never delivered. */
 const PROBE_MESSAGE: OutgoingMessage = {
   delivery_id: "probe",
   proof_id: "probe",
@@ -62,7 +62,7 @@ export interface AgentsDeps {
     /** The peer into whose pane this prompt was typed, where its session told no pane. */
     peerOfPrompt(peer_id: string, prompt: string): string;
     findBySession(runtime_session_id: string): { peer_id: string } | undefined;
-    /** Everyone that a rung could reach. */
+    /** Everyone that a transport could reach. */
     reachableAgents(): AgentPeer[];
     /** Those without a process who are offline because nobody has seen them. */
     unobservedAgents(): AgentPeer[];
@@ -116,24 +116,24 @@ export class Agents {
   transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[] {
     const transports = this.#adapters.get(peer.backend ?? "")?.transports(peer, outgoing) ?? [];
     const failed = ({ name }: AgentTransport) => this.degraded(peer.backend, name) !== undefined;
-    return [...transports.filter((rung) => !failed(rung)), ...transports.filter(failed)];
+    return [...transports.filter((transport) => !failed(transport)), ...transports.filter(failed)];
   }
 
-  /** What failed when this rung was tested last with such an agent. */
-  degraded(backend: Backend | null, rung: string): string | undefined {
-    return this.#deps.knownFailures.degraded(backend, rung);
+  /** What failed when this transport was tested last with such an agent. */
+  degraded(backend: Backend | null, transport: string): string | undefined {
+    return this.#deps.knownFailures.degraded(backend, transport);
   }
 
-  /** What each rung to an agent says now, the best one first; nothing is delivered. */
+  /** What each transport to an agent says now, the best one first; nothing is delivered. */
   async probe(peer: AgentPeer): Promise<Probe[]> {
     const probes: Probe[] = [];
-    for (const rung of this.transports(peer, PROBE_MESSAGE)) {
-      const readiness = await rung.check(peer, PROBE_MESSAGE);
+    for (const transport of this.transports(peer, PROBE_MESSAGE)) {
+      const readiness = await transport.check(peer, PROBE_MESSAGE);
       probes.push({
-        rung: rung.name,
+        transport: transport.name,
         ready: readiness.ready,
         reason: readiness.ready ? null : readiness.reason,
-        degraded: this.degraded(peer.backend, rung.name) ?? null,
+        degraded: this.degraded(peer.backend, transport.name) ?? null,
       });
     }
     return probes;
@@ -274,7 +274,7 @@ export class Agents {
   /** Whether a way leads to it that needs no hook: its pane, or its own socket. */
   async #isReachable(peer: AgentPeer): Promise<boolean> {
     if (peer.pane_id !== null) return true;
-    return (await this.probe(peer)).some(({ rung, ready }) => rung !== "hook" && ready);
+    return (await this.probe(peer)).some(({ transport, ready }) => transport !== "hook" && ready);
   }
 
   /** Lets hooks go whose sessions are reached in a better way by now, or by none. */
