@@ -69,26 +69,26 @@ async function versionFinding(agent: Agent, machine: Machine, path: string): Pro
   return noteFinding("AGENT_UNPROVED", detail);
 }
 
-/** What `mesh selftest` found of its rungs. */
+/** What `mesh selftest` found of its transports. */
 function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[] {
   const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
   const agents = Object.entries(parseVerdicts(text)?.agents ?? {});
   const found = agents.find(([agent]) => agent === id)?.[1];
   if (!found) return [];
-  const rungs = Object.entries(found.rungs);
-  const failed = rungs.filter(([, { degraded }]) => degraded);
+  const transports = Object.entries(found.transports);
+  const failed = transports.filter(([, { degraded }]) => degraded);
   const versionNote = `with ${found.version}`;
   if (failed.length === 0) {
     return [
       ok(
-        "RUNGS_TESTED",
-        `${title}: ${rungs.map(([transport]) => transport)} passed ${versionNote}`,
+        "TRANSPORTS_TESTED",
+        `${title}: ${transports.map(([transport]) => transport)} passed ${versionNote}`,
       ),
     ];
   }
   return failed.map(([transport, { why }]) => {
-    const detail = `${title}: the rung "${transport}" failed its test ${versionNote}: ${why}`;
-    return warningFinding("RUNG_DEGRADED", detail, `mesh selftest --agent ${id}`);
+    const detail = `${title}: the transport "${transport}" failed its test ${versionNote}: ${why}`;
+    return warningFinding("TRANSPORT_DEGRADED", detail, `mesh selftest --agent ${id}`);
   });
 }
 

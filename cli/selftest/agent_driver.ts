@@ -229,12 +229,12 @@ export class AgentDriver {
     if (occurrences !== 1) throw new CommandError(`The message came ${occurrences} times`);
   }
 
-  /** The rung that a message took last; else the best that there is. */
+  /** The transport that a message took last; else the best that there is. */
   async transportOf(sent: Sent): Promise<string> {
     return await this.#attemptedTransport(sent) ?? (await this.peer())?.transport ?? "none";
   }
 
-  /** The rung that the last message took, if it took any; the next one is another matter. */
+  /** The transport that the last message took, if it took any; the next one is another matter. */
   async takeLastTransport(): Promise<string | null> {
     const last = this.#last;
     this.#last = undefined;

@@ -46,13 +46,13 @@ export async function testAgent(
     }
   } catch (error) {
     const detail = failureDetail(error, options.signal);
-    onResult({ scenario: "start", rung: null, result: "failed", ms: null, detail });
+    onResult({ scenario: "start", transport: null, result: "failed", ms: null, detail });
   } finally {
     await model[Symbol.asyncDispose]();
     await harness.cleanUp(subject.fixture);
   }
-  for (const [rung, detail] of Object.entries(subject.fixture.untested)) {
-    onResult({ scenario: "all", rung, result: "not tested", ms: null, detail });
+  for (const [transport, detail] of Object.entries(subject.fixture.untested)) {
+    onResult({ scenario: "all", transport, result: "not tested", ms: null, detail });
   }
   return results;
 }
@@ -73,7 +73,7 @@ async function startAgent(driver: AgentDriver, harness: TestHarness): Promise<vo
 
 /** How one scenario went. After a failure the agent is started anew for the next. */
 export async function runScenario(
-  { rung: intended, run }: Scenario,
+  { transport: intended, run }: Scenario,
   driver: AgentDriver,
   signal: AbortSignal,
 ): Promise<Omit<Result, "agent" | "version" | "scenario">> {
@@ -84,14 +84,14 @@ export async function runScenario(
     expected = intended ?? (await driver.peer())?.transport ?? null;
     await driver.takeLastTransport();
     const { sent, ms, remark = null } = await run(driver);
-    return { rung: await driver.transportOf(sent), result: "passed", ms, detail: remark };
+    return { transport: await driver.transportOf(sent), result: "passed", ms, detail: remark };
   } catch (error) {
     const detail = failureDetail(error, signal);
-    const rung = await driver.takeLastTransport().catch((
+    const transport = await driver.takeLastTransport().catch((
       error,
     ) => (failureDetail(error, signal), null));
     await driver.end().catch((error) => failureDetail(error, signal));
-    return { rung: rung ?? expected, result: "failed", ms: null, detail };
+    return { transport: transport ?? expected, result: "failed", ms: null, detail };
   }
 }
 

@@ -9,8 +9,8 @@ export interface Scenario {
   readonly name: string;
   /** For the table's reader: what is tried. */
   readonly description: string;
-  /** The rung that it is about, where that is not the agent's best. */
-  readonly rung?: TransportName;
+  /** The transport that it is about, where that is not the agent's best. */
+  readonly transport?: TransportName;
   /** Absent where it is tried with every agent. */
   applies?(driver: AgentDriver): Promise<boolean>;
   /** How it went: the message that came, and what is worth a remark. */
@@ -29,7 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "by pane",
     description: "nothing goes on, and its socket is not to be relied on",
-    rung: "pane",
+    transport: "pane",
     applies: hasNativeAndPane,
     run: viaPane,
   },
@@ -55,7 +55,7 @@ async function sendAndWait(driver: AgentDriver, description: string): Promise<Sc
   return { sent, ms };
 }
 
-/** A better rung than its pane leads to it: that one has to step back for a moment. */
+/** A better transport than its pane leads to it: that one has to step back for a moment. */
 async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
   const peer = await driver.peer();
   return peer?.transport === "native" && peer.pane_id !== null;
@@ -69,7 +69,7 @@ async function viaPane(driver: AgentDriver): Promise<ScenarioOutcome> {
     saveVerdict(driver.harness.env, agent, {
       version,
       at: driver.harness.now(),
-      rungs: { native: verdict },
+      transports: { native: verdict },
     });
     const status = degraded ? "degraded" : "ok";
     await driver.harness.waitFor(`its socket to be ${status}`, async () => {

@@ -33,8 +33,8 @@ export const SELFTEST: Command = {
   details:
     "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
     "resumed; about half a minute an agent. It needs no network, and all of it happens in a home " +
-    "and a mesh that are removed at the end: nothing of yours is touched. A rung that fails is " +
-    "degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
+    "and a mesh that are removed at the end: nothing of yours is touched. A transport that fails " +
+    "is degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
     "until it passes. 1 when anything failed.",
   flags: {
     "--agent <name>": `this one only: ${AGENT_IDS.join(", ")}`,
@@ -169,7 +169,7 @@ function printReport(
         { title: "AGENT", cell: ({ agent }) => styled("cyan", agent), essential: true },
         { title: "VERSION", cell: ({ version }) => version, essential: true },
         { title: "SCENARIO", cell: ({ scenario }) => scenario, essential: true },
-        { title: "RUNG", cell: ({ rung }) => rung ?? "–", essential: true },
+        { title: "TRANSPORT", cell: ({ transport }) => transport ?? "–", essential: true },
         { title: "RESULT", cell: ({ result }) => styled(STYLES[result], result), essential: true },
         { title: "TIME", cell: ({ ms }) => ms === null ? "–" : `${(ms / 1000).toFixed(1)} s` },
         { title: "REMARK", cell: ({ detail }) => detail ?? "" },
@@ -183,6 +183,6 @@ function printReport(
   }
   const failed = results.filter(({ result }) => result === "failed").length;
   if (failed > 0) {
-    print(to, styled("red", `${failed} failed`), "; the rungs are degraded: mesh doctor");
+    print(to, styled("red", `${failed} failed`), "; the transports are degraded: mesh doctor");
   }
 }

@@ -1,4 +1,4 @@
-/** What the results say of each rung, and where the daemon and `mesh doctor` read it. */
+/** What the results say of each transport, and where the daemon and `mesh doctor` read it. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -17,7 +17,7 @@ export interface Result {
   readonly version: string;
   readonly scenario: string;
   /** The way that the message took, or was to take; null where none was tried. */
-  readonly rung: string | null;
+  readonly transport: string | null;
   readonly result: "passed" | "failed" | "not tested";
   readonly ms: number | null;
   /** What is worth a remark, or what failed. */
@@ -25,33 +25,36 @@ export interface Result {
 }
 
 /**
- * A rung is degraded by one failure; what passed on all that there is to try is not. To pass on a
- * part of that says nothing: it may be another part that failed before.
+ * One failure degrades a transport; passing the complete run restores it. Passing a part of the run
+ * says nothing: the part that failed before may be another.
  */
 export function toVerdict(
   results: readonly Result[],
   { at, isComplete }: { at: number; isComplete: boolean },
 ): TestedAgent | undefined {
-  const testedResults = results.filter(({ result, rung }) =>
-    result !== "not tested" && rung !== null
+  const testedResults = results.filter(({ result, transport }) =>
+    result !== "not tested" && transport !== null
   );
-  const byTransport = Map.groupBy(testedResults, ({ rung }) => TransportName.safeParse(rung).data);
-  const rungs = [...byTransport].flatMap(([rung, group]) => {
-    if (rung === undefined) return [];
+  const byTransport = Map.groupBy(
+    testedResults,
+    ({ transport }) => TransportName.safeParse(transport).data,
+  );
+  const transports = [...byTransport].flatMap(([transport, group]) => {
+    if (transport === undefined) return [];
     const failed = group.filter(({ result }) => result === "failed");
     if (failed.length === 0 && !isComplete) return [];
     const why = failed.map(({ scenario, detail }) => `${scenario}: ${detail}`).join("; ");
-    return [[rung, { degraded: failed.length > 0, why: why || null }] as const];
+    return [[transport, { degraded: failed.length > 0, why: why || null }] as const];
   });
   const [first] = testedResults;
-  if (!first || rungs.length === 0) return undefined;
-  return { version: first.version, at, rungs: Object.fromEntries(rungs) };
+  if (!first || transports.length === 0) return undefined;
+  return { version: first.version, at, transports: Object.fromEntries(transports) };
 }
 
-/** What is known of the agents, with what was found of one; its rungs not tried now stay. */
+/** What is known of the agents, with what was found of one; its transports not tried now stay. */
 export function mergeVerdict(known: Verdicts, agent: Backend, tested: TestedAgent): Verdicts {
-  const rungs = { ...known.agents[agent]?.rungs, ...tested.rungs };
-  return { agents: { ...known.agents, [agent]: { ...tested, rungs } } };
+  const transports = { ...known.agents[agent]?.transports, ...tested.transports };
+  return { agents: { ...known.agents, [agent]: { ...tested, transports } } };
 }
 
 /** Keeps it in the user's own state directory, for the daemon that runs there. */

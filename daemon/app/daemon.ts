@@ -108,7 +108,7 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
-  /** The rungs that were seen to fail. */
+  /** The transports that were seen to fail. */
   readonly knownFailures: KnownFailures;
   /** tmux, for agents that we start. */
   readonly terminals: Terminals;

@@ -106,7 +106,9 @@ export function peerOfPrompt(house: Daemon, peer_id: string, prompt: string): st
   const { backend, path, runtime_session_id, registered_at } = session;
   for (const id of idsIn(prompt)) {
     const message = ledger.findMessage(db, id);
-    const typedPeer = message?.rung === "pane" ? peerRows.get(db, message.to_peer_id) : undefined;
+    const typedPeer = message?.transport === "pane"
+      ? peerRows.get(db, message.to_peer_id)
+      : undefined;
     if (!typedPeer || typedPeer.backend !== backend || typedPeer.runtime_session_id !== null) {
       continue;
     }

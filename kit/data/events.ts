@@ -116,7 +116,7 @@ export interface DeliveryStep {
   readonly delivery_id: string;
   readonly to_peer_id: string;
   readonly state: string;
-  readonly rung: string | null;
+  readonly transport: string | null;
 }
 
 export interface Listener {

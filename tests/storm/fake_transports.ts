@@ -1,4 +1,4 @@
-/** An agent's rungs in a storm: ready or not, quick or slow, with every receipt that there is. */
+/** An agent's transports in a storm: ready or not, quick or slow, with every kind of receipt. */
 
 import assert from "node:assert/strict";
 import type {
@@ -12,7 +12,7 @@ import type {
 } from "../../daemon/features/agents/adapter.ts";
 import type { Chance } from "../support/seeded_random.ts";
 
-/** What the rungs of all lives have done. */
+/** What the transports of all lives have done. */
 export interface TransportEvents {
   /** Deliveries of which bytes went out: not one of them may be sent again. */
   readonly written: Set<string>;
@@ -22,7 +22,7 @@ export interface TransportEvents {
   isReadBy(at: AgentPeer): boolean;
   /** Bytes go into the pane of this peer. */
   onTyped(at: AgentPeer): void;
-  /** The rung itself proved the message. */
+  /** The transport itself proved the message. */
   onAccepted(peer_id: string, delivery_id: string): void;
 }
 
@@ -61,7 +61,7 @@ export class StormAdapter implements Adapter {
     for (const done of this.#pendingDeliveries.splice(0)) done();
   }
 
-  /** The life of this daemon ends: what its rungs do from now on, nobody sees. */
+  /** The life of this daemon ends: what its transports do from now on, nobody sees. */
   end(): void {
     this.#ended = true;
     this.releaseSlow();
@@ -91,7 +91,7 @@ export class StormAdapter implements Adapter {
     const { delivery_id, framed } = outgoing;
     const isElsewhere = name === "pane" && !this.#events.isReadBy(peer);
     if (isElsewhere) return { state: "refused", reason: "agent_elsewhere" };
-    assert.ok(!this.#events.written.has(delivery_id), `${delivery_id} was sent by a rung again`);
+    assert.ok(!this.#events.written.has(delivery_id), `${delivery_id} was sent a second time`);
     const receipt = this.#chance.pick(RECEIPTS);
     if (receipt.state !== "refused") {
       this.#events.written.add(delivery_id);

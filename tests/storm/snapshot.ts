@@ -14,7 +14,7 @@ const Message = z.object({
   to_peer_id: z.string(),
   text: z.string(),
   state: z.string(),
-  rung: nullableText,
+  transport: nullableText,
   repeatable: z.number(),
   created_at: z.number(),
   expires_at: z.number().nullable(),
@@ -95,7 +95,8 @@ export function takeSnapshot({ ctx: { db, events } }: Daemon): Snapshot {
   const messages = db.all(
     Message,
     `select seq, ident, kind, correlation_id, from_peer_id, from_peer_name, to_peer_id, text,
-       state, rung, repeatable, created_at, expires_at, ask_state, reply_delivery, close_reason
+       state, rung as transport, repeatable, created_at, expires_at, ask_state, reply_delivery,
+       close_reason
      from messages order by seq`,
   );
   const peers = db.all(

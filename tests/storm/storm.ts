@@ -15,7 +15,7 @@ import { StormTerminals, StormTmux } from "./tmux.ts";
 import { HUMAN, SECRET_WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
-/** Agents without a socket: rungs lead to them. */
+/** Agents without a socket: transports lead to them. */
 const SOCKETLESS_NAMES = ["pat", "liz"];
 const SETTINGS = {
   "human.name": HUMAN,

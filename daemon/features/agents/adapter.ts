@@ -3,7 +3,7 @@
 import type { Backend } from "./contract.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
-/** A registered agent, as far as a rung needs to know it. */
+/** A registered agent, as far as a transport needs to know it. */
 export interface AgentPeer {
   readonly peer_id: string;
   readonly backend: Backend | null;
@@ -35,12 +35,12 @@ export interface OutgoingMessage {
   readonly framed: string;
 }
 
-/** Whether a rung may take a message now. */
+/** Whether a transport may take a message now. */
 export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
  * What is known after an attempt. `refused` is a definite no: not one byte went out, and the next
- * rung may be tried. `unclear` means that bytes may have gone out: no other rung may follow.
+ * transport may be tried. `unclear`: bytes may have gone out, and no other transport may follow.
  */
 export type Receipt =
   | { state: "refused"; reason: Reason }
@@ -68,9 +68,9 @@ export interface Observation {
   readonly at?: number | undefined;
 }
 
-/** What one rung says of an agent now; `reason` is null when it is ready. */
+/** What one transport says of an agent now; `reason` is null when it is ready. */
 export interface Probe {
-  readonly rung: AgentTransport["name"];
+  readonly transport: AgentTransport["name"];
   readonly ready: boolean;
   readonly reason: Reason | null;
   /** What failed when it was tested last; null where nothing did. */
@@ -108,7 +108,7 @@ export interface WaitingHooks {
 /** How one kind of agent is reached and observed; its definition loads it (`definition.ts`). */
 export interface Adapter {
   readonly backend: Backend;
-  /** The ladder for this message, best rung first (architecture 3). */
+  /** The ladder for this message, best transport first (architecture 3). */
   transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
   /** The best way to this agent that there could be, from what is registered of it. */
   transport(peer: AgentPeer): AgentTransport["name"] | "none";

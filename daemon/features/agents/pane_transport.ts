@@ -1,4 +1,4 @@
-/** The pane rung: types a message into a tmux pane, and only ever into the agent it is for. */
+/** The pane transport: types a message into a tmux pane, and only ever into the agent it is for. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -59,7 +59,7 @@ type Refusal =
   | "dialog_open"
   | "draft_present"
   | "starting" // Its composer was not there for long enough.
-  | "screen_unknown" // The screen shows no composer that this rung can read.
+  | "screen_unknown" // The screen shows no composer that this transport can read.
   | "changed"; // What the guards saw was no longer so when the server was about to paste.
 
 /** A pane in which the registered agent reads what is typed. */

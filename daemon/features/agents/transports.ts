@@ -54,7 +54,7 @@ export class AgentTransports {
     for (const transport of this.transports(peer, PROBE_MESSAGE)) {
       const readiness = await transport.check(peer, PROBE_MESSAGE);
       probes.push({
-        rung: transport.name,
+        transport: transport.name,
         ready: readiness.ready,
         reason: readiness.ready ? null : readiness.reason,
         degraded: this.degraded(peer.backend, transport.name) ?? null,
@@ -66,7 +66,7 @@ export class AgentTransports {
   /** Whether messages reach an agent without a waiting hook: through its pane or its own socket. */
   async isReachableWithoutHook(peer: AgentPeer): Promise<boolean> {
     if (peer.pane_id !== null) return true;
-    return (await this.probe(peer)).some(({ rung, ready }) => rung !== "hook" && ready);
+    return (await this.probe(peer)).some(({ transport, ready }) => transport !== "hook" && ready);
   }
 
   /** Whether this backend has an adapter, so that messages can be delivered to it. */

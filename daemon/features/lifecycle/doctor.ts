@@ -192,8 +192,8 @@ function checksOf(evidence: Evidence, now: number): Check[] {
       age: 0,
       detail: record.ws_connected ? "connected" : "none",
     }),
-    ...probes.map(({ rung, ready, reason, degraded }) =>
-      check(`rung ${rung}`, ready && degraded === null, rung, {
+    ...probes.map(({ transport, ready, reason, degraded }) =>
+      check(`transport ${transport}`, ready && degraded === null, transport, {
         age: 0,
         detail: [reason ?? "ready", ...(degraded === null ? [] : [`degraded: ${degraded}`])].join(
           ", ",

@@ -263,13 +263,13 @@ function agentPeerInPane(
 }
 
 /** A hook only answers; it is no way by which a message comes in. */
-function isReady({ rung, ready }: Probe): boolean {
-  return ready && rung !== "hook";
+function isReady({ transport, ready }: Probe): boolean {
+  return ready && transport !== "hook";
 }
 
 /** What the last way said: those before it are asked first, and fall to it. */
 function reasonOf(probes: readonly Probe[]): string {
-  return probes.findLast(({ rung }) => rung !== "hook")?.reason ?? "no_rung";
+  return probes.findLast(({ transport }) => transport !== "hook")?.reason ?? "no_rung";
 }
 
 const HINTS: Readonly<Record<string, string>> = {

@@ -41,7 +41,7 @@ export class PromptLinking {
   #typedPeer(message_id: string, session: StoredPeer): StoredPeer | undefined {
     const { db } = this.#ctx;
     const message = ledger.findMessage(db, message_id);
-    const peer = message?.rung === "pane" ? rows.get(db, message.to_peer_id) : undefined;
+    const peer = message?.transport === "pane" ? rows.get(db, message.to_peer_id) : undefined;
     if (!peer || peer.backend !== session.backend || peer.runtime_session_id !== null) {
       return undefined;
     }

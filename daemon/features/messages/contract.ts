@@ -30,7 +30,7 @@ export const Delivery = z.object({
   text: z.string(),
   attachments: Attachments,
   state: DeliveryState,
-  rung: TransportName.nullable(),
+  transport: TransportName.nullable(),
   attempts: z.number().int(),
   created_at: Instant,
   attempted_at: Instant.nullable(),

@@ -276,7 +276,7 @@ export class Delivery {
     for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
   }
 
-  /** What waits for a peer, save what a sender said after something that a rung is trying now. */
+  /** What waits for a peer, save what a sender said after a message that a transport tries now. */
   #deliverable(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -324,7 +324,7 @@ export class Delivery {
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
-  /** A definite no of the receiver: another rung, or the end of it. */
+  /** A definite no of the receiver: another transport, or the end of it. */
   #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
     const wasSent = state === "attempting" || state === "sent" ||
@@ -384,7 +384,7 @@ export class Delivery {
       question: draft.question ?? null,
       traceparent: draft.traceparent ?? this.#traceparentOf(draft),
       state: session ? "attempting" : isForInbox ? "accepted" : "queued",
-      rung: session ? "websocket" : null,
+      transport: session ? "websocket" : null,
       repeatable: session?.receipts(kind) ?? false,
       attempts: session ? 1 : 0,
       created_at: now,

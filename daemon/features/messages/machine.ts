@@ -5,7 +5,7 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 // deno-fmt-ignore
 export const deliveryMachine = stateMachine("delivery", [
   // from          on            to
-  ["queued",      "attempted",  "attempting"], // The rung is on the disk before the first byte.
+  ["queued",      "attempted",  "attempting"], // The transport is stored before the first byte.
   ["attempting",  "refused",    "queued"    ], // A definite no: nothing went out.
   ["attempting",  "written",    "sent"      ],
   ["attempting",  "accepted",   "accepted"  ],

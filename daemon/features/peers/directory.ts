@@ -190,12 +190,12 @@ export class Directory {
     return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
   }
 
-  /** Everyone that a rung could reach. */
+  /** Everyone that a transport could reach. */
   reachableAgents(): AgentPeer[] {
     return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
   }
 
-  /** Where a peer is, for the rungs; undefined when it is none that a rung could reach. */
+  /** Where a peer is, for the transports; undefined when no transport could reach it. */
   addressee(peer_id: string): AgentPeer | undefined {
     const peer = rows.get(this.#ctx.db, peer_id);
     const isReachable = peer && isLive(peer) && !peer.closed && peer.addressable;

@@ -48,7 +48,7 @@ const WatchedPeer = StoredPeer.pick({
 });
 export type WatchedPeer = z.output<typeof WatchedPeer>;
 
-/** Where a peer is, for the rungs and for the looks at agents. */
+/** Where a peer is, for the transports and for the looks at agents. */
 const StoredAgentPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
@@ -146,7 +146,7 @@ export function watchedPeers(db: Reader): WatchedPeer[] {
   );
 }
 
-/** Everyone that a rung could reach. */
+/** Everyone that a transport could reach. */
 export function reachableAgents(db: Reader): StoredAgentPeer[] {
   return db.all(
     StoredAgentPeerRow,

@@ -15,13 +15,13 @@ async function results(defect: Defect | undefined, ...names: readonly string[]) 
   for (const scenario of SCENARIOS) {
     if (names.length > 0 && !names.includes(scenario.name)) continue;
     if (!(await scenario.applies?.(driver) ?? true)) continue;
-    const { result, rung, detail } = await runScenario(scenario, driver, signal);
-    found[scenario.name] = `${result} ${rung}: ${detail}`;
+    const { result, transport, detail } = await runScenario(scenario, driver, signal);
+    found[scenario.name] = `${result} ${transport}: ${detail}`;
   }
   return found;
 }
 
-Deno.test("a sound agent passes every scenario that fits it, by the rung that it has", async () => {
+Deno.test("a sound agent passes every scenario that fits it, by its own transport", async () => {
   assert.deepEqual(await results(undefined), {
     "idle": "passed native: null",
     "draft": "passed native: draft kept",

@@ -1,4 +1,4 @@
-/** What results say of a rung, and where that is kept, for the release that was tested. */
+/** What results say of a transport, and where that is kept, for the release that was tested. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ function result(more: Partial<Result>): Result {
     agent: "claude-code",
     version: "2.1.329",
     scenario: "idle",
-    rung: "native",
+    transport: "native",
     result: "passed",
     ms: 100,
     detail: null,
@@ -28,25 +28,25 @@ function result(more: Partial<Result>): Result {
 const FULL_RUN = { at: TESTED_AT, isComplete: true } as const;
 const FAILED = { result: "failed", ms: null, detail: "The draft is gone" } as const;
 
-Deno.test("one failure degrades its rung, and only that one", () => {
+Deno.test("one failure degrades its transport, and only that one", () => {
   const verdict = toVerdict([
     result({}),
     result({ scenario: "draft", ...FAILED }),
-    result({ scenario: "by pane", rung: "pane" }),
-    result({ scenario: "all", rung: "hook", result: "not tested", ms: null }),
+    result({ scenario: "by pane", transport: "pane" }),
+    result({ scenario: "all", transport: "hook", result: "not tested", ms: null }),
   ], FULL_RUN);
   assert.deepEqual(verdict, {
     version: "2.1.329",
     at: TESTED_AT,
-    rungs: {
+    transports: {
       native: { degraded: true, why: "draft: The draft is gone" },
       pane: { degraded: false, why: null },
     },
   });
 });
 
-Deno.test("an agent that could not be started says nothing of its rungs", () => {
-  const start = result({ scenario: "start", rung: null, ...FAILED });
+Deno.test("an agent that could not be started says nothing of its transports", () => {
+  const start = result({ scenario: "start", transport: null, ...FAILED });
   assert.equal(toVerdict([start], FULL_RUN), undefined);
   assert.equal(toVerdict([result({ result: "not tested" })], FULL_RUN), undefined);
   assert.equal(toVerdict([], FULL_RUN), undefined);
@@ -55,18 +55,18 @@ Deno.test("an agent that could not be started says nothing of its rungs", () => 
 Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => {
   const part = { at: TESTED_AT, isComplete: false };
   assert.equal(toVerdict([result({})], part), undefined);
-  const verdict = toVerdict([result(FAILED), result({ rung: "pane" })], part);
-  assert.deepEqual(verdict?.rungs, {
+  const verdict = toVerdict([result(FAILED), result({ transport: "pane" })], part);
+  assert.deepEqual(verdict?.transports, {
     native: { degraded: true, why: "idle: The draft is gone" },
   });
 });
 
-Deno.test("a way that is no rung of ours is no verdict", () => {
-  assert.equal(toVerdict([result({ rung: "none", ...FAILED })], FULL_RUN), undefined);
+Deno.test("a way that is no transport of ours is no verdict", () => {
+  assert.equal(toVerdict([result({ transport: "none", ...FAILED })], FULL_RUN), undefined);
 });
 
 Deno.test("what was not tried this time stays known, and a pass clears a failure", () => {
-  const tested = (rungs: object) => ({ version: "1", at: TESTED_AT, rungs });
+  const tested = (transports: object) => ({ version: "1", at: TESTED_AT, transports });
   const known = {
     agents: {
       codex: tested({ native: { degraded: true, why: "idle: deaf" } }),
@@ -76,15 +76,42 @@ Deno.test("what was not tried this time stays known, and a pass clears a failure
   const passed = {
     version: "2",
     at: TESTED_AT + 1,
-    rungs: { pane: { degraded: false, why: null } },
+    transports: { pane: { degraded: false, why: null } },
   };
   assert.deepEqual(mergeVerdict(known, "gemini", passed).agents, {
     codex: known.agents.codex,
     gemini: passed,
   });
-  assert.deepEqual(mergeVerdict(known, "codex", passed).agents.codex?.rungs, {
-    ...known.agents.codex.rungs,
-    ...passed.rungs,
+  assert.deepEqual(mergeVerdict(known, "codex", passed).agents.codex?.transports, {
+    ...known.agents.codex.transports,
+    ...passed.transports,
+  });
+});
+
+Deno.test("the file of an older release, with `rungs`, is still read", () => {
+  const file = {
+    agents: {
+      codex: {
+        version: "0.169.0",
+        at: "2026-11-21T12:00:00.000Z",
+        rungs: {
+          native: { degraded: true, why: "idle: deaf" },
+          pane: { degraded: false, why: null },
+        },
+      },
+    },
+  };
+  assert.deepEqual(parseVerdicts(JSON.stringify(file)), {
+    agents: {
+      codex: {
+        version: "0.169.0",
+        at: TESTED_AT,
+        transports: {
+          native: { degraded: true, why: "idle: deaf" },
+          pane: { degraded: false, why: null },
+        },
+      },
+    },
   });
 });
 

@@ -1,4 +1,4 @@
-/** Real Claude Code in a private tmux: the native rung delivers, and touches nothing else. */
+/** Real Claude Code in a private tmux: the native transport delivers, and touches nothing else. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
@@ -45,28 +45,29 @@ function adapterOf({ config_dir, dir }: Lab) {
   return { adapter, [Symbol.asyncDispose]: () => tmuxServers[Symbol.asyncDispose]() };
 }
 
-/** Sends by the first rung that is ready, as the courier does. */
+/** Sends by the first transport that is ready, as the courier does. */
 async function send(lab: Lab, claude: Claude, outgoing: OutgoingMessage) {
   await using adapterFixture = adapterOf(lab);
   const peer = addressee(lab, claude);
   const refusals: string[] = [];
-  for (const rung of adapterFixture.adapter.transports(peer, outgoing)) {
-    const readiness = await rung.check(peer, outgoing);
+  for (const transport of adapterFixture.adapter.transports(peer, outgoing)) {
+    const readiness = await transport.check(peer, outgoing);
     if (!readiness.ready) {
-      refusals.push(`${rung.name}: ${readiness.reason}`);
+      refusals.push(`${transport.name}: ${readiness.reason}`);
       continue;
     }
-    return { rung: rung.name, receipt: await rung.deliver(peer, outgoing), refusals };
+    const receipt = await transport.deliver(peer, outgoing);
+    return { transport: transport.name, receipt, refusals };
   }
-  return { rung: undefined, receipt: undefined, refusals };
+  return { transport: undefined, receipt: undefined, refusals };
 }
 
-withLab(import.meta.url, "the native rung reaches an idle session, text unchanged", async () => {
+withLab(import.meta.url, "the native transport reaches an idle session, text intact", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const text = "Tabs\tstay,\n\n  so do blank lines, !bang and ümläute ⏎";
   const sent = await send(lab, claude, outgoing(text));
-  assert.deepEqual(sent, { rung: "native", receipt: { state: "sent" }, refusals: [] });
+  assert.deepEqual(sent, { transport: "native", receipt: { state: "sent" }, refusals: [] });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
     return asked.length > 0 && asked;
@@ -76,20 +77,20 @@ withLab(import.meta.url, "the native rung reaches an idle session, text unchange
   assert.doesNotMatch(claude.screen, /hook/i, "our hooks are silent, though no daemon is up");
 });
 
-withLab(import.meta.url, "the native rung leaves a draft where it is", async () => {
+withLab(import.meta.url, "the native transport leaves a draft where it is", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
   claude.type("half a thought");
   await until("the draft", () => claude.composer === "half a thought");
-  const { rung, receipt } = await send(lab, claude, outgoing("Which port?"));
-  assert.deepEqual({ rung, receipt }, { rung: "native", receipt: { state: "sent" } });
+  const { transport, receipt } = await send(lab, claude, outgoing("Which port?"));
+  assert.deepEqual({ transport, receipt }, { transport: "native", receipt: { state: "sent" } });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
   await until("the end of the turn", () => claude.isIdle);
   assert.equal(claude.composer, "half a thought");
   assert(!lab.model.asked(ID).some(({ raw }) => raw.includes("half a thought")));
 });
 
-withLab(import.meta.url, "the native rung answers no open permission dialog", async () => {
+withLab(import.meta.url, "the native transport answers no open permission dialog", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const file = `${lab.dir}/api/made.txt`;
@@ -117,8 +118,8 @@ withLab(import.meta.url, "the native rung answers no open permission dialog", as
 withLab(import.meta.url, "a human's words are typed into an empty composer", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
-  const { rung, receipt } = await send(lab, claude, outgoing("Please stop", true));
-  assert.deepEqual({ rung, receipt }, { rung: "pane", receipt: { state: "sent" } });
+  const { transport, receipt } = await send(lab, claude, outgoing("Please stop", true));
+  assert.deepEqual({ transport, receipt }, { transport: "pane", receipt: { state: "sent" } });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
     return asked.length > 0 && asked;

@@ -23,7 +23,7 @@ const Answer = z.object({
   ok: z.boolean(),
   results: z.array(z.object({
     scenario: z.string(),
-    rung: z.string().nullable(),
+    transport: z.string().nullable(),
     result: z.string(),
     detail: z.string().nullable(),
   })),
@@ -57,10 +57,10 @@ class Machine implements Disposable {
   async answer(...args: readonly string[]) {
     const { code, stdout } = await this.selftest("--json", ...args).output();
     const { ok, results } = Answer.parse(JSON.parse(new TextDecoder().decode(stdout)));
-    const resultLines = results.map(({ scenario, rung, result, detail }) =>
+    const resultLines = results.map(({ scenario, transport, result, detail }) =>
       result === "failed"
-        ? `${scenario} failed, ${rung}: ${detail}`
-        : `${scenario} ${result}, ${rung}`
+        ? `${scenario} failed, ${transport}: ${detail}`
+        : `${scenario} ${result}, ${transport}`
     );
     return { code, ok, resultLines };
   }
@@ -70,7 +70,7 @@ class Machine implements Disposable {
     return parseVerdicts(readTextOrNothing(path) ?? "");
   }
 
-  /** Nothing but what is known of the rungs, and no process that stands in any of it. */
+  /** Nothing but what is known of the transports, and no process that stands in any of it. */
   assertClean(): void {
     const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
     assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);
@@ -134,7 +134,7 @@ withLab(
     ]);
     assert.deepEqual([code, ok], [0, true]);
     const healthyResult = { degraded: false, why: null };
-    assert.deepEqual(machine.verdicts?.agents["claude-code"]?.rungs, {
+    assert.deepEqual(machine.verdicts?.agents["claude-code"]?.transports, {
       native: healthyResult,
       pane: healthyResult,
     });
@@ -166,7 +166,7 @@ withLab(
       "all not tested, native",
     ]);
     assert.equal(code, 0);
-    assert.equal(machine.verdicts, undefined, "to pass on a part says nothing of the rung");
+    assert.equal(machine.verdicts, undefined, "to pass on a part says nothing of the transport");
     machine.assertClean();
   },
   geminiCli,

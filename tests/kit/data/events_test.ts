@@ -135,7 +135,7 @@ Deno.test("forgetting drops the oldest first, in small steps, and never what is 
 
 Deno.test("steps of deliveries are told live, after the commit, and stored nowhere", async () => {
   using l = log();
-  const step = { delivery_id: "qd-1", to_peer_id: "peer-1", state: "sent", rung: null };
+  const step = { delivery_id: "qd-1", to_peer_id: "peer-1", state: "sent", transport: null };
   const steps: unknown[] = [];
   using _ = l.events.subscribe({ delivery: (step) => void steps.push(step) });
   l.db.transact(() => l.events.step(step));

@@ -29,7 +29,7 @@ function checkOneState(storm: Storm, { messages, byIdent }: Snapshot): void {
   for (const { state, ident } of messages) assert.ok(STATES.has(state), `${ident}: ${state}`);
   const counts = Object.values(storm.w.daemon.delivery.counts());
   assert.equal(counts.reduce((sum, count) => sum + count, 0), messages.length);
-  // The clock jumps, and a rung of ours may take as long as it likes.
+  // The clock jumps, and a transport of ours may take as long as it likes.
   const wrong = storm.w.daemon.delivery.audit().unaccounted
     .filter(({ problem }) => problem !== "attempting_too_long");
   assert.deepEqual(wrong, []);
@@ -108,10 +108,10 @@ function checkAddressees(_: Storm, { messages, peers }: Snapshot): void {
   }
 }
 
-/** A frame is written at once; other rungs may be slow. */
+/** A frame is written at once; other transports may be slow. */
 function checkNoneAttempting(_: Storm, { messages }: Snapshot): void {
-  for (const { state, rung, ident } of messages) {
-    assert.ok(state !== "attempting" || rung !== "websocket", ident);
+  for (const { state, transport, ident } of messages) {
+    assert.ok(state !== "attempting" || transport !== "websocket", ident);
   }
 }
 
@@ -128,11 +128,11 @@ function checkSentToConnected({ actors }: Storm, { messages, peers }: Snapshot):
   for (const peer_id of connections.keys()) {
     if (peers.get(peer_id)?.status === "offline") connections.delete(peer_id);
   }
-  for (const { state, rung, repeatable, to_peer_id, ident, kind } of messages) {
+  for (const { state, transport, repeatable, to_peer_id, ident, kind } of messages) {
     const connection = connections.get(to_peer_id);
     if (!connection) continue;
     assert.notEqual(state, "queued", ident);
-    if (state !== "sent" || rung !== "websocket" || !repeatable) continue;
+    if (state !== "sent" || transport !== "websocket" || !repeatable) continue;
     assert.ok(connection.sent.has(`${kind === "notify" ? "notif" : "qd"}-${ident}`), ident);
   }
 }

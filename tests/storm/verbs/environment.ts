@@ -13,12 +13,16 @@ export const ENVIRONMENT_VERBS: readonly Verb[] = [
   { name: "ten minutes", weight: 2,  run: (storm) => storm.tick(601) },
   { name: "a day",       weight: 1,  run: (storm) => advanceDays(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => advanceDays(storm, 31) },
-  { name: "a slow rung ends", weight: 14, run: (storm) => Promise.resolve(storm.adapter.releaseSlow()) },
+  { name: "a slow transport ends", weight: 14, run: releaseSlow },
   { name: "follow the stream", weight: 6, run: readStream },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
   { name: "crash",       weight: 2,  run: (storm) => storm.crash(() => Promise.resolve()) },
   { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
 ];
+
+function releaseSlow(storm: Storm): Promise<void> {
+  return Promise.resolve(storm.adapter.releaseSlow());
+}
 
 /** A reader comes back to where it left: it is told all that came since, or of the gap. */
 async function readStream(storm: Storm): Promise<void> {

@@ -1,4 +1,4 @@
-/** Panes and agents for tests of lives: tmux as a list, and a rung that says what a test wants. */
+/** Panes and agents for tests of the lifecycle: tmux as a list, and a transport a test controls. */
 
 import type {
   Adapter,
@@ -68,13 +68,13 @@ export class FakePanes implements PaneObserver {
   }
 }
 
-/** An agent whose one rung is ready until it is told why it is not. */
+/** An agent whose one transport is ready until it is told why it is not. */
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
   refusalReason: Reason | undefined;
   /** What is seen of it from outside. */
   observation: Observation | undefined;
-  /** What a test does while the rung is asked. */
+  /** What a test does while the transport is asked. */
   onCheck: () => void = () => undefined;
 
   constructor(backend: Backend = "claude-code") {

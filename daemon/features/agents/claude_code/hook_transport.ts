@@ -1,4 +1,4 @@
-/** The hook rung: wakes an idle session by the hook of its own that waits for that. */
+/** The hook transport: wakes an idle session by the hook of its own that waits for that. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";

@@ -1,4 +1,4 @@
-/** The native rung: writes into the socket by which Claude Code sessions reach each other. */
+/** The native transport: writes into the socket by which Claude Code sessions reach each other. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";

@@ -1,4 +1,4 @@
-/** The native rungs: Codex's own queue of a session, by its server's socket or by a command. */
+/** The native transports: Codex's queue of a session, through its server's socket or a command. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";

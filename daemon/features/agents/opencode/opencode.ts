@@ -49,8 +49,8 @@ function observe(
   return { alive, turn_state: null, source: "process table" };
 }
 
-/** A rung that is tried only when no plugin has come in good time for what waits. */
-function afterPluginWait(rung: AgentTransport, clock: Clock): AgentTransport {
+/** A transport that is tried only when no plugin has come in good time for what waits. */
+function afterPluginWait(transport: AgentTransport, clock: Clock): AgentTransport {
   const waitsByPeer = new Map<string, { readonly since: number; readonly last: number }>();
   const waited_ms = ({ peer_id, agent_pid, agent_started }: AgentPeer) => {
     const now = clock.now();
@@ -63,11 +63,11 @@ function afterPluginWait(rung: AgentTransport, clock: Clock): AgentTransport {
     return now - since;
   };
   return {
-    name: rung.name,
+    name: transport.name,
     check: (peer, outgoing) =>
       waited_ms(peer) < PLUGIN_WAIT_MS_MAX
         ? Promise.resolve({ ready: false, reason: "plugin_awaited" })
-        : rung.check(peer, outgoing),
-    deliver: (peer, outgoing) => rung.deliver(peer, outgoing),
+        : transport.check(peer, outgoing),
+    deliver: (peer, outgoing) => transport.deliver(peer, outgoing),
   };
 }

@@ -1,15 +1,15 @@
-/** The rungs that `mesh selftest` saw fail: read from the state directory, again when it changes. */
+/** The transports that failed in `mesh selftest`, read from the state directory on each change. */
 
 import type { Backend } from "../contract.ts";
 import { readTextOrNothing } from "../../../host/paths.ts";
 import { parseVerdicts, type Verdicts } from "./contract.ts";
 
-/** What is known of the rungs of each agent; they are tried all the same, only last. */
+/** What is known of the transports of each agent; they are tried all the same, only last. */
 export interface KnownFailures {
   /** Looks whether something new was found. */
   refresh(): void;
-  /** Why a rung to such an agent is degraded; undefined where none has failed. */
-  degraded(backend: Backend | null, rung: string): string | undefined;
+  /** Why a transport to such an agent is degraded; undefined where none has failed. */
+  degraded(backend: Backend | null, transport: string): string | undefined;
 }
 
 export function knownFailuresAt(path: string): KnownFailures {
@@ -22,10 +22,10 @@ export function knownFailuresAt(path: string): KnownFailures {
       modified_at = at;
       verdicts = parseVerdicts(readTextOrNothing(path) ?? "");
     },
-    degraded(backend, rung) {
+    degraded(backend, transport) {
       const record = backend && verdicts?.agents[backend];
       if (!record) return undefined;
-      const found = Object.entries(record.rungs).find(([name]) => name === rung)?.[1];
+      const found = Object.entries(record.transports).find(([name]) => name === transport)?.[1];
       if (!found?.degraded) return undefined;
       return `${found.why ?? "it failed"} (mesh selftest, ${record.version})`;
     },

@@ -1,4 +1,4 @@
-/** Carries what waits to agents without a socket: rung by rung, one message a peer at a time. */
+/** Sends what is queued to agents without a socket: one at a time per peer, best transport first. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
@@ -9,7 +9,7 @@ import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
-/** Where a peer is now, and the rungs that lead there; none when there is no way. */
+/** Where a peer is now, and the transports that lead there; none when there is no way. */
 export interface TransportLookup {
   addressee(peer_id: string): AgentPeer | undefined;
   transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
@@ -80,8 +80,8 @@ export class Dispatcher {
     }
     const addressee = this.#deps.lookup.addressee(peer_id);
     if (!addressee) return "blocked";
-    // A plugin may have had it already, and drops repeats; no other rung does.
-    if (message.repeatable && message.rung === "websocket") {
+    // A plugin may have had it already, and drops repeats; no other transport does.
+    if (message.repeatable && message.transport === "websocket") {
       this.#recordBlocked(message, "socket_awaited");
       return "blocked";
     }
@@ -108,7 +108,7 @@ export class Dispatcher {
     return "blocked";
   }
 
-  /** One rung, once: on the disk as attempting before its first byte. */
+  /** One transport, once: on the disk as attempting before its first byte. */
   async #attempt(
     message: QueuedMessage,
     { addressee, outgoing, transport }: {
@@ -129,7 +129,7 @@ export class Dispatcher {
     return receipt;
   }
 
-  /** A rung that throws may have written: that is unclear, never a no. */
+  /** A transport that throws may have written: that is unclear, never a no. */
   async #deliver(
     transport: AgentTransport,
     peer: AgentPeer,
@@ -138,7 +138,7 @@ export class Dispatcher {
     try {
       return await transport.deliver(peer, outgoing);
     } catch (error) {
-      this.#ctx.log.error("A rung failed", {
+      this.#ctx.log.error("A transport failed", {
         transport: transport.name,
         peer_id: peer.peer_id,
         error,

@@ -1,4 +1,4 @@
-/** Messages as rungs take them: framed once, however long they wait. */
+/** Messages as transports take them: framed once, however long they wait. */
 
 import type { OutgoingMessage } from "../../agents/adapter.ts";
 import type { StoredMessage } from "../contract.ts";

@@ -8,7 +8,7 @@ import { DELIVERY_ID, SELECT_MESSAGE, StoredMessageRow } from "./rows.ts";
 
 /** How many of the unaccounted are named. */
 const REPORTED_MAX = 100;
-/** A rung is done with a message long before. */
+/** A transport is done with a message long before. */
 const STUCK_MS = 120_000;
 
 /** Newest first. What is queued is read off its index: it may be little, and long ago. */

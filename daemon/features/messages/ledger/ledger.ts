@@ -15,7 +15,7 @@ const INSERT = `insert into messages
   values
   (:seq, :ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
    :to_peer_name, :circle, :text, :attachments, :voice, :reply_to, :question, :traceparent, :state,
-   :rung, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
+   :transport, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
    :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
 
 export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): void {
@@ -40,7 +40,7 @@ export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): voi
     question: message.question && JSON.stringify(message.question),
     traceparent: message.traceparent,
     state: message.state,
-    rung: message.rung,
+    transport: message.transport,
     repeatable: message.repeatable ? 1 : 0,
     attempts: message.attempts,
     created_at: message.created_at,
@@ -118,17 +118,17 @@ export function peersWaiting(db: Reader): string[] {
 
 export function markAttempting(
   tx: Tx,
-  { seq, rung, repeatable, at }: {
+  { seq, transport, repeatable, at }: {
     seq: number;
-    rung: string;
+    transport: string;
     repeatable: boolean;
     at: number;
   },
 ): void {
   tx.run(
-    `update messages set state = 'attempting', rung = :rung, repeatable = :repeatable,
+    `update messages set state = 'attempting', rung = :transport, repeatable = :repeatable,
        attempts = attempts + 1, attempted_at = :at, reason = null where seq = :seq`,
-    { seq, rung, repeatable: repeatable ? 1 : 0, at },
+    { seq, transport, repeatable: repeatable ? 1 : 0, at },
   );
 }
 
@@ -262,7 +262,8 @@ export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
 export function unsettledLeases(db: Reader, before: number, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
-    `${SELECT_MESSAGE} where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
+    `${SELECT_MESSAGE}
+     where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
      limit :limit`,
     { before, limit },
   );

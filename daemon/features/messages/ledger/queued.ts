@@ -5,7 +5,13 @@ import { type Database, rowOf } from "kit/data/sqlite.ts";
 import { StoredMessage } from "../contract.ts";
 
 const QueuedMessage = rowOf(
-  StoredMessage.pick({ seq: true, to_peer_id: true, rung: true, repeatable: true, reason: true }),
+  StoredMessage.pick({
+    seq: true,
+    to_peer_id: true,
+    transport: true,
+    repeatable: true,
+    reason: true,
+  }),
 );
 export type QueuedMessage = z.output<typeof QueuedMessage>;
 
@@ -13,7 +19,7 @@ export type QueuedMessage = z.output<typeof QueuedMessage>;
 export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
-    `select seq, to_peer_id, rung, repeatable, reason from messages
+    `select seq, to_peer_id, rung as transport, repeatable, reason from messages
      where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
     { to_peer_id },
   );

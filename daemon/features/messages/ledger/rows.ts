@@ -10,8 +10,8 @@ export const DELIVERY_ID =
 export const SELECT_MESSAGE =
   `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
   from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
-  state, rung, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at, seen_at,
-  expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
+  state, rung as transport, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at,
+  seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 /**
  * A row by one of its ids. Ours are its number in disguise: found by its key, without an index. One

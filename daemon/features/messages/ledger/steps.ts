@@ -14,7 +14,7 @@ type State = z.infer<typeof DeliveryState>;
 /** What of a delivery must be known to step it. */
 export type SteppedMessage = Pick<
   StoredMessage,
-  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "rung" | "created_at"
+  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "created_at"
 >;
 
 /** What counts deliveries, for `/metrics`. */
@@ -47,12 +47,16 @@ export class Steps {
     this.#listener = listener;
   }
 
-  /** The rung is on the disk before its first byte goes out. */
-  attempted<M extends SteppedMessage>(message: M, rung: TransportName, repeatable: boolean): M {
+  /** The transport is on the disk before its first byte goes out. */
+  attempted<M extends SteppedMessage>(
+    message: M,
+    transport: TransportName,
+    repeatable: boolean,
+  ): M {
     const { db, clock } = this.#ctx;
     const at = clock.now();
-    return this.#step({ ...message, rung }, "attempted", ({ seq }) => {
-      db.transact((tx) => ledger.markAttempting(tx, { seq, rung, repeatable, at }));
+    return this.#step({ ...message, transport }, "attempted", ({ seq }) => {
+      db.transact((tx) => ledger.markAttempting(tx, { seq, transport, repeatable, at }));
     });
   }
 
@@ -167,10 +171,10 @@ export class Steps {
   }
 
   /** Tells the state that a delivery has reached: its follower at once, others after the commit. */
-  publish({ delivery_id, kind, to_peer_id, state, rung, created_at }: SteppedMessage): void {
+  publish({ delivery_id, kind, to_peer_id, state, transport, created_at }: SteppedMessage): void {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);
-    events.step({ delivery_id, to_peer_id, state, rung });
+    events.step({ delivery_id, to_peer_id, state, transport });
     db.afterCommit(() => {
       this.#meter.stepped(kind, state);
       if (state === "sent") this.#meter.observeLatency(clock.now() - created_at);

@@ -58,7 +58,7 @@ function messageStages(
   message: StoredMessage,
   { now, route }: { now: number; route: string | null },
 ): TraceStage[] {
-  const { state, rung, reason } = message;
+  const { state, transport, reason } = message;
   const stageAt = (
     stage: string,
     ts: number | null,
@@ -85,7 +85,7 @@ function messageStages(
     ...stageAt("resolved", message.created_at, message.to_peer_name),
     ...stageAt("routed", route === null ? null : message.created_at, route),
     ...stageAt("queued", message.created_at, state === "queued" ? reason : null),
-    ...stageAt("attempting", message.attempted_at, rung),
+    ...stageAt("attempting", message.attempted_at, transport),
     ...stageAt("sent", message.sent_at, state === "sent" ? reason : null),
     ...stageAt("accepted", message.accepted_at),
     ...stageAt("seen", message.seen_at),

@@ -185,11 +185,11 @@ export class Sockets {
     return { type: "inbox_item", delivery_id, ...this.#deps.inboxItemFrame(item_id, surface.name) };
   }
 
-  /** Replays the queue, unless another rung is trying what was said before it: then a beat does. */
+  /** Replays the queue, unless another transport tries an earlier message: a later tick does. */
   #startReplay(session: Session): void {
     const under_way = ledger.unfinishedOf(this.#ctx.db, session.peer_id);
-    const isElsewhereInFlight = under_way.some(({ state, rung }) =>
-      state === "attempting" && rung !== "websocket"
+    const isElsewhereInFlight = under_way.some(({ state, transport }) =>
+      state === "attempting" && transport !== "websocket"
     );
     if (!isElsewhereInFlight) this.replay(session);
   }
@@ -229,7 +229,7 @@ export class Sockets {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinishedOf(db, peer_id)) {
-        if (!message.repeatable || message.rung !== "websocket") continue;
+        if (!message.repeatable || message.transport !== "websocket") continue;
         this.#steps.repeated(message, "socket_closed");
       }
     });

@@ -40,7 +40,7 @@ const SETTLE_MS = 30;
 /** The last looks of a delivery: before the server pastes, and before it presses Enter. */
 type SwapPoint = { paste: () => void } | { enter: () => void };
 
-/** A daemon on this tmux; `worst` runs right after one of the rung's last looks. */
+/** A daemon on this tmux; `worst` runs right after one of the transport's last looks. */
 function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
   const options = { tmuxServers, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
   const generic = genericAdapter(options);

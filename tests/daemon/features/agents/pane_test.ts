@@ -1,4 +1,4 @@
-/** The pane rung against real tmux and a scripted agent: what arrives, and what never does. */
+/** The pane transport against real tmux and a scripted agent: what arrives, and what never does. */
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
@@ -55,7 +55,7 @@ function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOptions> 
   return createPaneTransport({ ...defaults, ...options });
 }
 
-/** A rung that runs `swap` after its last look at the screen, before the server pastes. */
+/** A transport that runs `swap` after its last look at the screen, before the server pastes. */
 function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   let captures = 0;
   return paneTransport(terminal, {
@@ -70,7 +70,7 @@ function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   });
 }
 
-/** A rung that runs `swap` once, when the text is in the pane and Enter is not. */
+/** A transport that runs `swap` once, when the text is in the pane and Enter is not. */
 function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
   let swapped = false;
   const clock: Clock = {

@@ -72,7 +72,8 @@ Deno.test("the doctor lays the evidence side by side, each with its source and i
     detail: "%3",
   });
   assert.partialDeepStrictEqual(of("pane"), { ok: true, source: "tmux", age_seconds: 0 });
-  assert.partialDeepStrictEqual(of("rung pane"), { ok: true, source: "pane", detail: "ready" });
+  const pane = { ok: true, source: "pane", detail: "ready" };
+  assert.partialDeepStrictEqual(of("transport pane"), pane);
 });
 
 Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidence]", async () => {

@@ -204,9 +204,25 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
   assert.equal(answer.deliveries.length, 1);
   const fields = Object.keys(answer.deliveries[0]);
   assert.deepEqual(fields.sort(), [
-    ...["accepted_at", "attachments", "attempted_at", "attempts", "correlation_id", "created_at"],
-    ...["delivery_id", "expires_at", "from_peer_id", "from_peer_name", "kind", "reason", "rung"],
-    ...["seen_at", "sent_at", "state", "text", "to_peer_id", "to_peer_name"],
+    "accepted_at",
+    "attachments",
+    "attempted_at",
+    "attempts",
+    "correlation_id",
+    "created_at",
+    "delivery_id",
+    "expires_at",
+    "from_peer_id",
+    "from_peer_name",
+    "kind",
+    "reason",
+    "seen_at",
+    "sent_at",
+    "state",
+    "text",
+    "to_peer_id",
+    "to_peer_name",
+    "transport",
   ]);
   assert.equal(answer.deliveries[0].delivery_id, bob.delivery_id);
 });

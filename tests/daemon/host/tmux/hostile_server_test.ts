@@ -158,7 +158,7 @@ testAttack("a row from before is asked nothing, and its messages wait", async (t
   await listOrphans(testAttack);
   assert.equal((await get(w, `/peers/${peer_id}`)).status, "online");
   const { checks } = await get(w, `/peers/${peer_id}/doctor`);
-  const paneCheck = checks.find(({ name }: { name: string }) => name === "rung pane");
+  const paneCheck = checks.find(({ name }: { name: string }) => name === "transport pane");
   assert.match(paneCheck.detail, /^tmux_unreachable/);
 });
 

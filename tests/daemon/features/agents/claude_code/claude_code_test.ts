@@ -290,7 +290,7 @@ const UNREADY: [what: string, entry: JsonObject, peer: Partial<AgentPeer>, reaso
 ];
 
 for (const [what, entry, changed, reason] of UNREADY) {
-  Deno.test(`the native rung refuses ${what} before the first byte`, async () => {
+  Deno.test(`the native transport refuses ${what} before the first byte`, async () => {
     using registry = new Registry(entry);
     const peer = { ...registry.peer, ...changed };
     const transport = nativeTransport(registry);

@@ -42,7 +42,7 @@ function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
   return codexAdapter({ ...ctx, tmuxServers, codex_home: dir, env: {}, ...more });
 }
 
-/** The rungs in their order: the server's socket, the command, the pane. */
+/** The transports in their order: the server's socket, the command, the pane. */
 function transportsOf(home: CodexHome, peer = SHARED, more: Partial<CodexOptions> = {}) {
   const [socket, command, pane, ...rest] = adapterOf(home, more).transports(peer, OUTGOING);
   assert(socket && command && pane && rest.length === 0);

@@ -1,4 +1,4 @@
-/** The pane rung for any program, and how screens are read: prompts, drafts, boxes, dialogs. */
+/** The pane transport for any program, and how it reads prompts, drafts, boxes and dialogs. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -40,7 +40,7 @@ function addressee(terminal: Terminal, pane: string): AgentPeer {
 async function deliver(terminal: Terminal, pane: string, text: string, ...shells: ["typed"?]) {
   const peer = addressee(terminal, pane);
   const [transport] = adapter(terminal, ...shells).transports(peer, outgoing(text));
-  return await (transport ?? assert.fail("no rung")).deliver(peer, outgoing(text));
+  return await (transport ?? assert.fail("no transport")).deliver(peer, outgoing(text));
 }
 
 async function cat(terminal: Terminal): Promise<string> {

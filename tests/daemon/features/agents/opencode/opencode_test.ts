@@ -128,7 +128,7 @@ Deno.test("the token of hooks lets in no surface, no human, no other agent and n
   }
 });
 
-/** An adapter whose one rung takes all that it is given. */
+/** An adapter whose one transport takes all that it is given. */
 function sendingAdapter(deliveredIds: string[]): Adapter {
   const transport: AgentTransport = {
     name: "pane",
@@ -162,7 +162,7 @@ Deno.test("what went out to a plugin waits for a socket, and is typed into no pa
   assert.equal(again.of("ask")[0]?.correlation_id, id);
 });
 
-Deno.test("what never went to a plugin is carried by the other rungs", async () => {
+Deno.test("what never went to a plugin is carried by the other transports", async () => {
   const deliveredIds: string[] = [];
   await using w = world({ adapters: [sendingAdapter(deliveredIds)] });
   w.processes.start(PID);

@@ -20,15 +20,15 @@ function state() {
       Deno.utimeSync(path, ++changed_at, changed_at);
     },
     setFailure(transport: string, why: string | null) {
-      const rungs = { [transport]: { degraded: why !== null, why } };
-      const tested = { version: "2.1.329", at: "2026-11-21T12:00:00.000Z", rungs };
+      const transports = { [transport]: { degraded: why !== null, why } };
+      const tested = { version: "2.1.329", at: "2026-11-21T12:00:00.000Z", transports };
       this.write(JSON.stringify({ agents: { "claude-code": tested } }));
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };
 }
 
-/** An agent with two rungs, both of which are always ready. */
+/** An agent with two transports, both of which are always ready. */
 function fixture({ knownFailures }: ReturnType<typeof state>) {
   const took: string[] = [];
   const transport = (name: "native" | "pane") => ({
@@ -50,7 +50,7 @@ function fixture({ knownFailures }: ReturnType<typeof state>) {
 
 const CLAUDE_PEER = { backend: "claude-code", runtime_session_id: "s-1", agent_pid: 41 };
 
-Deno.test("a degraded rung is tried last, and first again once it has passed", async () => {
+Deno.test("a degraded transport is tried last, and first again once it has passed", async () => {
   using at = state();
   const { w, took } = fixture(at);
   await using _ = w;
@@ -70,7 +70,7 @@ Deno.test("a degraded rung is tried last, and first again once it has passed", a
   assert.deepEqual([await reportFailure(), await status()], ["native", "ok"]);
 });
 
-Deno.test("a rung that is not the peer's own, or another agent's, degrades no peer", async () => {
+Deno.test("a transport of another agent, or one that the peer lacks, degrades no peer", async () => {
   using at = state();
   const { w } = fixture(at);
   await using _ = w;
@@ -81,7 +81,7 @@ Deno.test("a rung that is not the peer's own, or another agent's, degrades no pe
   assert.equal((await get(w, `/peers/${peer_id}`)).inbound_status, "ok");
 });
 
-Deno.test("the doctor of a peer says what failed, beside what the rung says now", async () => {
+Deno.test("the doctor of a peer says what failed, beside what the transport says now", async () => {
   using at = state();
   const { w } = fixture(at);
   await using _ = w;
@@ -90,13 +90,13 @@ Deno.test("the doctor of a peer says what failed, beside what the rung says now"
   at.setFailure("native", "draft: The draft is gone");
   await w.tick(2);
   const { checks } = await get(w, `/peers/${peer_id}/doctor`);
-  const rungs = checks.filter(({ name }: { name: string }) => name.startsWith("rung"));
+  const transports = checks.filter(({ name }: { name: string }) => name.startsWith("transport"));
   assert.deepEqual(
-    rungs.map(({ name, ok, detail }: Record<string, unknown>) => [name, ok, detail]),
+    transports.map(({ name, ok, detail }: Record<string, unknown>) => [name, ok, detail]),
     [
-      ["rung pane", true, "ready"],
+      ["transport pane", true, "ready"],
       [
-        ...["rung native", false],
+        ...["transport native", false],
         "ready, degraded: draft: The draft is gone (mesh selftest, 2.1.329)",
       ],
     ],

@@ -14,7 +14,7 @@ import {
   post,
 } from "../../../../support/daemon/peer_clients.ts";
 
-/** An adapter with one rung, whose receipt a test gives. */
+/** An adapter with one transport, whose receipt a test gives. */
 function slowAdapter(receipt: Promise<Receipt>): Adapter {
   const transport: AgentTransport = {
     name: "native",
@@ -29,7 +29,7 @@ function slowAdapter(receipt: Promise<Receipt>): Adapter {
   };
 }
 
-Deno.test("an ask that ends while a rung has it is not put back when the rung refuses", async () => {
+Deno.test("an ask closed while a transport sends it is not queued again on a refusal", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   await addPeer(w, "pat", { backend: "generic" });
@@ -44,7 +44,7 @@ Deno.test("an ask that ends while a rung has it is not put back when the rung re
   assert.equal(w.daemon.delivery.findMessage(id)?.reason, "cancelled");
 });
 
-Deno.test("a connection waits for the rung that is trying what was said first", async () => {
+Deno.test("a connection waits for the transport that is trying what was said first", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   const { peer_id } = await addPeer(w, "pat", { backend: "generic" });
@@ -61,7 +61,7 @@ Deno.test("a connection waits for the rung that is trying what was said first", 
   assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
 });
 
-Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile", async () => {
+Deno.test("what a transport refuses waits for a peer that has unregistered meanwhile", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   await addPeer(w, "pat", { backend: "generic" });
@@ -74,7 +74,7 @@ Deno.test("what a rung refuses waits for a peer that has unregistered meanwhile"
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a drain leaves what a sender said after something that a rung is trying", async () => {
+Deno.test("a drain leaves a message that follows one a transport is trying", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   await addPeer(w, "pat", { backend: "generic" });
