@@ -1,14 +1,16 @@
-/** The inbox desk: what waits for the human, what was read, what was said back. */
+/** The human's inbox: its items, which were read, and how long they are kept. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Ask } from "../asks/contract.ts";
+import { ask as getAsk } from "../asks/store.ts";
 import type { Question } from "../messages/question.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Address } from "../peers/contract.ts";
-import type { InboxItem, InboxQuery, InboxReply } from "./contract.ts";
-import * as pushes from "./pushes.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { InboxItem, InboxQuery } from "./contract.ts";
 import * as rows from "./store.ts";
+import type { Surfaces } from "./surfaces.ts";
 
 /** How far back a thread is followed to the ask that it began with. */
 const THREAD_ASKS_MAX = 32;
@@ -18,53 +20,11 @@ const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
 export interface InboxDeps {
-  mustHuman(): Address;
-  /** Offers an item to the surfaces; the names of those that are connected. */
-  offer(item: NewInboxItem, message: StoredMessage): string[];
-  ask(correlation_id: string): Ask | undefined;
-  /** Acks an open ask as the human. */
-  ack(
-    correlation_id: string,
-    fields: { message?: string; attachments?: string[] },
-    by: ReplyAuthor,
-  ): void;
-  /** Answers an open structured question as the human. */
-  answer(
-    correlation_id: string,
-    fields: { option_id?: string; text?: string; attachments?: string[] },
-    by: ReplyAuthor,
-  ): void;
-  /** Asks a peer as the human; the new ask's id. */
-  openAsk(
-    to_peer: string,
-    fields: { text: string; attachments: string[] | undefined; origin: Origin },
-    reply_to: string | null,
-    by: ReplyAuthor,
-  ): string;
+  readonly directory: Pick<Directory, "mustHuman">;
+  readonly surfaces: Pick<Surfaces, "offer">;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
 }
-
-/** How a reply came in. */
-export interface ReplyAuthor {
-  /** Whether it counts as the human's word (contract 2). */
-  readonly proven_human: boolean;
-}
-
-type NewInboxItem = Omit<InboxItem, "pushes" | "read" | "replied">;
-/** Which message on a surface an ask of the human's began as (specification 2); null without. */
-type Origin = { readonly surface: string; readonly ref: string } | null;
-
-interface ReplyInput {
-  readonly surface: string;
-  readonly text: string;
-  readonly option_id?: string | undefined;
-  readonly attachments?: string[] | undefined;
-  readonly ref?: string | undefined;
-}
-
-/** What is asked with files alone: an ask has a text. */
-const FILES_ONLY_TEXT = "(see the attached files)";
 
 export class Inbox {
   readonly #ctx: Context;
@@ -99,7 +59,7 @@ export class Inbox {
       rows.insert(tx, { ...item, thread: this.#threadOf(item.correlation_id) });
       const { item_id, kind, from, from_peer_id, correlation_id } = item;
       events.append("inbox_item", { item_id, kind, from, from_peer_id, correlation_id });
-      return { item_id, surfaces: this.#deps.offer(item, message) };
+      return { item_id, surfaces: this.#deps.surfaces.offer(item, message) };
     });
   }
 
@@ -109,7 +69,7 @@ export class Inbox {
   }
 
   mustHuman(): Address {
-    return this.#deps.mustHuman();
+    return this.#deps.directory.mustHuman();
   }
 
   mustGet(item_id: string): InboxItem {
@@ -119,11 +79,6 @@ export class Inbox {
     return item;
   }
 
-  /** Whether an ask is there to be answered. */
-  hasAsk(correlation_id: string): boolean {
-    return rows.itemOfAsk(this.#ctx.db, correlation_id) !== undefined;
-  }
-
   /** Read for every surface; a second time changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ctx;
@@ -131,39 +86,8 @@ export class Inbox {
       const item = this.mustGet(item_id);
       if (item.read) return;
       rows.markRead(tx, item_id, surface, clock.now());
-      this.#publishUpdated({ ...item, read: true }, surface);
+      this.publishUpdated({ ...item, read: true }, surface);
     });
-  }
-
-  /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
-  reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
-    const { db, clock } = this.#ctx;
-    return db.transact((tx) => {
-      const item = this.mustGet(item_id);
-      const result = this.#applyReply(item, reply, by);
-      if (result.action === "asked") rows.setThread(tx, item_id, result.correlation_id);
-      rows.markRead(tx, item_id, reply.surface, clock.now());
-      const replied = result.action !== "read";
-      if (replied) rows.markReplied(tx, item_id, clock.now());
-      const changed = !item.read || (replied && !item.replied);
-      if (changed) {
-        this.#publishUpdated(
-          { ...item, read: true, replied: item.replied || replied },
-          reply.surface,
-        );
-      }
-      return result;
-    });
-  }
-
-  /** The same, for the item that a surface has rendered as this message, in whole or in part. */
-  replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
-    this.mustHuman();
-    const { surface } = reply;
-    const digits = DECIMAL.test(ref) ? stripLeadingZeros(ref) : null;
-    const item_id = pushes.byRef(this.#ctx.db, { surface, ref, digits });
-    if (!item_id) throw new Problem("unknown_surface_ref", { surface, surface_ref: ref });
-    return this.reply(item_id, reply, by);
   }
 
   /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
@@ -177,7 +101,7 @@ export class Inbox {
     if (!answered) return;
     db.transact((tx) => rows.markRead(tx, item.item_id, null, clock.now()));
     db.transact((tx) => rows.markReplied(tx, item.item_id, clock.now()));
-    this.#publishUpdated({ ...item, read: true, replied: true }, null);
+    this.publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
   /** Once a second: forgets items that were read long ago, unless their ask is open. */
@@ -187,7 +111,7 @@ export class Inbox {
     const before = now - this.#deps.history_ms;
     const old = rows.readBefore(db, { before, after: this.#cursor, limit: FORGET_ROWS_MAX });
     const done = old.filter(({ kind, correlation_id }) =>
-      kind !== "ask" || !correlation_id || this.#deps.ask(correlation_id)?.state !== "open"
+      kind !== "ask" || !correlation_id || getAsk(this.#ctx.db, correlation_id)?.state !== "open"
     );
     if (done.length > 0) {
       db.transact((tx) => done.forEach(({ item_id }) => rows.remove(tx, item_id)));
@@ -195,36 +119,6 @@ export class Inbox {
     const isComplete = old.length < FORGET_ROWS_MAX;
     this.#cursor = isComplete ? 0 : old.at(-1)?.seq ?? 0;
     if (isComplete) this.#paused_until = now + FORGET_PAUSE_MS;
-  }
-
-  #applyReply(
-    item: InboxItem,
-    { surface, text, option_id, attachments, ref }: ReplyInput,
-    by: ReplyAuthor,
-  ) {
-    const { correlation_id, from_peer_id, from } = item;
-    const ask = correlation_id === null ? undefined : this.#deps.ask(correlation_id);
-    const asked = item.kind === "ask" ? ask : undefined;
-    if (asked?.state === "open") {
-      this.#ctx.db.transact((tx) => rows.markReplied(tx, item.item_id, this.#ctx.clock.now()));
-      const { correlation_id, question } = asked;
-      const files = attachments && { attachments };
-      if (question) {
-        const fields = { ...option_id && { option_id }, ...text && { text }, ...files };
-        this.#deps.answer(correlation_id, fields, by);
-      } else {
-        this.#deps.ack(correlation_id, { ...text && { message: text }, ...files }, by);
-      }
-      return { action: question ? "answered" as const : "acked" as const, correlation_id };
-    }
-    if (text === "" && !attachments?.length) {
-      return { action: "read" as const, correlation_id: null };
-    }
-    const reply_to = ask ? ask.correlation_id : null;
-    const origin = ref === undefined ? null : { surface, ref };
-    const askFields = { text: text || FILES_ONLY_TEXT, attachments, origin };
-    const opened = this.#deps.openAsk(from_peer_id ?? from, askFields, reply_to, by);
-    return { action: "asked" as const, correlation_id: opened };
   }
 
   #search({ unread = false, limit, surface, through_ref }: InboxQuery): InboxItem[] {
@@ -241,21 +135,20 @@ export class Inbox {
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {
       const known = rows.threadOf(this.#ctx.db, first);
       if (known !== null) return known;
-      const before: string | null = this.#deps.ask(first)?.reply_to ?? null;
+      const before: string | null = getAsk(this.#ctx.db, first)?.reply_to ?? null;
       if (before === null) break;
       first = before;
     }
     return first;
   }
 
-  #publishUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
+  /** Publishes that an item was read or replied to. */
+  publishUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
     this.#ctx.events.append("inbox_updated", { item_id, read, replied, surface });
   }
 }
 
-const DECIMAL = /^\d+$/;
-
 /** Refs are decimal numbers of any length (contract 4): their digits without leading zeros. */
-function stripLeadingZeros(ref: string): string {
+export function stripLeadingZeros(ref: string): string {
   return ref.replace(/^0+/, "");
 }

@@ -4,14 +4,17 @@ import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
 import type { Inbox } from "./inbox.ts";
+import type { InboxReplies } from "./replies.ts";
 
 export interface InboxRoutesDeps {
+  readonly inbox: Inbox;
+  readonly replies: InboxReplies;
   /** Whether a registered agent, or what it has started, holds the socket. */
   isAgent(caller: Caller): boolean;
 }
 
 /** A surface vouches for who wrote a reply; what an agent has started vouches for nobody. */
-export function inboxRoutes(inbox: Inbox, { isAgent }: InboxRoutesDeps): Route[] {
+export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route[] {
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
@@ -20,10 +23,10 @@ export function inboxRoutes(inbox: Inbox, { isAgent }: InboxRoutesDeps): Route[]
       return OK;
     }),
     route(replyInboxItem, ({ params, body, caller }) => {
-      return inbox.reply(params.id, body, { proven_human: !isAgent(caller) });
+      return replies.reply(params.id, body, { proven_human: !isAgent(caller) });
     }),
     route(replyByRef, ({ body, caller }) => {
-      return inbox.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
+      return replies.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
     }),
   ].map((route) => requireHuman(inbox, route));
 }

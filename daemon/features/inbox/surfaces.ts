@@ -3,8 +3,12 @@
 import * as z from "zod";
 import type { MeshEvent } from "kit/data/events.ts";
 import type { Context } from "kit/data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "../messages/contract.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import type { Sockets } from "../messages/websocket/sockets.ts";
 import type { Address } from "../peers/contract.ts";
+import * as peerRows from "../peers/store.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";
 import type { StoredPush } from "./pushes.ts";
@@ -39,17 +43,8 @@ type InboxItemSummary = Pick<
 >;
 
 export interface SurfacesDeps {
-  /** Those that are connected now over `/ws`. */
-  connectedSurfaces(): readonly ConnectedSurface[];
-  /** Writes a message to a bridge as a plain frame; whether it went out. */
-  write(peer_id: string, message: StoredMessage): boolean;
-  address(peer_id: string): Address | undefined;
-  readonly delivery: {
-    /** Sends an item to a surface's peer; the id of the delivery. */
-    send(to: Address, item: InboxItemSummary, ttl_ms: number): string;
-    /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
-    offerAgain(delivery_id: string, peer_id: string): boolean;
-  };
+  readonly sockets: Pick<Sockets, "surfaces" | "write">;
+  readonly delivery: Pick<Delivery, "send" | "offerAgain">;
 }
 
 export class Surfaces {
@@ -64,24 +59,24 @@ export class Surfaces {
 
   /** Names of those that show the human its items now, the dashboard included. */
   names(): string[] {
-    const connected = this.#deps.connectedSurfaces().map(({ name }) => name);
+    const connected = this.#connected().map(({ name }) => name);
     return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...connected])];
   }
 
   /** The peer that a surface or bridge of this name was, and may be again. */
   peerOf(name: string): string | undefined {
     const found = pushes.getSurface(this.#ctx.db, name);
-    const address = found && this.#deps.address(found.peer_id);
+    const address = found && peerRows.address(this.#ctx.db, found.peer_id);
     return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
   /** Offers a new item to every surface, those that are away for a while included. */
   offer(item: InboxItemSummary, message: StoredMessage): string[] {
     const { db } = this.#ctx;
-    const connectedSurfaces = this.#deps.connectedSurfaces();
+    const connectedSurfaces = this.#connected();
     if (this.#dashboards > 0) this.#recordPending(DASHBOARD, item.item_id, null);
     for (const [surface, peer_id] of this.#receivers(connectedSurfaces)) {
-      const to = this.#deps.address(peer_id);
+      const to = peerRows.address(this.#ctx.db, peer_id);
       if (to && isReceiver(to)) this.#send(surface, to, item);
     }
     for (const connectedSurface of connectedSurfaces) {
@@ -96,7 +91,7 @@ export class Surfaces {
   onConnected({ name, peer_id, bridge }: ConnectedSurface): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
-      const to = this.#deps.address(peer_id);
+      const to = peerRows.address(this.#ctx.db, peer_id);
       if (!to || to.role !== "service") return; // A bridge of the human's own peer is no surface.
       const at = clock.now();
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
@@ -114,17 +109,6 @@ export class Surfaces {
   onDisconnected(name: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => pushes.markSeen(tx, name, clock.now()));
-  }
-
-  /** An item as a surface is sent it, and what that rendered before of the same thread. */
-  frame(item_id: string, surface: string) {
-    const { db } = this.#ctx;
-    const item = rows.get(db, item_id);
-    if (!item) throw new Error(`Cannot show ${item_id}: it is gone`);
-    return {
-      item: z.encode(InboxItem, item),
-      reply_to_ref: pushes.lastRef(db, surface, item_id),
-    };
   }
 
   /**
@@ -166,6 +150,13 @@ export class Surfaces {
     };
   }
 
+  /** The surfaces and bridges that are connected now over `/ws`. */
+  #connected(): ConnectedSurface[] {
+    return this.#deps.sockets.surfaces().flatMap(({ peer_id, identity: { surface } }) =>
+      surface ? { ...surface, peer_id } : []
+    );
+  }
+
   /** Surfaces by name, with their peers: those that are connected, and those that come back. */
   #receivers(connectedSurfaces: readonly ConnectedSurface[]): Map<string, string> {
     const { db, clock } = this.#ctx;
@@ -178,7 +169,19 @@ export class Surfaces {
   }
 
   #send(surface: string, to: Address, item: InboxItemSummary): void {
-    const delivery_id = this.#deps.delivery.send(to, item, CATCH_UP_MS);
+    const { item_id, correlation_id, text, from_peer_id, from } = item;
+    const { message } = this.#deps.delivery.send({
+      kind: "inbox_item",
+      from: { peer_id: from_peer_id, name: from },
+      to,
+      voice: "peer",
+      circle: to.circle,
+      item_id,
+      correlation_id,
+      text,
+      ttl_ms: CATCH_UP_MS,
+    });
+    const { delivery_id } = message;
     this.#recordPending(surface, item.item_id, delivery_id);
   }
 
@@ -199,7 +202,7 @@ export class Surfaces {
     const { item_id, text } = item;
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
     const own = message.to_peer_id === peer_id; // The human's own line gets what any peer would.
-    const written = this.#deps.write(peer_id, own ? message : { ...message, kind, text });
+    const written = this.#deps.sockets.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
       const at = clock.now();
       const before = pushes.get(db, item_id, name) ?? newPush(name, item_id, at);
@@ -209,6 +212,13 @@ export class Surfaces {
       if (written) events.append("surface_pushed", { surface: name, item_id, surface_ref: null });
     });
   }
+}
+
+/** The frame of an item for a surface, with the ref that it gave to the same thread before. */
+export function inboxItemFrame(db: Reader, item_id: string, surface: string) {
+  const item = rows.get(db, item_id);
+  if (!item) throw new Error(`Cannot show ${item_id}: it is gone`);
+  return { item: z.encode(InboxItem, item), reply_to_ref: pushes.lastRef(db, surface, item_id) };
 }
 
 function isReceiver({ dropped_at, status, addressable }: Address): boolean {

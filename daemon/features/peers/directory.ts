@@ -75,6 +75,25 @@ export class Directory {
     return found;
   }
 
+  /** The same, for work that a retired peer cannot do. */
+  findNotRetired(argument: string, scope: Scope = {}): Address {
+    const found = this.find(argument, scope);
+    const { peer_id } = found;
+    if (found.status === "retired") throw new Problem("peer_retired", { peer_id });
+    return found;
+  }
+
+  /** A peer by its exact id, whatever its status is. */
+  address(peer_id: string): Address | undefined {
+    return rows.address(this.#ctx.db, peer_id);
+  }
+
+  /** Whether messages may wait for a peer; one that unregistered may register again. */
+  canQueueFor(peer_id: string): boolean {
+    const found = this.address(peer_id);
+    return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
+  }
+
   /** The same, for what only a live peer has; any other is unknown. */
   findLive(argument: string, scope: Scope = {}): Address {
     const found = this.find(argument, scope);
@@ -116,6 +135,12 @@ export class Directory {
     }
     this.touch(known.peer_id);
     return known;
+  }
+
+  /** The id of a sender, or its name where it is no peer. */
+  senderId(argument: string, scope: Scope = {}): string {
+    const { peer_id, name } = this.sender(argument, scope);
+    return peer_id ?? name;
   }
 
   /**
@@ -212,6 +237,12 @@ export class Directory {
     return toAgentPeer(
       here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null },
     );
+  }
+
+  /** A peer as seen from this machine: the pane of a peer elsewhere means nothing here. */
+  withLocalPane<P extends Pick<StoredPeer, "machine" | "tmux_socket" | "pane_id">>(peer: P): P {
+    const isLocal = peer.machine === null || peer.machine === this.#options.machine;
+    return isLocal ? peer : { ...peer, tmux_socket: null, pane_id: null };
   }
 
   /** A sign of life: written down by the next beat. */

@@ -97,6 +97,16 @@ export class Peers {
     });
   }
 
+  /** Registers the human of the configuration; a new name renames it (contract 2). */
+  registerHuman(name: string): void {
+    const human = this.#deps.directory.human();
+    const attributes = { name, path: "/", role: "human", backend: "sdk", circle: "default" } as const;
+    this.register({ ...(human && { peer_id: human.peer_id }), ...attributes }, {
+      reserved_names: true,
+      proven_peer_id: human?.peer_id,
+    });
+  }
+
   /** Evidence that a peer is here: a socket, its process, a touch. */
   markSeen(peer_id: string, transport: string): void {
     const known = this.#changes.mustGet(peer_id);

@@ -1,0 +1,78 @@
+/** Which peer calls a tool: by its session, its process or its certificate (contract 6). */
+
+import type { CallEvidence } from "../../features/agents/adapter.ts";
+import type { AgentTransports } from "../../features/agents/transports.ts";
+import { type Certificates, mustMatchPeer } from "../../features/peers/certificates.ts";
+import type { Address } from "../../features/peers/contract.ts";
+import type { Directory } from "../../features/peers/directory.ts";
+import type { ProcessLookup } from "../../features/peers/registration.ts";
+import * as peerRows from "../../features/peers/store.ts";
+import type { Context } from "kit/data/context.ts";
+
+/** How far above a tool's process its agent is searched. */
+const ANCESTORS_MAX = 16;
+
+export interface CallingPeersDeps {
+  readonly certificates: Certificates;
+  readonly directory: Directory;
+  readonly processes: ProcessLookup & { parentOf(pid: number): number | undefined };
+  readonly transports: Pick<AgentTransports, "sessionOfCall">;
+}
+
+interface Process {
+  readonly pid: number;
+  readonly started: string;
+}
+
+export class CallingPeers {
+  readonly #ctx: Context;
+  readonly #deps: CallingPeersDeps;
+
+  constructor(ctx: Context, deps: CallingPeersDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /**
+   * The peer of the session that a call proves; `peer` is undefined for an unknown session. A
+   * session whose process runs is believed only from that process, so that no other agent of its
+   * kind speaks for it. Undefined where the call proves no session.
+   */
+  ofCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
+    const { directory, processes, transports } = this.#deps;
+    const session = transports.sessionOfCall(evidence);
+    if (session === undefined) return undefined;
+    const [found] = peerRows.bySession(this.#ctx.db, session);
+    const { agent_pid = null, agent_started = null } = found ?? {};
+    const isRunning = agent_pid !== null && agent_started !== null &&
+      processes.isAlive(agent_pid, agent_started);
+    const isElsewhere = isRunning &&
+      !this.#ancestorsOf(evidence.pid).some(({ pid }) => pid === agent_pid);
+    return { peer: isElsewhere ? undefined : directory.findBySession(session) };
+  }
+
+  /** The peer whose agent is this process, or started it. */
+  ofProcess(pid: number): Address | undefined {
+    return this.#deps.directory.findByProcesses(this.#ancestorsOf(pid));
+  }
+
+  /** The peer, if the certificate names it and it still is what the certificate says. */
+  async ofCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
+    const claims = await this.#deps.certificates.verify(certificate);
+    const peer = peerRows.get(this.#ctx.db, peer_id);
+    if (claims.peer_id !== peer_id || !peer || peer.status === "retired") return undefined;
+    mustMatchPeer(claims, peer);
+    return this.#deps.directory.find(peer_id);
+  }
+
+  /** A process and those above it, as far as the kernel tells. */
+  #ancestorsOf(pid: number | undefined): Process[] {
+    const { startTimeOf, parentOf } = this.#deps.processes;
+    const ancestors: Process[] = [];
+    for (let at = pid; at && ancestors.length < ANCESTORS_MAX; at = parentOf(at)) {
+      const started = startTimeOf(at);
+      if (started) ancestors.push({ pid: at, started });
+    }
+    return ancestors;
+  }
+}

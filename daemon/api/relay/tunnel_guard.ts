@@ -1,0 +1,26 @@
+/** Who calls through the tunnel, and which routes it reaches (contract 9). */
+
+import { Problem } from "kit/core/problem.ts";
+import type { Contract } from "kit/http/contract.ts";
+import type { Caller } from "kit/http/route.ts";
+import type { RequestHead } from "kit/net/tunnel/frames.ts";
+
+export interface TunnelPolicy {
+  readonly origin: RequestHead["door"];
+  /** Whether routes of administration are reached: `relay.allow_admin`. */
+  readonly allow_admin: boolean;
+}
+
+/**
+ * The caller of a tunnelled request. No token is asked for: the daemon connects to the relay, and
+ * the relay admits only holders of its secret. A signed-in browser on a page of the relay speaks as
+ * the human; MCP clients, shares and programs do not.
+ */
+export function authorizeTunnel(
+  { method, path, tunnel }: Contract,
+  { origin, allow_admin }: TunnelPolicy,
+): Caller {
+  if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
+  if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
+  return { remote: undefined, human: origin === "browser", authorized: true, holds_token: false };
+}

@@ -1,0 +1,171 @@
+/** The `/ws` handshake: who connects, by what proof, and as which kind of peer (contract 4). */
+
+import * as z from "zod";
+import { Name } from "kit/core/schema.ts";
+import { invalidRequest, Problem } from "kit/core/problem.ts";
+import type { Caller } from "kit/http/route.ts";
+import { definitionOf } from "../../features/agents/registry.ts";
+import type { Connect } from "../../features/messages/websocket/frames.ts";
+import type { Identity } from "../../features/messages/websocket/session.ts";
+import type { Certificates, Claims } from "../../features/peers/certificates.ts";
+import type { Directory } from "../../features/peers/directory.ts";
+import type { Peers } from "../../features/peers/peers.ts";
+import type { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
+import type { Surfaces } from "../../features/inbox/surfaces.ts";
+import type { Callers } from "../callers/callers.ts";
+import { ALIASES, type Registration } from "../../features/peers/contract.ts";
+import { Backend } from "../../features/agents/contract.ts";
+import { checkSocket } from "../../host/trusted_socket.ts";
+
+const ConnectFields = z.object({ display_name: Name, backend: Backend });
+
+/** What a connection comes as, and the peer that it is known to be. */
+interface ConnectingPeer extends z.output<typeof ConnectFields> {
+  readonly kind: "peer" | "human" | "surface" | "bridge";
+  readonly peer_id: string | undefined;
+}
+
+export interface HandshakeDeps {
+  readonly callers: Pick<Callers, "isProcess">;
+  readonly certificates: Certificates;
+  readonly directory: Directory;
+  readonly peers: Pick<Peers, "register">;
+  readonly places: RegistrationPlaces;
+  /** The name of the tmux session that a pane is in. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  readonly surfaces: Pick<Surfaces, "peerOf">;
+}
+
+export class Handshake {
+  readonly #deps: HandshakeDeps;
+
+  constructor(deps: HandshakeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Registers the connection's peer; its session's identity, or a problem that closes the socket. */
+  async run(
+    connect: Connect,
+    caller: Pick<Caller, "remote">,
+  ): Promise<Identity & { mesh_session_id: string | null }> {
+    const checked = ConnectFields.safeParse(connect);
+    if (!checked.success) throw invalidRequest(checked.error);
+    const certificate = await this.#claimsOf(connect);
+    const newcomer = this.#classify(connect, checked.data);
+    const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
+    const unresolved = toRegistration(connect, newcomer);
+    if (!isPlugin(connect)) this.#deps.places.mustBeTrustedSocket(unresolved);
+    const registration = await this.#withTmuxSession(connect, unresolved);
+    const window_circle = await this.#deps.places.windowCircleOf(registration);
+    const peer_id = certificate?.peer_id ?? proven_peer_id;
+    const claim = { ...registration, ...(peer_id && { peer_id }) };
+    const peer = this.#deps.peers.register(claim, {
+      certificate,
+      proven_peer_id,
+      window_circle,
+      reserved_names: newcomer.kind !== "peer",
+      isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
+      placeless: connect.path === undefined,
+    });
+    const { display_name, kind } = newcomer;
+    return {
+      peer_id: peer.peer_id,
+      display_name: peer.name,
+      mesh_session_id: peer.mesh_session_id,
+      receipts: connect.capabilities.includes("delivery_receipts"),
+      framed: connect.capabilities.includes("framed_text"),
+      surface: kind === "peer" ? null : { name: display_name, bridge: kind !== "surface" },
+    };
+  }
+
+  /**
+   * A plugin knows its pane, and not the name of the session that this is in. As with a hook, a pane
+   * of a server that must not be connected to is left out: its agent is reached by the socket.
+   */
+  async #withTmuxSession(
+    connect: Connect,
+    registration: Registration,
+  ): Promise<Registration> {
+    const { circle, pane_id, tmux_socket } = connect;
+    if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
+    if (checkSocket(tmux_socket).state === "refused") {
+      const { pane_id: _pane, tmux_socket: _socket, ...withoutPane } = registration;
+      return withoutPane;
+    }
+    if (circle) return registration;
+    const tmux_session = await this.#deps.sessionOf(tmux_socket, pane_id);
+    return { ...registration, ...(tmux_session && { tmux_session }) };
+  }
+
+  /** What its certificate says, which must name the peer that it claims to be. */
+  async #claimsOf(connect: Connect): Promise<Claims | undefined> {
+    if (!connect.birth_certificate) return undefined;
+    const claims = await this.#deps.certificates.verify(connect.birth_certificate);
+    if (connect.peer_id && connect.peer_id !== claims.peer_id) {
+      throw new Problem("identity_not_proven", { peer_id: connect.peer_id });
+    }
+    return claims;
+  }
+
+  /**
+   * A surface is known by its name, and so is a bridge that an alias names: the newest connection is
+   * it. Any other bridge is the human itself; the first one registers it. (Contract 2, "Human", and
+   * contract 4, "Surfaces".)
+   */
+  #classify(
+    { role, capabilities }: Connect,
+    fields: z.output<typeof ConnectFields>,
+  ): ConnectingPeer {
+    const { directory, surfaces } = this.#deps;
+    const { display_name } = fields;
+    const asSurface = { ...fields, peer_id: surfaces.peerOf(display_name) };
+    if (capabilities.includes("inbox_surface")) return { ...asSurface, kind: "surface" };
+    const human = directory.human();
+    if (role === "human" && human?.name === display_name) {
+      return { ...fields, kind: "human", peer_id: human.peer_id };
+    }
+    const alias = ALIASES.includes(display_name);
+    if (alias && (role !== "human" || human)) return { ...asSurface, kind: "bridge" };
+    return { ...fields, kind: role === "human" ? "human" : "peer", peer_id: undefined };
+  }
+}
+
+/**
+ * Whether it is an agent's own plugin, of a kind that is served so: it speaks for one process, and
+ * is neither the human nor a surface. More than that the token of hooks does not open.
+ */
+export function isPlugin(connect: Connect): boolean {
+  const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
+  const has_plugin = definitionOf(backend)?.transports.includes("websocket") ?? false;
+  return has_plugin && capabilities.includes("framed_text") &&
+    !capabilities.includes("inbox_surface") && !ALIASES.includes(display_name) &&
+    (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
+}
+
+/**
+ * Surfaces and bridges are services of the house, and not listed. A plugin names no agent: a
+ * newcomer gets the usual name, and one that is known keeps what it may have been called since.
+ */
+function toRegistration(
+  connect: Connect,
+  { display_name, backend, kind }: ConnectingPeer,
+): Registration {
+  const { circle, path = "/", peer_id, agent_pid, model, metadata } = connect;
+  const { runtime_session_id, pane_id, tmux_socket } = connect;
+  const service = kind === "surface" || kind === "bridge";
+  const role = service ? "service" : connect.role;
+  return {
+    ...(!isPlugin(connect) && { name: display_name }),
+    backend,
+    path,
+    ...(role && { role }),
+    ...(circle && { circle }),
+    ...(peer_id && { peer_id }),
+    ...(agent_pid && { agent_pid }),
+    ...(runtime_session_id && { runtime_session_id }),
+    ...(pane_id && tmux_socket && { pane_id, tmux_socket }),
+    ...(model && { model }),
+    ...(metadata && { metadata }),
+    ...(service && { provenance: { initiator: "system" } }),
+  };
+}
