@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
+import { equalSecrets } from "kit/core/equal_secrets.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 
 const SECRET_BYTES = 32;
@@ -35,4 +36,9 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const value = create();
   tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;
+}
+
+/** Whether this is the token of hooks and plugins. */
+export function isHookToken({ hook_token }: Identity, token: string | undefined): boolean {
+  return token !== undefined && equalSecrets(token, hook_token);
 }

@@ -11,7 +11,7 @@ import { keyedIdCodec } from "../features/messages/id_codec.ts";
 import { loadAgents } from "./platform.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
-import { Daemon } from "./daemon.ts";
+import { createDaemon, type Daemon } from "./daemon.ts";
 import { type Config, readConfig } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { filesIn } from "../host/files.ts";
@@ -70,7 +70,7 @@ async function serveUntilSignal(
     ? (await import("../api/relay/relay_socket.ts")).openSocket
     : undefined;
   const opened = openOrExplain(path, () =>
-    new Daemon(config, createPrivate(path), {
+    createDaemon(config, createPrivate(path), {
       clock,
       ids,
       log,
@@ -97,7 +97,7 @@ async function serveUntilSignal(
   const server = listen(config, daemon, log);
   if (typeof server === "string") return exitWith(server, 1);
   const { port, hostname: host } = server.addr;
-  daemon.port = port;
+  daemon.address.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
   const started_at = new Date(clock.now()).toISOString();

@@ -1,4 +1,4 @@
-/** The adapters and hook readers of production, and what they stand on: tmux and the clock. */
+/** The machine that the daemon runs on: agents' adapters, tmux, processes, files and the clock. */
 
 import { join } from "node:path";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -10,6 +10,45 @@ import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
+import type { CallerFacts } from "../host/sockets/caller_facts.ts";
+import type { Files } from "../host/files.ts";
+import type { ProgramRunner } from "../host/programs.ts";
+import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
+import type { ProcessTable } from "../features/lifecycle/termination.ts";
+import type { IdCodec } from "../features/messages/id_codec.ts";
+import type { OpenSocket } from "../api/relay/relay_client.ts";
+
+/** What the daemon uses of the machine it runs on: production passes the real parts, tests their own. */
+export interface Platform {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly machine: string;
+  /** Ids of messages, by the daemon's own key. */
+  idCodec(key: string): IdCodec;
+  readonly processes: ProcessTable;
+  /** What is in the panes of this machine's tmux servers. */
+  readonly paneObserver: PaneObserver;
+  readonly pid: number;
+  adapters(): readonly Adapter[];
+  readonly hooks: Hooks;
+  /** The transports that were seen to fail. */
+  readonly knownFailures: KnownFailures;
+  /** tmux, for agents that we start. */
+  readonly terminals: Terminals;
+  /** Where attachments are kept. */
+  readonly files: Files;
+  /** Runs acceptance checks of jobs. */
+  readonly programs: ProgramRunner;
+  /** A socket to the relay; undefined where none is to be dialled. */
+  readonly openSocket: OpenSocket | undefined;
+  /** A request to the relay. */
+  readonly send: (request: Request) => Promise<Response>;
+  /** Who calls, as the kernel knows it. */
+  readonly callers: CallerFacts;
+  /** The name of a pane's tmux session. */
+  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+}
 
 export interface AgentsPlatform extends AsyncDisposable {
   readonly isAlive: IsAlive;

@@ -5,7 +5,6 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
-import { routesOf } from "../../daemon/app/routes.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { type AnyMachine, machines } from "../support/machines.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -55,7 +54,7 @@ function renderSchema(whose: string, migrations: readonly string[]): string {
 
 async function renderRoutes(): Promise<string> {
   await using w = world();
-  const routes = routesOf(w.daemon).map(({ contract }) => contract);
+  const routes = w.daemon.routes.map(({ contract }) => contract);
   const rows = routes.map(({ method, path, access, tunnel, summary }) => {
     const route = `\`${method} ${path}\``;
     return `| ${route} | ${access} | ${tunnel} | ${summary.replaceAll("|", "\\|")} |\n`;

@@ -7,7 +7,8 @@ import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "kit/data/events.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { Daemon, type Platform } from "../../daemon/app/daemon.ts";
+import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
+import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
@@ -19,7 +20,6 @@ import type { ProgramRunner } from "../../daemon/host/programs.ts";
 import type { PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";
 import type { ProcessTable } from "../../daemon/features/lifecycle/termination.ts";
 import type { Terminals } from "../../daemon/host/tmux/terminals.ts";
-import { openProtocolSession } from "../../daemon/app/routes.ts";
 import type { OpenSocket } from "../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "./clock.ts";
 import { countingIds, plainIdCodec } from "./ids.ts";
@@ -209,7 +209,7 @@ export function world(options: WorldOptions = {}) {
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };
-  const open = (path: string) => new Daemon(config, path, platform);
+  const open = (path: string) => createDaemon(config, path, platform);
   const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
   daemon.start();
   const events: MeshEvent[] = [];
@@ -247,14 +247,14 @@ export class FakeSocket {
   readonly frames: Outbound[] = [];
   closed: { code: number; reason: string } | undefined;
   buffered = 0;
-  readonly #openProtocolSession: ReturnType<typeof openProtocolSession>;
+  readonly #session: ReturnType<Daemon["connections"]["open"]>;
   readonly #clock: FakeClock;
 
   constructor(daemon: Daemon, clock: FakeClock) {
     this.#clock = clock;
     const isOpen = () => this.closed === undefined;
     const buffered = () => this.buffered;
-    this.#openProtocolSession = openProtocolSession(daemon, {
+    this.#session = daemon.connections.open({
       get open() {
         return isOpen();
       },
@@ -271,7 +271,7 @@ export class FakeSocket {
 
   /** Sends a frame and lets the daemon do all that follows from it. */
   async send(frame: Record<string, unknown> | string): Promise<void> {
-    this.#openProtocolSession.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
+    this.#session.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
     await this.#clock.settle();
   }
 
@@ -302,6 +302,6 @@ export class FakeSocket {
   #end(code: number, reason: string): void {
     if (this.closed) return;
     this.closed = { code, reason };
-    queueMicrotask(() => this.#openProtocolSession.closed());
+    queueMicrotask(() => this.#session.closed());
   }
 }

@@ -6,7 +6,6 @@ import type { Contract } from "kit/http/contract.ts";
 import { PROBLEMS } from "kit/core/problem.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
-import { routesOf } from "../../daemon/app/routes.ts";
 import { type Import, type Source, sources } from "./sources.ts";
 import { world } from "../support/world.ts";
 
@@ -189,7 +188,7 @@ rule("each table is written in exactly one file", () => {
       `\\b(?:insert(?: or \\w+)? into|replace into|update|delete from)\\s+${table}\\b(?! on)`,
       "i",
     );
-    const writers = PRODUCT_SOURCES.filter(({ path, code }) => write.test(code))
+    const writers = PRODUCT_SOURCES.filter(({ code }) => write.test(code))
       .map(({ path }) => path);
     return writers.length === 1 ? [] : [`${table}: written in ${writers.join(", ") || "no file"}`];
   });
@@ -232,7 +231,7 @@ function isContractValue(value: unknown): value is Contract {
 
 rule("every contract is served, and one with a body says what it refuses", async () => {
   await using w = world();
-  const served = new Set(routesOf(w.daemon).map(({ contract }) => contract));
+  const served = new Set(w.daemon.routes.map(({ contract }) => contract));
   const findViolations: string[] = [];
   for (const { path } of PRODUCT_SOURCES.filter(({ path }) => isContract(path))) {
     if (!path.startsWith("daemon/")) continue;

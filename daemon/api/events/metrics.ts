@@ -27,7 +27,8 @@ export class Meters {
   );
   #lag_ms = 0;
 
-  constructor(currentCounts: () => CurrentCounts) {
+  /** Adds the gauges; they are read whenever the metrics are rendered. */
+  addGauges(currentCounts: () => CurrentCounts): void {
     const metrics = this.#metrics;
     metrics.gauge("mesh_peers", "Peers that have a record", () => currentCounts().peers);
     metrics.gauge("mesh_sockets", "Live /ws connections", () => currentCounts().sockets);

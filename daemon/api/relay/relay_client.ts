@@ -44,16 +44,14 @@ export type OpenSocket = (
   ears: ConnectionListener,
 ) => Connection;
 
-export interface UplinkDeps {
-  readonly openSocket: OpenSocket;
-  /** Answers what comes through. */
-  onRequest(trunk: MultiplexedConnection, onRequest: TunnelRequest): void;
-}
+/** Answers a request that came through the tunnel. */
+export type TunnelHandler = (connection: MultiplexedConnection, request: TunnelRequest) => void;
 
 export class RelayClient {
   readonly #ctx: Context;
   readonly #options: RelayClientOptions;
-  readonly #deps: UplinkDeps;
+  readonly #openSocketTo: OpenSocket;
+  #onRequest: TunnelHandler = () => undefined;
   #state: RelayClientState = "down";
   #connection: Connection | undefined;
   #trunk: MultiplexedConnection | undefined;
@@ -67,10 +65,10 @@ export class RelayClient {
   /** What the events have told: a relay that stays away is told of once. */
   #reported: RelayClientState | undefined;
 
-  constructor(ctx: Context, options: RelayClientOptions, deps: UplinkDeps) {
+  constructor(ctx: Context, options: RelayClientOptions, openSocket: OpenSocket) {
     this.#ctx = ctx;
     this.#options = options;
-    this.#deps = deps;
+    this.#openSocketTo = openSocket;
   }
 
   /** For `GET /health`. */
@@ -83,7 +81,9 @@ export class RelayClient {
     };
   }
 
-  start(): void {
+  /** Connects at the next tick; `onRequest` answers what comes through the tunnel. */
+  start(onRequest: TunnelHandler): void {
+    this.#onRequest = onRequest;
     this.#connect_at = this.#ctx.clock.now();
   }
 
@@ -120,7 +120,7 @@ export class RelayClient {
       closed: (code: number, reason: string, error?: string) =>
         this.#connection === line && this.#closed(code, reason, error),
     };
-    const line = this.#deps.openSocket(`${url.replace(/^http/, "ws")}/ws/daemon`, headers, ears);
+    const line = this.#openSocketTo(`${url.replace(/^http/, "ws")}/ws/daemon`, headers, ears);
     this.#connection = line;
   }
 
@@ -138,7 +138,7 @@ export class RelayClient {
     this.#state = relayClientMachine.step(this.#state, "welcomed");
     const trunk: MultiplexedConnection = new MultiplexedConnection(line, {
       clock,
-      onRequest: (head, stream, body) => this.#deps.onRequest(trunk, { head, stream, body }),
+      onRequest: (head, stream, body) => this.#onRequest(trunk, { head, stream, body }),
     });
     this.#trunk = trunk;
     this.#connected_at = clock.now();

@@ -56,7 +56,7 @@ export interface Page {
 }
 
 /** What the ledger keeps of asks. */
-interface AskLedger {
+export interface AskLedger {
   ask(correlation_id: string): Ask | undefined;
   openTo(peer_id: string): Ask[];
   openFrom(sender: { peer_id: string | null; name: string }): Ask[];

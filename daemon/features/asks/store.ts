@@ -1,8 +1,10 @@
 /** SQL that reads asks off the ledger: one, a page of them, the open ones, and threads. */
 
 import * as z from "zod";
-import { type Reader, rowOf } from "kit/data/sqlite.ts";
+import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
+import type { AskLedger } from "./asks.ts";
 import { Ask, Thread } from "./contract.ts";
 
 const AskRow = rowOf(Ask);
@@ -133,4 +135,18 @@ export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
     `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' group by to_peer_id`,
   );
+}
+
+/** The ledger as the asks feature uses it. */
+export function askLedger(db: Database): AskLedger {
+  return {
+    ask: (correlation_id) => ask(db, correlation_id),
+    openTo: (peer_id) => openTo(db, peer_id),
+    openFrom: (sender) => openFrom(db, sender),
+    stale: (before, human_id, limit) => stale(db, { before, human_id, limit }),
+    close: (closed, at) => db.transact((tx) => ledger.closeAsk(tx, closed, at)),
+    pull: (correlation_id) => db.transact((tx) => ledger.setPull(tx, correlation_id)),
+    page: (filter) => page(db, filter),
+    threads: (of) => threads(db, of),
+  };
 }

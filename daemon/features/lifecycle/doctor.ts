@@ -6,7 +6,10 @@ import type { AgentPeer, Probe } from "../agents/adapter.ts";
 import type { PaneObservation, PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import type { Peer } from "../peers/contract.ts";
-import { type Directory, isLive, toAgentPeer } from "../peers/directory.ts";
+import { PROOF_MS_MAX } from "../messages/contract.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
+import { isLive, toAgentPeer } from "../peers/directory.ts";
+import type { PeerRecords } from "../peers/records.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
@@ -14,16 +17,17 @@ import type { Check, Contradiction, Report } from "./contract.ts";
 /** From then on an ask has waited, and a turn has gone on, for longer than is usual. */
 const STALE_MS = 30 * 60_000;
 
+/** Unproved messages that are counted at most: more would say nothing new. */
+const UNPROVED_ROWS_MAX = 100;
+
 export interface DoctorDeps {
-  readonly directory: Directory;
+  readonly records: PeerRecords;
   readonly processes: ProcessLookup;
   readonly paneObserver: PaneObserver;
   /** The name of this machine. */
   readonly machine: string;
   /** What each way to this agent says now. */
   probe(peer: AgentPeer): Promise<readonly Probe[]>;
-  /** When messages were sent to it that nothing has proved, though it was time. */
-  unproved(peer_id: string): readonly number[];
 }
 
 /** All that was found out about a peer. */
@@ -67,9 +71,17 @@ export class Doctor {
     return { peer_id, checks: checksOf(evidence, now), contradictions };
   }
 
+  /** When messages were sent to a peer that nothing has proved, though it was time. */
+  #unprovedSince(to_peer_id: string): readonly number[] {
+    const { db, clock } = this.#ctx;
+    const before = clock.now() - PROOF_MS_MAX;
+    const filter = { to_peer_id, before, limit: UNPROVED_ROWS_MAX };
+    return ledger.unproved(db, filter).flatMap(({ sent_at }) => sent_at ?? []);
+  }
+
   async #collect(peer_id: string): Promise<Evidence> {
     const { db } = this.#ctx;
-    const { directory, processes, paneObserver, machine } = this.#deps;
+    const { records, processes, paneObserver, machine } = this.#deps;
     const initial = this.#mustGet(peer_id);
     const isLocal = initial.machine === null || initial.machine === machine;
     const pane = isLocal && initial.pane_id !== null && initial.status !== "retired"
@@ -88,7 +100,7 @@ export class Doctor {
       isLocal,
       pane,
       probes,
-      record: directory.record(peer_id),
+      record: records.mustGet(peer_id),
       running: agent_pid === null || !isLocal
         ? null
         : agent_started !== null && processes.isAlive(agent_pid, agent_started),
@@ -96,7 +108,7 @@ export class Doctor {
         ? paneObserver.holds(pane.pane, agent_pid)
         : null,
       duplicate: duplicate?.peer_id,
-      unproved: this.#deps.unproved(peer_id),
+      unproved: this.#unprovedSince(peer_id),
     };
   }
 

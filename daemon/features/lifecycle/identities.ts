@@ -12,6 +12,7 @@ import {
   mustMatchPresented,
 } from "../peers/certificates.ts";
 import { type Directory, isLive } from "../peers/directory.ts";
+import type { Reachability } from "../peers/records.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -20,6 +21,7 @@ import type { Renewal, Validation } from "./contract.ts";
 export interface IdentityDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
+  readonly reachability: Reachability;
   readonly peers: Peers;
   readonly processes: ProcessLookup;
   readonly paneObserver: PaneObserver;
@@ -78,11 +80,11 @@ export class Identities {
 
   /** A live transport: a socket, or a way to a process or a pane that is really there. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
-    const { directory, processes, machine } = this.#deps;
+    const { reachability, processes, machine } = this.#deps;
     const { peer_id, agent_pid, agent_started } = peer;
     if (!isLive(peer)) return false;
-    if (directory.isConnected(peer_id)) return true;
-    const transport = directory.transport(peer_id);
+    if (reachability.isConnected(peer_id)) return true;
+    const transport = reachability.transport(peer_id);
     if (transport !== "native" && transport !== "pane") return false;
     if (agent_pid === null) return hasPane;
     return peer.machine === machine && agent_started !== null &&

@@ -9,15 +9,16 @@ import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux
 import type { ProcessLookup } from "../peers/registration.ts";
 import { type Registration } from "../peers/contract.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
-import { type Directory, isLive, toAgentPeer } from "../peers/directory.ts";
+import { isLive, toAgentPeer } from "../peers/directory.ts";
+import type { Reachability } from "../peers/records.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Linked, Orphan, PaneLink, Rehooked } from "./contract.ts";
 
 export interface LinkingDeps {
-  readonly directory: Directory;
   readonly peers: Peers;
+  readonly reachability: Reachability;
   readonly processes: ProcessLookup;
   readonly paneObserver: PaneObserver;
   /** The name of this machine. */
@@ -102,12 +103,12 @@ export class Linking {
 
   /** Whether messages reach a peer, and, with `apply`, what can be done about it without harm. */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
-    const { directory, peers, wake } = this.#deps;
+    const { peers, reachability, wake } = this.#deps;
     const result = (fields: Partial<Rehooked>): Rehooked => ({
       ok: true,
       acted: false,
       peer_id,
-      transport: directory.transport(peer_id),
+      transport: reachability.transport(peer_id),
       healthy: false,
       would_do: null,
       reason: null,
@@ -119,10 +120,10 @@ export class Linking {
       peers.markSeen(peer_id, "rehook");
       wake(peer_id);
       await this.#ctx.db.whenDurable(); // From then on its socket carries again.
-      const transport = directory.transport(peer_id);
+      const transport = reachability.transport(peer_id);
       return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
-    if (directory.isConnected(peer_id)) {
+    if (reachability.isConnected(peer_id)) {
       const peer = this.#mustGet(peer_id);
       return isLive(peer) ? result({ healthy: true }) : await bringBack(peer, "its socket is open");
     }
@@ -156,7 +157,7 @@ export class Linking {
 
   async #isReachable(peer: StoredPeer): Promise<boolean> {
     if (!isLive(peer)) return false;
-    if (this.#deps.directory.isConnected(peer.peer_id)) return true;
+    if (this.#deps.reachability.isConnected(peer.peer_id)) return true;
     return (await this.#deps.probe(toAgentPeer(peer))).some(isReady);
   }
 

@@ -4,16 +4,18 @@ import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Peers } from "../peers/peers.ts";
+import type { PeerProfiles } from "../peers/profiles.ts";
+import type { PeerRecords } from "../peers/records.ts";
 import * as contracts from "./contract.ts";
 import type { Doctor } from "./doctor.ts";
 import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
 
-/** The desks behind these routes. */
+/** The features behind these routes. */
 export interface Lifecycle {
-  readonly peers: Peers;
+  readonly profiles: PeerProfiles;
+  readonly records: PeerRecords;
   readonly directory: Directory;
   readonly identities: Identities;
   readonly linking: Linking;
@@ -22,13 +24,13 @@ export interface Lifecycle {
 }
 
 export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
-  const { peers, directory, identities, linking, termination, doctor } = lifecycle;
+  const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
   const idOf = (params: { id: string }, query: { circle?: string | undefined }) =>
     directory.find(params.id, { circle: query.circle }).peer_id;
   return [
     route(contracts.validateIdentity, async ({ body }) => {
       const peer_id = await identities.validate(body);
-      const peer = directory.record(peer_id);
+      const peer = records.mustGet(peer_id);
       return { ...OK, peer_id, display_name: peer.display_name, peer };
     }),
     route(contracts.renewIdentity, ({ body }) => identities.renew(body)),
@@ -45,8 +47,8 @@ export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
     route(contracts.killPeer, ({ params, query }) => termination.kill(idOf(params, query))),
     route(contracts.assumeRole, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
-      peers.changeRole(peer_id, body);
-      return directory.record(peer_id);
+      profiles.changeRole(peer_id, body);
+      return records.mustGet(peer_id);
     }),
     route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),
   ];

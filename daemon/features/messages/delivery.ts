@@ -55,11 +55,16 @@ export interface MessageDraft {
 export interface DeliveryDeps {
   readonly idCodec: IdCodec;
   readonly queue: { readonly ttl_ms: number };
-  /** A message of an ask could not be carried at all: its asker is told. */
-  onUndeliverable(message: StoredMessage): void;
   readonly auditLookups: audit.AuditLookups;
-  /** A surface's word on an inbox item. */
-  onItemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
+  readonly reactions: DeliveryReactions;
+}
+
+/** What higher features do about deliveries, within the same transaction. */
+export interface DeliveryReactions {
+  /** No transport can deliver the message of an ask: its asker is told. */
+  undeliverable(message: StoredMessage): void;
+  /** A surface has shown an inbox item, or failed to. */
+  itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
 /** What a surface may say of an item that it was sent (contract 4). */
@@ -317,10 +322,10 @@ export class Delivery {
     const { name } = identity.surface;
     if (ack.status === "pushed") {
       this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
-      this.#deps.onItemReceipt(name, item_id, { ...ack, status: "pushed" });
+      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
     } else if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
-      this.#deps.onItemReceipt(name, item_id, { ...ack, status: "failed" });
+      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
@@ -331,7 +336,7 @@ export class Delivery {
       (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#deps.onUndeliverable({ ...message, reason });
+    if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });
   }
 
   /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */

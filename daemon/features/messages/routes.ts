@@ -2,7 +2,7 @@
 
 import { OK } from "kit/http/contract.ts";
 import type { Context } from "kit/data/context.ts";
-import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
+import { type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Leases } from "./leases.ts";
@@ -12,8 +12,6 @@ import { traceOf } from "./ledger/traces.ts";
 export interface DeliveryRoutesDeps {
   findPeerId(argument: string): string;
   findByPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string };
-  /** Turns a request into a live `/ws` connection. */
-  upgrade(request: Request, caller: Caller): Response;
 }
 
 export interface DeliveryParts {
@@ -45,6 +43,5 @@ export function deliveryRoutes(parts: DeliveryParts, deps: DeliveryRoutesDeps): 
       }),
       ...delivery.audit(),
     })),
-    rawRoute(contracts.webSocket, (request, caller) => deps.upgrade(request, caller)),
   ];
 }

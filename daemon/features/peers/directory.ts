@@ -4,15 +4,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
-import {
-  type Address,
-  ALIASES,
-  type AuthorKind,
-  type Peer,
-  type PeerFilter,
-  type Role,
-} from "./contract.ts";
-import { type Transport } from "../agents/contract.ts";
+import { type Address, ALIASES, type AuthorKind, type Role } from "./contract.ts";
 import { looksLike } from "./lookalikes.ts";
 import * as rows from "./store.ts";
 import type { StoredAgentPeer, StoredPeer } from "./store.ts";
@@ -92,6 +84,12 @@ export class Directory {
   canQueueFor(peer_id: string): boolean {
     const found = this.address(peer_id);
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
+  }
+
+  /** Whether a peer may come back: also one that unregistered, and never one that is retired. */
+  canReturn(peer_id: string): boolean {
+    const found = rows.get(this.#ctx.db, peer_id);
+    return found !== undefined && found.status !== "retired";
   }
 
   /** The same, for what only a live peer has; any other is unknown. */
@@ -284,7 +282,6 @@ export class Directory {
     const inCircle = this.#findMatches(argument, { circle });
     return inCircle.length === 1 ? inCircle[0] : this.resolve(argument);
   }
-
 }
 
 /** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */

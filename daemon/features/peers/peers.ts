@@ -1,6 +1,7 @@
 /** Registers peers, and takes them online, offline and out of the registry. */
 
 import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { PeerChanges, PeerReactions } from "./changes.ts";
 import type { Offline, Registration } from "./contract.ts";
@@ -97,10 +98,31 @@ export class Peers {
     });
   }
 
+  /** Registers a peer again as the process that a restart started in its pane. */
+  registerRestarted(peer_id: string, agent_pid: number): void {
+    const { backend, path } = rows.get(this.#ctx.db, peer_id) ?? {};
+    if (!backend || !path) throw new Problem("unknown_peer", { peer: peer_id });
+    const evidence = { proven_peer_id: peer_id, isProcess: () => true };
+    this.register({ peer_id, backend, path, agent_pid }, evidence);
+  }
+
+  /** The one peer that an argument names, as seen from this machine. */
+  mustGetLocal(argument: string, circle: string | undefined): StoredPeer {
+    const { directory } = this.#deps;
+    const { peer_id } = directory.find(argument, { circle });
+    return directory.withLocalPane(this.#changes.mustGet(peer_id));
+  }
+
   /** Registers the human of the configuration; a new name renames it (contract 2). */
   registerHuman(name: string): void {
     const human = this.#deps.directory.human();
-    const attributes = { name, path: "/", role: "human", backend: "sdk", circle: "default" } as const;
+    const attributes = {
+      name,
+      path: "/",
+      role: "human",
+      backend: "sdk",
+      circle: "default",
+    } as const;
     this.register({ ...(human && { peer_id: human.peer_id }), ...attributes }, {
       reserved_names: true,
       proven_peer_id: human?.peer_id,

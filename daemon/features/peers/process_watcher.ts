@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { ProcessLookup } from "./registration.ts";
 import type { Offline } from "./contract.ts";
 import type { Directory } from "./directory.ts";
+import type { Reachability } from "./records.ts";
 import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
@@ -13,6 +14,7 @@ const SILENT_MS_MAX = 10 * 60_000;
 export interface WatchDeps {
   readonly directory: Directory;
   readonly processes: ProcessLookup;
+  readonly reachability: Pick<Reachability, "isReachable">;
   /** The name of this machine. */
   readonly machine: string;
 }
@@ -64,7 +66,7 @@ export class ProcessWatcher {
       if (!this.#isRunning(peer)) setOffline("agent_exited", "process");
       return;
     }
-    if (this.#deps.directory.isReachable(peer.peer_id)) return;
+    if (this.#deps.reachability.isReachable(peer.peer_id)) return;
     const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
     if (now - last_seen > SILENT_MS_MAX) setOffline("not_seen", "heart");
   }

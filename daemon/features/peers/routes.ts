@@ -7,6 +7,9 @@ import { type Certificates, claimsOf } from "./certificates.ts";
 import * as contracts from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
+import type { PeerProfiles } from "./profiles.ts";
+import type { PeerRecords } from "./records.ts";
+import type { PeerTurns } from "./turns.ts";
 
 interface CircleQuery {
   readonly circle?: string | undefined;
@@ -22,27 +25,33 @@ export interface PeerRoutesDeps {
   mustBeTrustedSocket(registration: contracts.Registration): void;
 }
 
-export function peerRoutes(
-  peers: Peers,
-  directory: Directory,
-  certificates: Certificates,
-  deps: PeerRoutesDeps,
-): Route[] {
+/** The features behind these routes. */
+export interface PeerFeatures {
+  readonly certificates: Certificates;
+  readonly directory: Directory;
+  readonly peers: Peers;
+  readonly profiles: PeerProfiles;
+  readonly records: PeerRecords;
+  readonly turns: PeerTurns;
+}
+
+export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
+  const { certificates, directory, peers, profiles, records, turns } = features;
   const idOf = (params: { id: string }, query?: CircleQuery) =>
     directory.find(params.id, { circle: query?.circle }).peer_id;
   const handleRegistration = register({ peers, certificates, deps });
   return [
     route(contracts.registerPeer, ({ body, caller }) => handleRegistration(body, caller)),
-    route(contracts.listPeers, ({ query }) => ({ peers: directory.list(query) })),
+    route(contracts.listPeers, ({ query }) => ({ peers: records.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
       const restart = await deps.restartStatusOf(peer_id);
-      return { ...directory.record(peer_id), restart };
+      return { ...records.mustGet(peer_id), restart };
     }),
     route(
       contracts.peerByPane,
       ({ params: { pane_id }, query }) =>
-        directory.record(directory.findByPane(pane_id, query.tmux_socket).peer_id),
+        records.mustGet(directory.findByPane(pane_id, query.tmux_socket).peer_id),
     ),
     route(contracts.offlinePeer, ({ params, query, body }) => {
       peers.offline(idOf(params, query), body);
@@ -62,32 +71,35 @@ export function peerRoutes(
     }),
     route(contracts.describePeer, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
-      peers.describe(peer_id, body.description);
-      return directory.record(peer_id);
+      profiles.describe(peer_id, body.description);
+      return records.mustGet(peer_id);
     }),
     route(contracts.renamePeer, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
-      peers.rename(peer_id, body.name);
-      return directory.record(peer_id);
+      profiles.rename(peer_id, body.name);
+      return records.mustGet(peer_id);
     }),
     route(contracts.provePeer, ({ params, query, body }) => {
       const { peer_id } = directory.findLive(params.id, { circle: query.circle });
-      peers.setProvenance(peer_id, body);
-      return directory.record(peer_id);
+      profiles.setProvenance(peer_id, body);
+      return records.mustGet(peer_id);
     }),
-    ...reportRoutes(peers, idOf),
+    ...reportRoutes(turns, idOf),
   ];
 }
 
 /** What hooks report of a peer's turns. */
-function reportRoutes(peers: Peers, idOf: (params: { id: string }, query?: CircleQuery) => string) {
+function reportRoutes(
+  turns: PeerTurns,
+  idOf: (params: { id: string }, query?: CircleQuery) => string,
+) {
   return [
     route(contracts.reportTurn, ({ params, query, body }) => {
-      peers.reportTurn(idOf(params, query), body);
+      turns.reportTurn(idOf(params, query), body);
       return OK;
     }),
     route(contracts.reportChat, ({ body }) => {
-      peers.reportChat(idOf({ id: body.peer_id }), body);
+      turns.reportChat(idOf({ id: body.peer_id }), body);
       return OK;
     }),
   ];

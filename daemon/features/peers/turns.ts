@@ -39,7 +39,9 @@ export class PeerTurns {
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
       const event: PeerEvent = busy ? "turn_started" : "turn_ended";
-      if (this.#changes.mustGet(peer_id).status === "offline") this.#deps.peers.markSeen(peer_id, by);
+      if (this.#changes.mustGet(peer_id).status === "offline") {
+        this.#deps.peers.markSeen(peer_id, by);
+      }
       const isOnline = this.#changes.mustGet(peer_id).status !== "offline"; // Not where it is being replaced.
       if (isOnline && (status || turn_state || model)) {
         this.#changes.applyEvent(peer_id, status || turn_state ? event : "sighted", (_, peer) => ({
@@ -80,7 +82,11 @@ export class PeerTurns {
       if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
       if (!alive) {
         if (this.#deps.reachability.isConnected(peer_id)) return;
-        return this.#deps.peers.offline(peer_id, { reason: "agent_exited", source, terminal: false });
+        return this.#deps.peers.offline(peer_id, {
+          reason: "agent_exited",
+          source,
+          terminal: false,
+        });
       }
       if (model !== undefined && model !== now.model) {
         this.#changes.applyEvent(peer_id, "sighted", (_, peer) => ({ ...peer, model }));

@@ -260,20 +260,6 @@ export class Spawns {
     return spawn ? { ...before, ...this.toAnswer(spawn) } : before;
   }
 
-  /** What was asked for the agent that registers on a pane of ours. */
-  expectedRegistration(
-    { pane_id, tmux_socket, backend }: Registration,
-  ): Partial<Registration> | undefined {
-    if (pane_id === undefined) return undefined;
-    const spawn = rows.open(this.#ctx.db).find((spawn) =>
-      spawn.pane_id === pane_id && spawn.backend === backend &&
-      (tmux_socket === undefined || tmux_socket === spawn.tmux_socket)
-    );
-    if (!spawn) return undefined;
-    const { circle, role, name } = spawn;
-    return { circle, role, tmux_socket: spawn.tmux_socket, ...(name && { name }) };
-  }
-
   /** The profile that a peer was spawned with. */
   profileOf(peer_id: string): string | undefined {
     return rows.ofPeer(this.#ctx.db, peer_id)?.profile ?? undefined;

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { toPublicCode } from "kit/core/problem.ts";
-import { routesOf } from "../../../daemon/app/routes.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
 const TOKEN = "a token of 16 letters";
 
 /** One request to every route, its parameters filled in. */
 function everyRoute(w: World) {
-  return routesOf(w.daemon).map(({ contract }) => ({
+  return w.daemon.routes.map(({ contract }) => ({
     contract,
     path: contract.path.replaceAll(/:\w+/g, "x"),
     method: contract.method,
@@ -107,7 +106,7 @@ Deno.test("an IPv6 address that we listen on is ours, in the brackets of a URL",
 
 Deno.test("a host with another port than ours is not us", async () => {
   await using w = world();
-  w.daemon.port = 8377;
+  w.daemon.address.port = 8377;
   const answer = await w.daemon.fetch(
     request("/health", "GET", { host: "127.0.0.1:80" }),
     LOOPBACK,

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
-import { routesOf } from "../../../daemon/app/routes.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
@@ -73,7 +72,7 @@ const BODIES: readonly (readonly [string, string, ProblemCode])[] = [
 /** The routes that this file is about: JSON in, JSON out, known to this contract. */
 function contracts(w: World): Contract[] {
   const foreign = /^\/(hooks|mcp|ws|events\/stream)/;
-  return routesOf(w.daemon).map(({ contract }) => contract)
+  return w.daemon.routes.map(({ contract }) => contract)
     .filter(({ path }) => !foreign.test(path));
 }
 

@@ -25,7 +25,7 @@ Deno.test("while nothing happens the heart writes nothing, whoever is here", asy
   w.processes.end(41);
   await w.tick();
   assert.ok(db.commits > before, "it looks all the same");
-  assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
 });
 
 Deno.test("what a look has seen that is no news does not undo what was told since", async () => {
@@ -34,11 +34,11 @@ Deno.test("what a look has seen that is no news does not undo what was told sinc
   w.processes.start(41);
   const location = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
   const { peer_id } = await addPeer(w, "api", { ...location, turn_state: "idle" });
-  const { peers } = w.daemon;
+  const { turns } = w.daemon;
   const looked = w.daemon.directory.reachableAgents();
-  peers.reportTurn(peer_id, { turn_state: "working" });
+  turns.reportTurn(peer_id, { turn_state: "working" });
   const idle = { alive: true, turn_state: "idle", source: "screen" } as const;
-  for (const peer of looked) peers.applyObservation(peer, idle);
+  for (const peer of looked) turns.applyObservation(peer, idle);
   await w.clock.settle();
-  assert.equal(w.daemon.directory.record(peer_id).turn_state, "working");
+  assert.equal(w.daemon.records.mustGet(peer_id).turn_state, "working");
 });

@@ -39,7 +39,7 @@ Deno.test("the conformance suite finds nothing to mend in what we offer", async 
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
   );
   const url = `http://127.0.0.1:${server.addr.port}/mcp`;
-  w.daemon.port = server.addr.port;
+  w.daemon.address.port = server.addr.port;
   for (const [revision, scenario, not_ours] of SCENARIOS) {
     await t.step(`${scenario}, ${revision}`, async () => {
       const { passed, all, failed, output } = await conform(url, { scenario, revision });

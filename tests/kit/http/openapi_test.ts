@@ -6,7 +6,6 @@ import { contract } from "kit/http/contract.ts";
 import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
 import { openapi } from "kit/http/openapi.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
-import { routesOf } from "../../../daemon/app/routes.ts";
 import { world } from "../../support/world.ts";
 
 const wait = contract({
@@ -79,7 +78,7 @@ Deno.test("every refusal that a contract lists stands under its status, with tho
 
 Deno.test("the daemon's document has every contract, every refusal of each, and each id once", async () => {
   await using w = world();
-  const contracts = routesOf(w.daemon).map(({ contract }) => contract);
+  const contracts = w.daemon.routes.map(({ contract }) => contract);
   const served = await (await w.fetch("/openapi.json")).json();
   const ids = new Set<string>();
   for (const { id, method, path, body, bodyType, fails = [] } of contracts) {

@@ -3,25 +3,21 @@
 import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
+import type { AgentTransports } from "../../agents/transports.ts";
+import type { Directory } from "../../peers/directory.ts";
+import type { Peers } from "../../peers/peers.ts";
+import type { Reachability } from "../../peers/records.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
-/** Where a peer is now, and the transports that lead there; none when there is no way. */
-export interface TransportLookup {
-  addressee(peer_id: string): AgentPeer | undefined;
-  transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
-}
-
-export interface CourierDeps {
-  readonly lookup: TransportLookup;
-  /** True while a socket carries this peer's messages. */
-  isConnected(peer_id: string): boolean;
-  recordDelivery(peer_id: string): void;
-  /** Whether messages may wait for it: not for one that is retired, or lost its addressability. */
-  canQueueFor(peer_id: string): boolean;
+export interface DispatcherDeps {
+  readonly directory: Pick<Directory, "addressee" | "canQueueFor">;
+  readonly peers: Pick<Peers, "recordDelivery">;
+  readonly reachability: Pick<Reachability, "isConnected">;
+  readonly transports: Pick<AgentTransports, "transports">;
 }
 
 /** What became of one try: go on to the next message, or wait until something changes. */
@@ -30,13 +26,13 @@ type Outcome = "carried" | "blocked";
 export class Dispatcher {
   readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #deps: CourierDeps;
+  readonly #deps: DispatcherDeps;
   /** The walk that is under way for each peer, and whether something came in the meantime. */
   readonly #passes = new Map<string, { repeat: boolean; done: Promise<void> }>();
   readonly #outgoingCache = new OutgoingCache();
   #closing = false;
 
-  constructor(ctx: Context, steps: Steps, deps: CourierDeps) {
+  constructor(ctx: Context, steps: Steps, deps: DispatcherDeps) {
     this.#ctx = ctx;
     this.#steps = steps;
     this.#deps = deps;
@@ -47,7 +43,7 @@ export class Dispatcher {
     if (this.#closing) return;
     const running = this.#passes.get(peer_id);
     if (running) return void (running.repeat = true);
-    if (this.#deps.isConnected(peer_id) || !this.#deps.lookup.addressee(peer_id)) {
+    if (this.#deps.reachability.isConnected(peer_id) || !this.#deps.directory.addressee(peer_id)) {
       return this.#outgoingCache.forget(peer_id);
     }
     const pass = { repeat: false, done: Promise.resolve() };
@@ -73,12 +69,14 @@ export class Dispatcher {
 
   async #dispatchNext(peer_id: string): Promise<Outcome> {
     const { db } = this.#ctx;
-    const message = this.#deps.isConnected(peer_id) ? undefined : firstQueued(db, peer_id);
+    const message = this.#deps.reachability.isConnected(peer_id)
+      ? undefined
+      : firstQueued(db, peer_id);
     if (!message) {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
     }
-    const addressee = this.#deps.lookup.addressee(peer_id);
+    const addressee = this.#deps.directory.addressee(peer_id);
     if (!addressee) return "blocked";
     // A plugin may have had it already, and drops repeats; no other transport does.
     if (message.repeatable && message.transport === "websocket") {
@@ -93,7 +91,7 @@ export class Dispatcher {
     );
     if (!outgoing) return "blocked";
     const reasons: string[] = [];
-    for (const transport of this.#deps.lookup.transports(addressee, outgoing)) {
+    for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
       const readiness = await transport.check(addressee, outgoing);
       if (!readiness.ready) {
         reasons.push(`${transport.name}: ${readiness.reason}`);
@@ -125,7 +123,7 @@ export class Dispatcher {
     const receipt = await this.#deliver(transport, addressee, outgoing);
     this.#record(attempted, receipt);
     await db.whenDurable();
-    if (receipt.state !== "refused") this.#deps.recordDelivery(addressee.peer_id);
+    if (receipt.state !== "refused") this.#deps.peers.recordDelivery(addressee.peer_id);
     return receipt;
   }
 
@@ -170,7 +168,7 @@ export class Dispatcher {
   #requeue(message: StoredMessage, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isClosedAsk(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
-    else if (!this.#deps.canQueueFor(message.to_peer_id)) {
+    else if (!this.#deps.directory.canQueueFor(message.to_peer_id)) {
       this.#steps.dropped(queued, "peer_not_addressable");
     }
   }

@@ -11,6 +11,9 @@ const TICK_ROWS_MAX = 50;
 /** Between two walks through what is kept, when one has come to its end. */
 const PAUSE_MS = 60_000;
 
+/** Entries kept of each, spawns and restarts, if they are not older than the history. */
+export const SPAWN_LOG_ENTRIES_MAX = 10_000;
+
 export interface SpawnLogLimits {
   /** How long an entry is kept once it is over. */
   readonly history_ms: number;

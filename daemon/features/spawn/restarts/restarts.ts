@@ -92,44 +92,6 @@ export class Restarts {
     };
   }
 
-  /** Whoever registers in the pane of a restart that launched is the very peer. */
-  expectedRegistration(
-    { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
-    { by_hook, isProcess }: RegistrationEvidence,
-  ): Partial<Registration> | undefined {
-    if (pane_id === undefined) return undefined;
-    const found = rows.open(this.#ctx.db).find((open) =>
-      open.pane_id === pane_id && (open.state === "launch" || open.state === "register") &&
-      (tmux_socket === undefined || tmux_socket === open.tmux_socket) &&
-      agent_pid !== open.old_pid && (peer_id === undefined || peer_id === open.peer_id)
-    );
-    const subject = found && this.#deps.subject(found.peer_id);
-    if (!found || !subject || subject.backend !== backend) return undefined;
-    // Anybody may name the pane: only what was started in it takes the peer's place.
-    const is_from_pane = found.new_pid !== null && isProcess?.(found.new_pid);
-    if (!by_hook && !is_from_pane) return undefined;
-    if (subject.status === "retired") return undefined; // It was retired meanwhile.
-    const pid = agent_pid ?? found.new_pid;
-    const { name, circle } = subject;
-    return { peer_id: found.peer_id, name, circle, ...(pid && { agent_pid: pid }) };
-  }
-
-  /** Whether another execution is about to take a peer's place. */
-  isUnderWay(peer_id: string): boolean {
-    return rows.open(this.#ctx.db).some((open) => open.peer_id === peer_id);
-  }
-
-  /**
-   * Whether what is said for a peer is the word of the execution that is being replaced: all of it
-   * until that has ended, and then what still comes from its process.
-   */
-  isSuperseded(peer_id: string, agent_pid: number | null): boolean {
-    const open = rows.open(this.#ctx.db).find((open) => open.peer_id === peer_id);
-    if (!open || open.old_pid === null) return false;
-    const launched = open.state === "launch" || open.state === "register";
-    return open.state === "stop" || (launched && agent_pid === open.old_pid);
-  }
-
   /** After a crash: what was under way has failed, or is proved to have come about. */
   start(): void {
     for (const open of rows.open(this.#ctx.db)) {

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/claude_code/hooks.ts";
-import { routesOf } from "../../../../daemon/app/routes.ts";
 import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../../../daemon/api/pages/pages.ts";
 import {
   BASE,
@@ -49,7 +48,7 @@ for (
     for (const uid of [OTHER_UID, undefined]) {
       sockets.uid = uid;
       const answered: string[] = [];
-      for (const { contract } of routesOf(w.daemon)) {
+      for (const { contract } of w.daemon.routes) {
         const path = contract.path.replaceAll(/:\w+/g, "x");
         if (contract.path.startsWith("/hooks/")) continue; // They check a token of their own.
         for (const headers of [{}, PAGE, own, NAVIGATION]) {

@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { Meters } from "../../../../daemon/api/events/metrics.ts";
 
-const meters = () => new Meters(() => ({ peers: 0, sockets: 0, commits: 0, queue: {}, jobs: {} }));
+function meters(): Meters {
+  const meters = new Meters();
+  meters.addGauges(() => ({ peers: 0, sockets: 0, commits: 0, queue: {}, jobs: {} }));
+  return meters;
+}
 
 Deno.test("delivery times are counted in buckets from half a millisecond to five minutes", () => {
   const m = meters();

@@ -164,7 +164,7 @@ Deno.test("a reader that is too slow is told and cut off, and loses nothing by r
   await reader.next();
   const first = reader.next();
   await w.clock.settle();
-  for (let n = 0; n < 1100; n++) w.daemon.peers.describe(peer_id, String(n));
+  for (let n = 0; n < 1100; n++) w.daemon.profiles.describe(peer_id, String(n));
   await w.clock.settle();
   const frames = [await first];
   for (let frame = await reader.next(); frame; frame = await reader.next()) frames.push(frame);

@@ -94,7 +94,7 @@ function respawn(terminal: Terminal, pane: string): void {
 }
 
 const isOnline = (w: World, peer_id: string) =>
-  w.daemon.directory.record(peer_id).status === "online";
+  w.daemon.records.mustGet(peer_id).status === "online";
 
 /** The state of a message, once its try is over. */
 async function waitForSettled(w: World, delivery_id: string) {
@@ -238,7 +238,7 @@ withTmux(
       const location = { pane_id: pane, tmux_socket: terminal.socket };
       const { peer_id } = await addPeer(w, name, { backend: "generic", ...location });
       await w.tick(3);
-      assert.equal(w.daemon.directory.record(peer_id).status, "online");
+      assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
       end(pane);
       for (let tick = 0; tick < 100 && isOnline(w, peer_id); tick++) {
         await w.tick(3);
@@ -262,7 +262,7 @@ withTmux(
     await until("its end", () => !isAlive(pid));
     await w.clock.advance(100);
     assert.partialDeepStrictEqual(await killing, { ok: true, agent_pid: pid, signal: "SIGTERM" });
-    assert.equal(w.daemon.directory.record(peer_id).status, "retired");
+    assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
     assert.ok(isAlive(panePid(terminal, beside)));
   },
 );

@@ -154,7 +154,7 @@ Deno.test("the doctor finds a peer that is online, and that nothing reaches", as
 Deno.test("the doctor forgets what it found of a peer that was removed", async () => {
   await using fixture = await healthyPeer();
   const { w, paneObserver } = fixture;
-  const { doctor } = w.daemon.lifecycle;
+  const { doctor } = w.daemon;
   paneObserver.close("%3");
   assert.deepEqual(await codes(w), ["PANE_MISSING"]);
   await addPeer(w, "bob");

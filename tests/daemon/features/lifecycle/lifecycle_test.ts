@@ -30,8 +30,8 @@ Deno.test("a new registration takes a pane from the peer that had it, and the ca
     terminal: false,
   }]);
   await post(w, `/peers/${old.peer_id}/touch`);
-  assert.equal(w.daemon.directory.record(old.peer_id).status, "online");
-  assert.equal(w.daemon.directory.record(old.peer_id).pane_id, null);
+  assert.equal(w.daemon.records.mustGet(old.peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(old.peer_id).pane_id, null);
   const found = await get(w, `/peers/by-pane/%253?tmux_socket=${SOCKET}`);
   assert.equal(found.peer_id, fresh.peer_id);
 });
@@ -43,7 +43,7 @@ Deno.test("a pane is its server's: one of the same number elsewhere is not taken
   const other = await addPeer(w, "eve", { ...PANE, tmux_socket: "/tmp/other" });
   const unknown = await addPeer(w, "joe", { pane_id: "%3" });
   for (const { peer_id } of [here, there, other, unknown]) {
-    const { status, pane_id } = w.daemon.directory.record(peer_id);
+    const { status, pane_id } = w.daemon.records.mustGet(peer_id);
     assert.deepEqual([status, pane_id], ["online", "%3"]);
   }
 });
@@ -55,7 +55,7 @@ Deno.test("a peer that was offline when its pane was taken has lost it too, with
   const since = w.events.length;
   await addPeer(w, "bob", PANE);
   assert.deepEqual(eventTypesSince(w, since), ["peer_registered"]);
-  assert.equal(w.daemon.directory.record(old.peer_id).pane_id, null);
+  assert.equal(w.daemon.records.mustGet(old.peer_id).pane_id, null);
 });
 
 Deno.test("who comes back from nowhere does not bring a pane along that is another's by now", async () => {
@@ -68,9 +68,9 @@ Deno.test("who comes back from nowhere does not bring a pane along that is anoth
   const { peer_id } = await addPeer(w, "eve", PANE);
   await addPeer(w, "ada", { runtime_session_id: "s-1" });
   await addPeer(w, "bob", { peer_id: retired.peer_id, agent_pid: 7 });
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   for (const back of [dropped, retired]) {
-    const { status, pane_id } = w.daemon.directory.record(back.peer_id);
+    const { status, pane_id } = w.daemon.records.mustGet(back.peer_id);
     assert.deepEqual([status, pane_id], ["online", null]);
   }
 });
@@ -90,21 +90,21 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
     for (const terminal of [false, true]) {
       const answer = await post(w, `/peers/${peer_id}/offline`, { ...stale, terminal });
       assert.deepEqual(answer, { status: 200, ok: true });
-      assert.equal(w.daemon.directory.record(peer_id).status, "online");
+      assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
     }
     const ignored = { restart_id: "restart-1", peer_id };
     assert.deepEqual(eventData(w, "peer_restart_offline_ignored"), [ignored, ignored]);
     for (const half of [{ pane_id: "%3" }, { agent_pid: 7 }, { pane_id: "%3", agent_pid: 8 }]) {
       await post(w, `/peers/${peer_id}/touch`);
       await post(w, `/peers/${peer_id}/offline`, { reason: "agent_exited", ...half });
-      assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+      assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
     }
   }
   {
     await using w = world(options);
     await post(w, `/peers/${peer_id}/touch`);
     await post(w, `/peers/${peer_id}/offline`, stale);
-    assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+    assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
   }
   Deno.removeSync(dir, { recursive: true });
 });
@@ -131,10 +131,10 @@ Deno.test("who comes back by a socket is here, though the process that it had ha
   const { peer_id, birth_certificate } = await addPeer(w, "ada", { agent_pid: 7 });
   w.processes.end(7);
   await w.tick();
-  assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
   const socket = await connectPeer(w, "ada", { peer_id, birth_certificate });
   for (let tick = 0; tick < 3; tick++) await w.tick();
-  const { status, agent_pid } = w.daemon.directory.record(peer_id);
+  const { status, agent_pid } = w.daemon.records.mustGet(peer_id);
   assert.deepEqual([status, agent_pid, socket.closed], ["online", null, undefined]);
 });
 
@@ -157,7 +157,7 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
   await addPeer(w, "far", { ...claude, machine: "elsewhere" });
   agents.observation = { alive: true, turn_state: "working", source: "session registry" };
   await w.tick(3);
-  const { turn_state, status } = w.daemon.directory.record(peer_id);
+  const { turn_state, status } = w.daemon.records.mustGet(peer_id);
   assert.deepEqual([turn_state, status], ["working", "busy"]);
   agents.observation = { alive: false, turn_state: null, source: "tmux" };
   await w.tick(3);
@@ -169,7 +169,7 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
     detail: null,
     terminal: false,
   }]);
-  const far = w.daemon.directory.record(w.daemon.directory.find("far").peer_id);
+  const far = w.daemon.records.mustGet(w.daemon.directory.find("far").peer_id);
   assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
 });
 
@@ -195,7 +195,7 @@ Deno.test("a look that comes late says nothing of the agent that has come since,
     agents.onCheck = () => (agents.observation = undefined);
   };
   await w.tick(3);
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   const socket = await connectPeer(w, "bob", { backend: "claude-code" });
   agents.onCheck = () => undefined;
   agents.observation = { alive: false, turn_state: null, source: "tmux" };
@@ -210,7 +210,7 @@ Deno.test("renaming an offline peer leaves it offline, and what it says of itsel
   await post(w, `/peers/${peer_id}/offline`);
   assert.equal((await post(w, `/peers/${peer_id}/name`, { name: "eva" })).status, "offline");
   await post(w, `/peers/${peer_id}/description`, { description: "Here again" });
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   assert.equal(eventData(w, "peer_online").length, 1);
 });
 
@@ -233,7 +233,7 @@ Deno.test("a live orchestrator is displaced by force alone, and a lost one by an
   assert.equal((await get(w, "/peers/ada")).role, "agent");
   await post(w, `/peers/${bob.peer_id}/offline`);
   assert.equal((await promote("ada")).role, "orchestrator");
-  assert.deepEqual([w.daemon.directory.record(bob.peer_id).role, await statusOf(w, bob.peer_id)], [
+  assert.deepEqual([w.daemon.records.mustGet(bob.peer_id).role, await statusOf(w, bob.peer_id)], [
     "agent",
     "offline",
   ]);
@@ -260,7 +260,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   const killed = await post(w, "/peers/ada/kill");
   assert.deepEqual(killed, { status: 200, ok: true, peer_id, agent_pid: 7, signal: "SIGTERM" });
   assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
-  assert.equal(w.daemon.directory.record(peer_id).status, "retired");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
   assert.partialDeepStrictEqual(eventData(w, "peer_offline").at(-1), {
     reason: "killed",
     source: "operator",
@@ -277,10 +277,10 @@ Deno.test("a process that does not listen is taken down after a grace", async ()
   const killing = post(w, "/peers/ada/kill");
   await w.clock.advance(4_900);
   assert.deepEqual(w.processes.signals, [[7, "SIGTERM", "1"]]);
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   await w.clock.advance(200);
   assert.equal((await killing).signal, "SIGKILL");
-  assert.equal(w.daemon.directory.record(peer_id).status, "retired");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
 });
 
 Deno.test("nothing is killed that is not proved to be the peer's process, and nothing is retired [c3.peer.kill]", async () => {
@@ -302,7 +302,7 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
     const refused = await post(w, `/peers/${peer_id}/kill`);
     const { status, error } = refused;
     assert.deepEqual([status, error, refused.reason], [409, "kill_refused", reason]);
-    assert.notEqual(w.daemon.directory.record(peer_id).status, "retired", reason);
+    assert.notEqual(w.daemon.records.mustGet(peer_id).status, "retired", reason);
   }
   assert.deepEqual(w.processes.signals, []);
 });
@@ -338,7 +338,7 @@ Deno.test("a peer that has come back in another process while it was killed is n
   await addPeer(w, "ada", { peer_id, agent_pid: 9 });
   await w.clock.advance(5000);
   assert.equal((await killing).reason, "replaced");
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
 });
 
 Deno.test("a peer that was closed while it was killed stays closed", async () => {

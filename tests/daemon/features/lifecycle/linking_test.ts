@@ -92,7 +92,7 @@ Deno.test("a link registers the agent in a pane, and its messages arrive [4.pane
   const linked = await post(w, LINK, { ...CLAUDE_COMMAND, name: "ada", circle: "main" });
   const { peer_id } = linked;
   assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
-  const peer = w.daemon.directory.record(peer_id);
+  const peer = w.daemon.records.mustGet(peer_id);
   assert.deepEqual([peer.pane_id, peer.tmux_socket, peer.agent_pid, peer.path, peer.circle], [
     "%3",
     SOCKET,
@@ -191,7 +191,7 @@ Deno.test("a peer is linked with its recorded pane, whatever process the agent i
   agents.refusalReason = undefined;
   const linked = await post(w, "/peers/ada/link");
   assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
-  const { status, agent_pid } = w.daemon.directory.record(peer_id);
+  const { status, agent_pid } = w.daemon.records.mustGet(peer_id);
   assert.deepEqual([status, agent_pid], ["online", 9]);
   assert.equal((await post(w, "/peers/ada/link")).error, "already_linked");
 });

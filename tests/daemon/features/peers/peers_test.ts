@@ -88,9 +88,9 @@ Deno.test("plain offline says its cause once, and the peer comes back by a touch
     ...cause,
     terminal: false,
   }]);
-  assert.equal((w.daemon.directory.record(peer_id)).status, "offline");
+  assert.equal((w.daemon.records.mustGet(peer_id)).status, "offline");
   await post(w, `/peers/${peer_id}/touch`, {});
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   assert.equal(w.events.at(-1)?.type, "peer_online");
 });
 
@@ -100,7 +100,7 @@ Deno.test("a peer that comes back finds its name taken, and gets the next one", 
   await post(w, `/peers/${old.peer_id}/offline`, {});
   await addPeer(w, "ada", { path: "/elsewhere" });
   await post(w, `/peers/${old.peer_id}/touch`, {});
-  assert.equal(w.daemon.directory.record(old.peer_id).name, "ada-2");
+  assert.equal(w.daemon.records.mustGet(old.peer_id).name, "ada-2");
 });
 
 Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
@@ -197,9 +197,9 @@ Deno.test("a peer that nothing reaches goes offline ten minutes after its last s
   await ask(w, "ada", "bob");
   await w.fetch("/deliveries/pending?peer_id=bob");
   await w.tick(600);
-  assert.equal(w.daemon.directory.record(peer_id).status, "online");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
   await w.tick(1);
-  assert.equal(w.daemon.directory.record(peer_id).status, "offline");
+  assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
   assert.deepEqual(eventData(w, "peer_offline").map(({ reason }) => reason), [
     "not_seen",
     "not_seen",
@@ -212,7 +212,7 @@ Deno.test("a turn makes a peer busy and idle again, and its prompt proves what i
   const { delivery_id } = await notify(w, "cli", "bob");
   const prompt = `[mesh] <peer-message type="notify" id="${delivery_id}" …`;
   await post(w, "/peers/bob/turn", { turn_state: "working", model: "m-1", prompt });
-  const { status, turn_state, model } = w.daemon.directory.record(
+  const { status, turn_state, model } = w.daemon.records.mustGet(
     w.daemon.directory.find("bob").peer_id,
   );
   assert.deepEqual([status, turn_state, model], ["busy", "working", "m-1"]);

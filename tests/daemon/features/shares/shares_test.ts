@@ -155,7 +155,7 @@ Deno.test("mesh share prints the link, lists it and ends it", async () => {
     { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
     (request, { remoteAddr }) => w.daemon.fetch(request, remoteAddr),
   );
-  w.daemon.port = server.addr.port;
+  w.daemon.address.port = server.addr.port;
   const env = {
     MESH_CONFIG: "/none",
     MESH_STATE: "/none",

@@ -88,7 +88,7 @@ function fixture(terminal: Terminal, settings: Record<string, string> = {}, env 
       ...settings,
     },
   });
-  w.daemon.port = server.addr.port;
+  w.daemon.address.port = server.addr.port;
   return {
     w,
     folder,

@@ -31,7 +31,7 @@ Deno.test("an agent may end a peer by its tool: the one of its own circle that i
   await using mcp = await tools(at.w, 7);
   const killed = await mcp.call("kill_peer", { peer: "api" });
   assert.deepEqual(killed.data, { peer_id: at.api.peer_id, agent_pid: 8, signal: "SIGTERM" });
-  assert.equal(at.w.daemon.directory.record(at.api.peer_id).status, "retired");
+  assert.equal(at.w.daemon.records.mustGet(at.api.peer_id).status, "retired");
   const again = await mcp.call("kill_peer", { peer: at.boss.peer_id, circle: "main" });
   assert.equal(again.problemResponse, false, "even itself: it is proved to be that process");
 });

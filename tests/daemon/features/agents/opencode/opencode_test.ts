@@ -38,7 +38,7 @@ async function connectPlugin(w: World, more: Record<string, unknown> = {}): Prom
 }
 
 function peerOf(w: World) {
-  return w.daemon.directory.list({}).find(({ backend }) => backend === "opencode");
+  return w.daemon.records.list({}).find(({ backend }) => backend === "opencode");
 }
 
 Deno.test("a plugin registers its agent by process, pane and session, under the usual name", async () => {

@@ -1,0 +1,49 @@
+/** The scheduler: every second, each feature does what time brings. */
+
+import { pause } from "kit/core/timeout.ts";
+import type { Api } from "./api.ts";
+import type { Features } from "./compose.ts";
+
+const TICK_MS = 1000;
+/** Events that retention drops per tick. */
+const PRUNED_EVENTS_MAX = 500;
+
+/** Runs one tick: finds who is gone, what is due, and what is old. */
+export function tick(features: Features, { idempotency, relayClient }: Api): void {
+  const { ctx: { clock, db, events }, history_ms } = features;
+  const now = clock.now();
+  features.peers.tick(now);
+  features.asks.tick(now);
+  features.multiAsks.tick(now);
+  features.delivery.tick(now);
+  features.agentObserver.tick(now);
+  features.spawns.tick(now);
+  features.jobs.tick(now);
+  features.schedules.tick(now);
+  features.spawnLog.tick(now);
+  idempotency.tick(now);
+  features.messages.tick(now);
+  features.inbox.tick(now);
+  features.attachments.tick(now);
+  relayClient?.tick(now);
+  events.prune(now - history_ms, PRUNED_EVENTS_MAX);
+  db.checkpoint();
+}
+
+/** Ticks once a second until the daemon shuts down; a tick that fails is logged. */
+export async function runScheduler(
+  { ctx: { clock, log }, meters, shutdownSignal: signal }: Features,
+  onTick: () => void,
+): Promise<void> {
+  for (let due = clock.now() + TICK_MS; !signal.aborted; due += TICK_MS) {
+    await pause(clock, Math.max(0, due - clock.now()), signal);
+    if (signal.aborted) return;
+    meters.setLag(clock.now() - due);
+    due = Math.max(due, clock.now() - TICK_MS);
+    try {
+      onTick();
+    } catch (error) {
+      log.error("A tick failed", { error });
+    }
+  }
+}
