@@ -86,6 +86,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
   const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
+  const schedules = openSchedules(foundation, { ...peers, ...messages, ...asks });
   const features = {
     ...foundation,
     ...peers,
@@ -95,6 +96,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...lifecycle,
     ...agents,
     ...jobs,
+    ...schedules,
   };
   reactions.connect(features);
   features.meters.addGauges(() => ({
@@ -430,10 +432,10 @@ function openAgents({ config, ctx, platform, shutdownSignal }: Foundation, lower
   return { hookEvents, wakeHooks, agentObserver };
 }
 
-/** Jobs and scheduled messages. */
+/** Jobs, and the agents that execute them. */
 function openJobs(foundation: Foundation, lower: SpawnFeatures) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
-  const { asks, delivery, directory, notifications, peers, spawns } = lower;
+  const { delivery, directory, notifications, peers, spawns } = lower;
   const { machine, processes } = platform;
   const allowed = config["spawn.allowed_paths"];
   const executors = new Executors(ctx, {
@@ -478,6 +480,12 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures) {
     run: (argv, options) => platform.programs.run(argv, { ...options, signal: shutdownSignal }),
     history_ms,
   });
+  return { executors, jobs };
+}
+
+/** Scheduled messages. */
+function openSchedules({ ctx, history_ms }: Foundation, lower: AskFeatures) {
+  const { asks, directory, notifications } = lower;
   const schedules = new Schedules(ctx, {
     directory,
     senders: {
@@ -490,5 +498,5 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures) {
     notify: (to_peer, text) => notifications.notifyFromDaemon(to_peer, text),
     history_ms,
   });
-  return { executors, jobs, schedules };
+  return { schedules };
 }

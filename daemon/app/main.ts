@@ -8,7 +8,12 @@ import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
-import { loadAgents } from "./platform.ts";
+import {
+  type AgentsPlatform,
+  loadAgents,
+  type Platform,
+  type PlatformOptions,
+} from "./platform.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
@@ -65,31 +70,8 @@ async function serveUntilSignal(
   const [clock, ids] = [systemClock, randomIds];
   await using agents = await loadAgents({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
-  // A fifth of the start, for those who have a relay.
-  const openSocket = config["relay.enabled"]
-    ? (await import("../api/relay/relay_socket.ts")).openSocket
-    : undefined;
-  const opened = openOrExplain(path, () =>
-    createDaemon(config, createPrivate(path), {
-      clock,
-      ids,
-      log,
-      machine: Deno.hostname(),
-      idCodec: keyedIdCodec,
-      pid: Deno.pid,
-      processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
-      paneObserver: agents.paneObserver,
-      adapters: () => agents.adapters,
-      hooks: agents.hooks,
-      knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
-      terminals: agents.terminals,
-      files: filesIn(join(state, "attachments")),
-      programs: programRunnerOf(clock, env),
-      openSocket,
-      send: (request) => fetch(request),
-      sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
-      callers: callerFacts(env["PATH"] ?? ""),
-    }));
+  const platform = await platformOf(config, { agents, clock, ids, log, state, env });
+  const opened = openOrExplain(path, () => createDaemon(config, createPrivate(path), platform));
   if (typeof opened === "string") return exitWith(opened, 1);
   await using daemon: Daemon = opened;
   daemon.start();
@@ -120,6 +102,37 @@ async function serveUntilSignal(
   await timeout(clock, SHUTDOWN_MS_MAX, server.shutdown());
   await running;
   return 0;
+}
+
+/** The real parts of this machine. */
+async function platformOf(
+  config: Config,
+  { agents, clock, ids, log, state, env }: PlatformOptions & { readonly agents: AgentsPlatform },
+): Promise<Platform> {
+  // Loading it takes a fifth of the start, so only a daemon with a relay does.
+  const openSocket = config["relay.enabled"]
+    ? (await import("../api/relay/relay_socket.ts")).openSocket
+    : undefined;
+  return {
+    clock,
+    ids,
+    log,
+    machine: Deno.hostname(),
+    idCodec: keyedIdCodec,
+    pid: Deno.pid,
+    processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
+    paneObserver: agents.paneObserver,
+    adapters: () => agents.adapters,
+    hooks: agents.hooks,
+    knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
+    terminals: agents.terminals,
+    files: filesIn(join(state, "attachments")),
+    programs: programRunnerOf(clock, env),
+    openSocket,
+    send: (request) => fetch(request),
+    sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
+    callers: callerFacts(env["PATH"] ?? ""),
+  };
 }
 
 function listen(config: Config, daemon: Daemon, log: Log): HttpListener | string {

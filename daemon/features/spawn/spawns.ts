@@ -3,7 +3,6 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
 import type { OpenResult, Terminals } from "../../host/tmux/terminals.ts";
-import type { Registration } from "../peers/contract.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import { commandOf, withoutSecrets } from "./commands.ts";

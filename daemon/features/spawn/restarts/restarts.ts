@@ -2,7 +2,6 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
-import type { Registration } from "../../peers/contract.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
 import { type RestartAsked } from "./contract.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/restart.ts";
