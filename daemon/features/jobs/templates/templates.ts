@@ -4,19 +4,13 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
 import type { JobAsked, Template } from "../contract.ts";
+import { illegalState, type JobFields } from "../job_fields.ts";
 import { type TemplateEvent, templateMachine } from "../machine.ts";
 import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
 import type { StoredTemplate } from "./store.ts";
 
 const TICK_ROWS_MAX = 100;
-
-/** What a template and its occurrences are made from. */
-export type JobFields = Pick<
-  StoredTemplate,
-  | ("title" | "kind" | "owner_peer_id" | "created_by_peer_id" | "mesh_session_id" | "circle")
-  | ("scope" | "visibility" | "request" | "provenance" | "execution" | "proven_human")
->;
 
 export interface TemplatesDeps {
   /** Enters a job that is due, as an occurrence. */
@@ -151,7 +145,3 @@ export class Templates {
 }
 
 const ACTIONS = { paused: "pause", resumed: "resume", cancelled: "cancel" } as const;
-
-function illegalState({ calendar_id, state }: StoredTemplate, action: string): Problem {
-  return new Problem("illegal_state", { job_id: calendar_id, state, action });
-}
