@@ -1,7 +1,8 @@
 /** Job records: made from a request with its defaults, and shortened for a list. */
 
 import { Problem } from "kit/core/problem.ts";
-import type { Execution, Job, JobAsked, JobInList, Template, TemplateInList } from "./contract.ts";
+import type { JobAsked } from "./contract.ts";
+import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
 

@@ -4,17 +4,8 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Role } from "../peers/contract.ts";
-import {
-  ATTEMPTS_SHOWN_MAX,
-  type Job,
-  type JobAsked,
-  type JobFilter,
-  type JobInList,
-  type JobResult,
-  type JobUpdate,
-  type Template,
-  type TemplateInList,
-} from "./contract.ts";
+import type { JobAsked, JobFilter, JobResult, JobUpdate } from "./contract.ts";
+import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {
   executionOf,
   illegalState,
@@ -36,6 +27,8 @@ import type { StoredJob } from "./store.ts";
 import { Templates } from "./templates/templates.ts";
 import { JobUpdates } from "./updates.ts";
 
+/** Attempts that a job's record shows, the newest. */
+const ATTEMPTS_SHOWN_MAX = 20;
 const FORGET_ROWS_MAX = 100;
 /** Settled jobs that a list without a limit shows. */
 export const SETTLED_SHOWN_MAX = 200;

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Job } from "./contract.ts";
+import { Job } from "./record.ts";
 
 /** What is stored of a job: the record without what its attempts say, and what only we need. */
 export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({

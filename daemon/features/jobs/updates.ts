@@ -2,13 +2,16 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type JobUpdate, PROGRESS_EVENTS_MAX } from "./contract.ts";
+import type { JobUpdate } from "./contract.ts";
 import type { Fires } from "./fires/fires.ts";
 import { TURN_STARTED } from "./fires/turns.ts";
 import { illegalState } from "./job_fields.ts";
 import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";
+
+/** Progress events that a job keeps. Older ones are dropped. */
+const PROGRESS_EVENTS_MAX = 100;
 
 /** The events of the states that keep a job open. */
 const EVENTS = {

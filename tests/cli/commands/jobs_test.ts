@@ -117,7 +117,7 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
   assert.match(String(await refused("--path", "/", "--backend", "rm")), /^2,--backend: one of/);
   assert.match(String(await refused("--to", "api", "--continuity", "x")), /^2,--continuity/);
   assert.match(String(await refused("--to", "nobody")), /^1,Unknown peer/);
-  assert.match(String(await refused()), /^1,.*A target: assigned_peer, or path and backend/);
+  assert.match(String(await refused()), /^1,.*Give a target: assigned_peer, or path and backend/);
   assert.equal((await list(w)).work.length, 1);
 });
 

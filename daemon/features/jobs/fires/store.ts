@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Attempt } from "../contract.ts";
+import { Attempt } from "../record.ts";
 
 /** What is stored of an attempt: the record, its job, and what is left to do with its executor. */
 export const StoredAttempt = Attempt.extend({

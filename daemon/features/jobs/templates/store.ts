@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Template } from "../contract.ts";
+import { Template } from "../record.ts";
 import { type Filter, newestSql } from "../store.ts";
 
 /** What is stored of a template: the record, and what only we need. */

@@ -3,8 +3,9 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
-import type { JobAsked, Template } from "../contract.ts";
+import type { JobAsked } from "../contract.ts";
 import { illegalState, type JobFields } from "../job_fields.ts";
+import type { Template } from "../record.ts";
 import { type TemplateEvent, templateMachine } from "../machine.ts";
 import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
