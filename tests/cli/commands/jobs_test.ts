@@ -189,5 +189,5 @@ Deno.test("--follow shows each state until the end, and its exit code says how t
     await w.fetch(`/peers/${api.peer_id}/offline`, { method: "POST", body: '{"terminal":true}' });
   });
   assert.equal(bad.code, 1);
-  assert.match(bad.out, /failed {2}\(executor_died\)\nThe executor is gone/);
+  assert.match(bad.out, /failed {2}\(executor_died\)\nThe executor ended/);
 });

@@ -1,4 +1,4 @@
-/** The desk of recurring templates: each fires once when it is due, however long we were away. */
+/** Recurring templates: each fires once when it is due, however many fires were missed. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -14,7 +14,7 @@ import type { StoredTemplate } from "./store.ts";
 const TICK_ROWS_MAX = 100;
 
 export interface TemplatesDeps {
-  /** Enters a job that is due, as an occurrence. */
+  /** Creates a job as an occurrence of a template. */
   createJob(
     fields: JobFields,
     source: { readonly calendar_id: string; readonly due_at: number },
@@ -74,7 +74,7 @@ export class Templates {
     return this.#step(calendar_id, "paused", () => ({ next_due_at: null }));
   }
 
-  /** What was due while it was paused is not made up for. */
+  /** Fires that were due during the pause are not made up for. */
   resume(calendar_id: string): Template {
     const now = this.#ctx.clock.now();
     return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
@@ -86,7 +86,7 @@ export class Templates {
     return this.#step(calendar_id, "cancelled", () => ({ next_due_at: null }));
   }
 
-  /** An occurrence by hand, beside those of the calendar. */
+  /** Fires a template now, beside its calendar. */
   run(calendar_id: string): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact(() => {
@@ -97,8 +97,8 @@ export class Templates {
   }
 
   /**
-   * Fires what is due: an occurrence and the next instant, in one transaction, so that it happens
-   * once across restarts. All that was missed is one occurrence.
+   * Fires the due templates. The occurrence and the next instant are stored in one transaction, so
+   * that each fire happens once across restarts. Missed fires collapse into one occurrence.
    */
   tick(now: number): void {
     const { db } = this.#ctx;
