@@ -67,6 +67,23 @@ export const REASONS = {
   cancelled:            "its asker took it back",
   peer_retired:         "the recipient retired",
   peer_not_addressable: "the recipient takes no messages any more",
+  // Why a job waits, or how it or its message ended.
+  executor_offline:     "its executor is offline",
+  executor_ending:      "the executor of its last attempt has not ended yet",
+  executors_busy:       "as many agents as allowed run for jobs already",
+  executor_never_registered: "the agent that was started for it never registered",
+  executor_died:        "its executor ended before its turn did",
+  turn_end_unseen:      "its turn ended while the daemon was not running",
+  delivery_failed:      "its message did not reach the executor",
+  check_failed:         "an acceptance check failed",
+  expires_at_passed:    "it was not delivered before it expired",
+  deadline_passed:      "its deadline has passed",
+  lease_expired:        "the attempt did not reach an executor in time",
+  retried:              "it was tried again",
+  job_cancelled:        "its job was cancelled",
+  job_retried:          "its job was tried again",
+  job_updated:          "its job was ended by an update",
+  job_expired:          "its job expired",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Reason = keyof typeof REASONS;

@@ -47,6 +47,9 @@ export const Name = z.string().regex(
 export const Sender = DisplayText.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
   .regex(/\S/, "A name, not blank");
 
+/** The sender of a request that names none. */
+export const ANONYMOUS_SENDER = "cli";
+
 /** What a client calls one request by, however often it has to send it. */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,

@@ -1,7 +1,8 @@
-/** What the world may say about jobs and their templates, as data. */
+/** The routes of jobs and their templates, as data. */
 
 import * as z from "zod";
 import { contract, type Tunnel } from "kit/http/contract.ts";
+import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   Instant,
   Name,
@@ -11,28 +12,27 @@ import {
   Text,
   TextOrEmpty,
 } from "kit/core/schema.ts";
-
-import { Cron, Timezone } from "kit/core/cron.ts";
 import { Backend } from "../agents/contract.ts";
-import { attemptMachine, jobMachine, templateMachine } from "./machine.ts";
+import {
+  Continuity,
+  Data,
+  Job,
+  JobInList,
+  JobState,
+  ProcessScope,
+  Template,
+  TemplateInList,
+} from "./record.ts";
 
-const nullableString = z.string().nullable();
-const Data = z.record(z.string(), z.unknown());
-
-export const JobState = z.enum(jobMachine.states);
-export const TemplateState = z.enum(templateMachine.states);
-export const ProcessScope = z.enum(["per_fire", "persistent"]);
-export const Continuity = z.enum(["fresh", "resume"]);
-
-/** States in which a job rests; all of them but failed and unavailable for good. */
+/** A failed or unavailable job can be retried; the other terminal states are final. */
 export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
-  ...["completed", "failed", "cancelled", "expired", "unavailable"] as const,
+  "completed",
+  "failed",
+  "cancelled",
+  "expired",
+  "unavailable",
 ];
 
-/** Progress notes that a job keeps; the oldest give way. */
-export const PROGRESS_EVENTS_MAX = 100;
-/** Attempts that a record shows, the newest. */
-export const ATTEMPTS_SHOWN_MAX = 20;
 const CHECKS_MAX = 16;
 const ARTIFACTS_MAX = 100;
 const DATA_BYTES_MAX = 65_536;
@@ -40,7 +40,7 @@ const DATA_BYTES_MAX = 65_536;
 const isSmall = (data: unknown) => JSON.stringify(data).length <= DATA_BYTES_MAX;
 const SMALL = `At most ${DATA_BYTES_MAX} bytes of JSON`;
 
-/** Acceptance checks by name: the only programs that a job can have run (contract 8). */
+/** Acceptance checks by name (contract 8). A job can run no other program. */
 export const Checks = z.record(
   Name,
   z.strictObject({
@@ -49,124 +49,6 @@ export const Checks = z.record(
   }),
 );
 export type Checks = z.output<typeof Checks>;
-
-/** What is to be done, by whom, when, and how its result is carried (contract 2). */
-export const Execution = z.object({
-  prompt: z.object({ body: z.string() }),
-  target: z.object({
-    path: nullableString,
-    backend: Backend.nullable(),
-    profile: nullableString,
-    assigned_peer_id: nullableString,
-  }),
-  schedule: z.object({
-    due_at: Instant.nullable(),
-    cron: nullableString,
-    timezone: nullableString,
-    calendar_id: nullableString,
-  }),
-  delivery: z.object({ kind: z.literal("notify"), result_surface: nullableString }),
-  process_scope: ProcessScope,
-  continuity: Continuity,
-  checks: z.array(z.string()),
-});
-export type Execution = z.output<typeof Execution>;
-
-/** `executor`: named, taken as it runs, started anew with its session, or started afresh. */
-export const Attempt = z.object({
-  attempt_id: z.string(),
-  number: z.number().int(),
-  state: z.enum(attemptMachine.states),
-  executor: z.enum(["assigned", "reused", "resumed", "spawned"]),
-  executor_peer_id: nullableString,
-  spawn_id: nullableString,
-  delivery_id: nullableString,
-  started_at: Instant,
-  delivered_at: Instant.nullable(),
-  armed_at: Instant.nullable(),
-  ended_at: Instant.nullable(),
-  reason: nullableString,
-});
-export type Attempt = z.output<typeof Attempt>;
-
-const Progress = z.object({
-  at: Instant,
-  phase: nullableString,
-  progress: z.number().nullable(),
-  note: nullableString,
-});
-
-/** What templates and jobs have in common: whose they are, and what is to be done. */
-const Owned = z.object({
-  title: z.string(),
-  kind: z.string(),
-  owner_peer_id: nullableString,
-  created_by_peer_id: nullableString,
-  mesh_session_id: nullableString,
-  circle: z.string(),
-  scope: z.string(),
-  visibility: z.string(),
-  request: Data.nullable(),
-  provenance: Data,
-  execution: Execution,
-  created_at: Instant,
-  updated_at: Instant,
-});
-
-export const Job = Owned.extend({
-  job_id: z.string(),
-  work_id: z.string(),
-  state: JobState,
-  state_reason: nullableString,
-  phase: nullableString,
-  progress: z.number().nullable(),
-  progress_events: z.array(Progress),
-  assigned_peer_id: nullableString,
-  correlation_id: nullableString,
-  source_kind: z.enum(["request", "calendar"]),
-  source_id: nullableString,
-  runner: z.object({
-    attempt_count: z.number().int(),
-    current_attempt_id: nullableString,
-    lease_until: Instant.nullable(),
-    attempts: z.array(Attempt),
-  }),
-  due_at: Instant.nullable(),
-  deadline_at: Instant.nullable(),
-  expires_at: Instant.nullable(),
-  result_summary: nullableString,
-  result_data: Data.nullable(),
-  error: nullableString,
-  artifacts: z.array(z.unknown()),
-  cancel_requested: z.boolean(),
-  cancel_requested_at: Instant.nullable(),
-  cancellation_reason: nullableString,
-}).meta({ id: "Job" });
-export type Job = z.output<typeof Job>;
-
-export const Template = Owned.extend({
-  calendar_id: z.string(),
-  state: TemplateState,
-  cron: z.string(),
-  timezone: z.string(),
-  next_due_at: Instant.nullable(),
-  last_due_at: Instant.nullable(),
-  last_occurrence_work_id: nullableString,
-  occurrences: z.number().int(),
-}).meta({ id: "Template" });
-export type Template = z.output<typeof Template>;
-
-/** What a summary leaves out is missing (specification 4). */
-const Brief = { execution: Execution.partial({ prompt: true }) };
-export const JobInList = Job.partial({
-  request: true,
-  provenance: true,
-  runner: true,
-  progress_events: true,
-}).extend(Brief);
-export type JobInList = z.output<typeof JobInList>;
-export const TemplateInList = Template.partial({ request: true, provenance: true }).extend(Brief);
-export type TemplateInList = z.output<typeof TemplateInList>;
 
 const path = shortText(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
 
@@ -193,29 +75,33 @@ const JobRequest = z.object({
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
-/** What of a request does not fit together, as pairs of a field and a sentence. */
-function* misfits(asked: z.output<typeof JobRequest>): Generator<[field: string, message: string]> {
+/** The conflicts between fields of a request, each with the field that is reported. */
+function* conflictsOf(
+  asked: z.output<typeof JobRequest>,
+): Generator<[field: string, message: string]> {
   const { assigned_peer, cron } = asked;
-  const own = [asked.path, asked.backend].filter((part) => part !== undefined).length;
+  const targetParts = [asked.path, asked.backend].filter((part) => part !== undefined).length;
   if (asked.prompt === undefined && asked.title === undefined) {
-    yield ["prompt", "A prompt, or a title that says it all"];
+    yield ["prompt", "Give a prompt or a title"];
   }
-  if (assigned_peer === undefined && own < 2) {
-    yield ["assigned_peer", "A target: assigned_peer, or path and backend"];
+  if (assigned_peer === undefined && targetParts < 2) {
+    yield ["assigned_peer", "Give a target: assigned_peer, or path and backend"];
   }
-  if (assigned_peer !== undefined && own > 0) {
-    yield ["assigned_peer", "One target: assigned_peer, or path and backend, not both"];
+  if (assigned_peer !== undefined && targetParts > 0) {
+    yield ["assigned_peer", "Give one target: assigned_peer, or path and backend, not both"];
   }
   if (assigned_peer !== undefined && asked.profile !== undefined) {
-    yield ["profile", "A profile goes with path and backend"];
+    yield ["profile", "A profile needs path and backend, not assigned_peer"];
   }
   if (assigned_peer !== undefined && asked.process_scope === "per_fire") {
-    yield ["process_scope", "An assigned peer is persistent: it is not ended with the fire"];
+    yield ["process_scope", "An assigned peer is persistent: it does not end with the fire"];
   }
-  if (cron !== undefined && asked.due_at !== undefined) yield ["cron", "due_at or cron, not both"];
+  if (cron !== undefined && asked.due_at !== undefined) {
+    yield ["cron", "Give due_at or cron, not both"];
+  }
   for (const field of ["deadline_at", "expires_at"] as const) {
     if (cron !== undefined && asked[field] !== undefined) {
-      yield [field, "An instant ends one job; a recurring one goes on"];
+      yield [field, "A recurring job has no such time: leave it out, or leave out cron"];
     }
   }
 }
@@ -224,12 +110,12 @@ export const createJob = contract({
   id: "jobs.create",
   method: "POST",
   path: "/jobs",
-  summary: "Hand out durable work, once or recurring; answers a job, or with `cron` a template",
+  summary: "Create a job; with `cron` a recurring template",
   access: "caller",
   tunnel: "admin",
   idempotent: true,
   body: JobRequest.superRefine((asked, issues) => {
-    for (const [field, message] of misfits(asked)) {
+    for (const [field, message] of conflictsOf(asked)) {
       issues.addIssue({ code: "custom", message, path: [field], input: asked });
     }
   }),
@@ -242,8 +128,8 @@ export const listJobs = contract({
   id: "jobs.list",
   method: "GET",
   path: "/jobs",
-  summary: "Jobs and templates, newest first; `view=summary` leaves the heavy fields out. " +
-    "Without `limit`, all that are not over, and the newest of those that are",
+  summary: "Jobs and templates, newest first; `view=summary` omits the large fields. " +
+    "Without `limit`: all unfinished jobs, and the newest finished ones",
   access: "caller",
   tunnel: "open",
   query: z.object({
@@ -276,14 +162,14 @@ export const jobStatus = contract({
   ...getJob,
   id: "jobs.status",
   path: "/jobs/:id/status",
-  summary: "The full detail of a job, or of a template by its cal-… id",
+  summary: "The full record of a job, or of a template by its cal-… id",
 });
 
 export const jobResult = contract({
   id: "jobs.result",
   method: "GET",
   path: "/jobs/:id/result",
-  summary: "What has come of a job; of a template, what came of its last occurrence",
+  summary: "The result of a job; for a template, of its last occurrence",
   access: "caller",
   tunnel: "open",
   params: byId,
@@ -301,15 +187,21 @@ export const jobResult = contract({
 });
 export type JobResult = z.output<typeof jobResult.returns>;
 
+/** The states that an executor may report. */
 export const REPORTED = [
-  ...["running", "awaiting_input", "blocked", "completed", "failed", "cancelled"] as const,
-];
+  "running",
+  "awaiting_input",
+  "blocked",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
 
 export const updateJob = contract({
   id: "jobs.update",
   method: "PATCH",
   path: "/jobs/:id",
-  summary: "Tell how a job goes; any `phase` other than turn_started holds its fire open",
+  summary: "Report on a job; any `phase` other than turn_started holds its fire open",
   access: "caller",
   tunnel: "admin",
   params: byId,
@@ -330,7 +222,7 @@ export const updateJob = contract({
 });
 export type JobUpdate = z.output<typeof updateJob.body>;
 
-/** A verb on a job by its id, without a body of its own. Those that may start an agent are `admin`. */
+/** An action on a job, without a body. An action that may start an agent is `admin`. */
 function jobVerb<const V extends string>(verb: V, tunnel: Tunnel, summary: string) {
   return contract({
     id: `jobs.${verb}`,
@@ -346,20 +238,20 @@ function jobVerb<const V extends string>(verb: V, tunnel: Tunnel, summary: strin
   });
 }
 
-export const runJob = jobVerb("run", "admin", "Begin now: what waits, failed, or is recurring");
+export const runJob = jobVerb("run", "admin", "Run a queued or failed job, or a template, now");
 export const retryJob = jobVerb(
   "retry",
   "admin",
-  "Try anew what failed, or was delivered and not begun",
+  "Retry a job that failed, or was delivered but not begun",
 );
-export const pauseJob = jobVerb("pause", "open", "Let a template fire no more until it is resumed");
+export const pauseJob = jobVerb("pause", "open", "Pause a template");
 export const resumeJob = jobVerb(
   "resume",
   "admin",
-  "Let a paused template fire again, from now on",
+  "Resume a paused template; missed fires are not made up for",
 );
 
 export const cancelJob = contract({
-  ...jobVerb("cancel", "open", "Call a job or a template off; an executor at work is told"),
+  ...jobVerb("cancel", "open", "Cancel a job or a template; an executor at work is notified"),
   body: z.object({ reason: shortText(2000, 1).optional() }),
 });

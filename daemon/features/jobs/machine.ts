@@ -1,13 +1,13 @@
-/** The lives of a job, of its attempts, and of a template. Specification, sections 2 and 3. */
+/** The states of a job, of its attempts, and of a template (specification 2 and 3). */
 
 import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
-/** What ended well, was called off or was never begun is final; a failure may be tried again. */
+/** Failed and unavailable jobs can be retried; the other terminal states are final. */
 // deno-fmt-ignore
 export const jobMachine = stateMachine("job", [
   // from            on              to
   ["queued",         "acquired",     "dispatching"   ], // A lease begins.
-  ["dispatching",    "lease_expired", "queued"       ], // Nothing went out: another attempt.
+  ["dispatching",    "lease_expired", "queued"       ], // Nothing was sent: another attempt.
   ["dispatching",    "delivered",    "delivered"     ],
   ["dispatching",    "turn_started", "running"       ], // The prompt was seen before its receipt.
   ["delivered",      "turn_started", "running"       ],
@@ -22,7 +22,7 @@ export const jobMachine = stateMachine("job", [
   ["running",        "stuck",        "blocked"       ],
   ["awaiting_input", "stuck",        "blocked"       ],
   ["blocked",        "stuck",        "blocked"       ],
-  ["queued",         "completed",    "completed"     ], // By hand, before anybody began.
+  ["queued",         "completed",    "completed"     ], // Reported before an attempt began.
   ["dispatching",    "completed",    "completed"     ],
   ["delivered",      "completed",    "completed"     ],
   ["running",        "completed",    "completed"     ],
@@ -40,9 +40,9 @@ export const jobMachine = stateMachine("job", [
   ["running",        "cancelled",    "cancelled"     ],
   ["awaiting_input", "cancelled",    "cancelled"     ],
   ["blocked",        "cancelled",    "cancelled"     ],
-  ["queued",         "expired",      "expired"       ], // What was delivered never expires.
+  ["queued",         "expired",      "expired"       ], // A delivered job never expires.
   ["dispatching",    "expired",      "expired"       ],
-  ["queued",         "unavailable",  "unavailable"   ], // No executor can be had.
+  ["queued",         "unavailable",  "unavailable"   ], // No executor is available.
   ["dispatching",    "unavailable",  "unavailable"   ],
   ["delivered",      "retried",      "queued"        ],
   ["failed",         "retried",      "queued"        ],
@@ -52,7 +52,7 @@ export const jobMachine = stateMachine("job", [
 export type JobState = StateOf<typeof jobMachine>;
 export type JobEvent = EventOf<typeof jobMachine>;
 
-/** One try of a job: at most one of a job is not over. */
+/** An attempt at a job: at most one per job is in progress. */
 // deno-fmt-ignore
 export const attemptMachine = stateMachine("attempt", [
   // from       on              to
@@ -79,7 +79,7 @@ export const templateMachine = stateMachine("template", [
   // from     on           to
   ["active",  "fired",     "active"   ],
   ["active",  "paused",    "paused"   ],
-  ["paused",  "fired",     "paused"   ], // By hand: `run`.
+  ["paused",  "fired",     "paused"   ], // By `POST /jobs/{id}/run`.
   ["paused",  "resumed",   "active"   ],
   ["active",  "cancelled", "cancelled"],
   ["paused",  "cancelled", "cancelled"],

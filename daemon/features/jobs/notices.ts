@@ -1,17 +1,17 @@
-/** Who is told of a job's end, and of a deadline that has passed: at best one, and never twice. */
+/** Notifies one peer of a job's end, and of a deadline that has passed. */
 
 import type { Context } from "kit/data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { StoredJob } from "./store.ts";
 
-/** How much of a result a notice carries; `mesh jobs result` has the rest. */
+/** The part of a result that a notice carries; `mesh jobs result` shows all of it. */
 const RESULT_CHARS_MAX = 1500;
 
 export interface NoticeDeps {
-  /** The live orchestrator of a circle. */
+  /** The live orchestrator of a circle, if any. */
   orchestrator(circle: string): string | undefined;
-  /** Sends it as the daemon's own word; refuses with a problem. */
+  /** Sends a notify from the daemon. Throws a `Problem` on a refusal. */
   notify(to_peer: string, text: string): void;
 }
 
@@ -24,20 +24,22 @@ export class Notices {
     this.#deps = deps;
   }
 
-  /** The owner, else the creator, else the circle's orchestrator; never who knows of it anyway. */
+  /** Notifies the owner, else the creator, else the orchestrator; never the peer that knows. */
   settled(job: StoredJob, knowing_peer_id: string | null): void {
     const isNotified = this.#notifyFirst(job, settledText(job), knowing_peer_id);
-    if (!isNotified) this.#ctx.log.debug("Nobody was told of a job's end", { job_id: job.job_id });
+    if (!isNotified) {
+      this.#ctx.log.debug("No peer was notified of a job's end", { job_id: job.job_id });
+    }
   }
 
   deadlinePassed(job: StoredJob): void {
     const text =
       `[job ${job.job_id}] "${cleanLine(job.title)}" is ${job.state}, and its deadline has ` +
-      "passed. It goes on; `mesh jobs cancel` calls it off.";
+      "passed. The job goes on; cancel it with `mesh jobs cancel`.";
     this.#notifyFirst(job, text, null);
   }
 
-  /** An executor that cannot be ended is asked to stop. */
+  /** Asks an executor to stop that is not the job's own, and so is not ended. */
   cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
     this.#tryNotify(executor_peer_id, text);
@@ -61,7 +63,7 @@ export class Notices {
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;
-      this.#ctx.log.debug("A peer could not be told of a job", { peer_id, code: refusal.code });
+      this.#ctx.log.debug("A peer was not notified of a job", { peer_id, code: refusal.code });
       return false;
     }
   }
@@ -75,6 +77,6 @@ function settledText({ job_id, title, state, state_reason, result_summary, error
     ? `${resultText.slice(0, RESULT_CHARS_MAX).toWellFormed()}…`
     : resultText;
   const lines = [`[job ${job_id}] "${cleanLine(title)}" ${state}${why}.`, shown];
-  if (isTruncated) lines.push(`The whole: mesh jobs result ${job_id}`);
+  if (isTruncated) lines.push(`See all of it with: mesh jobs result ${job_id}`);
   return lines.filter((line) => line !== "").join("\n");
 }

@@ -1,15 +1,16 @@
-/** The jobs' contracts, each met by its verb. */
+/** Routes of jobs and their templates. */
 
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";
-import { type Jobs, NOBODY } from "./jobs.ts";
+import type { Jobs } from "./jobs.ts";
 
 export interface JobRoutesDeps {
-  /** Whether the request came through a proven human door (contract 2). */
+  /** Whether the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  /** The sender: a peer id, or a name that belongs to no peer. */
   senderOf(body: { from_peer: string }): string;
-  /** The exact id that a peer argument names. */
+  /** Resolves a peer argument to its id. */
   findPeerId(argument: string): string;
 }
 
@@ -20,7 +21,7 @@ export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
       return commit(() => jobs.create(body, requestContext));
     }, {
-      sender: ({ body }) => deps.senderOf({ from_peer: body.created_by ?? NOBODY }),
+      sender: ({ body }) => deps.senderOf({ from_peer: body.created_by ?? ANONYMOUS_SENDER }),
       again: (before) => jobs.get("job_id" in before ? before.job_id : before.calendar_id),
     }),
     route(contracts.listJobs, ({ query }) => {
@@ -41,7 +42,7 @@ export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
 
 const PEER_ID = /^peer-[0-9a-f]{12}$/;
 
-/** Jobs outlive their owners: an exact id may be asked for when its peer is long removed. */
+/** Jobs outlive their owners: an exact id is accepted although its peer was removed. */
 function ownerOf(argument: string, { findPeerId }: JobRoutesDeps): string {
   return PEER_ID.test(argument) ? argument : findPeerId(argument);
 }

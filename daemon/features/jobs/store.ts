@@ -1,18 +1,18 @@
-/** SQL for jobs. Each function is one statement; no decision is taken here. */
+/** SQL for jobs: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Job } from "./contract.ts";
+import { Job } from "./record.ts";
 
-/** What is stored of a job: the record without what its attempts say, and what only we need. */
+/** A job as stored: the record without its attempts, and internal fields. */
 export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   attempt_count: z.number().int(),
   current_attempt_id: z.string().nullable(),
   lease_until: Instant.nullable(),
-  /** When the runner looks at what is queued; null while it waits for its executor. */
+  /** When a queued job is tried; null while it waits for its executor. */
   look_at: Instant.nullable(),
-  /** Whether the human asked for it, through a proven door. */
+  /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
   deadline_told: z.boolean(),
 });
@@ -20,11 +20,27 @@ export type StoredJob = z.output<typeof StoredJob>;
 
 const Row = rowOf(StoredJob);
 const columns = Object.keys(StoredJob.shape);
-/** What is said once, when the job comes. */
+/** Columns that never change after the insert. */
 const IMMUTABLE_COLUMNS: readonly string[] = [
-  ...["job_id", "title", "kind", "owner_peer_id", "assigned_peer_id", "created_by_peer_id"],
-  ...["mesh_session_id", "circle", "source_kind", "source_id", "scope", "visibility", "request"],
-  ...["provenance", "execution", "created_at", "due_at", "deadline_at", "expires_at"],
+  "job_id",
+  "title",
+  "kind",
+  "owner_peer_id",
+  "assigned_peer_id",
+  "created_by_peer_id",
+  "mesh_session_id",
+  "circle",
+  "source_kind",
+  "source_id",
+  "scope",
+  "visibility",
+  "request",
+  "provenance",
+  "execution",
+  "created_at",
+  "due_at",
+  "deadline_at",
+  "expires_at",
   "proven_human",
 ];
 const INSERT = `insert into jobs (${columns.join(", ")})
@@ -52,12 +68,12 @@ export interface Filter {
   readonly state: string | null;
   readonly owner_peer_id: string | null;
   readonly circle: string | null;
-  /** Null for all that are not over, and so many of those that are. */
+  /** Null for all unsettled rows and the newest `settled_max` settled ones. */
   readonly limit: number | null;
   readonly settled_max: number;
 }
 
-/** The newest that a filter asks for; without a limit, all that are not `over` as well. */
+/** The query of a list: the newest rows that match, within the limits of `Filter`. */
 export function newestSql(table: "jobs" | "job_templates", settledCondition: string): string {
   return `with asked as (
       select seq, (${settledCondition}) as is_over from ${table}
@@ -78,7 +94,7 @@ export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(Row, LIST, { ...filter });
 }
 
-/** What is queued, and due to be looked at. */
+/** Queued jobs that are due. */
 export function due(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
@@ -88,7 +104,7 @@ export function due(db: Reader, now: number, limit: number): StoredJob[] {
   );
 }
 
-/** What is queued for a peer that was not here: it is looked at again. */
+/** Makes the queued jobs due that wait for this peer. */
 export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   return tx.run(
     `update jobs set look_at = :at
@@ -97,12 +113,12 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   );
 }
 
-/** All that is queued and waits for its executor is looked at again. */
+/** Makes every queued job due that waits for its executor. */
 export function wakeAll(tx: Tx, at: number): void {
   tx.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
 }
 
-/** What was not delivered in its time. */
+/** Undelivered jobs past their `expires_at`. */
 export function expired(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
@@ -121,7 +137,7 @@ export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[
   );
 }
 
-/** Whose deadline has passed, and nobody was told yet. */
+/** Unsettled jobs past their deadline, of which no peer was notified yet. */
 export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
@@ -133,7 +149,7 @@ export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[
   );
 }
 
-/** Jobs whose turn is over, and whose checks are not. */
+/** Jobs whose checks were running. */
 export function inChecks(db: Reader): StoredJob[] {
   return db.all(
     Row,
@@ -142,7 +158,7 @@ export function inChecks(db: Reader): StoredJob[] {
   );
 }
 
-/** Forgets what came to rest before `before`, with its attempts. */
+/** Deletes the oldest jobs that settled before `before`; their attempts go with them. */
 export function removeSettled(tx: Tx, before: number, limit: number): number {
   return tx.run(
     `delete from jobs where seq in (
@@ -159,7 +175,7 @@ export function counts(db: Reader) {
 
 const AnyRow = z.object({ one: z.number() });
 
-/** Whether a job is queued for a peer that was not here. */
+/** Whether a queued job waits for this peer. */
 export function hasWaitingJob(db: Reader, assigned_peer_id: string): boolean {
   return db.get(
     AnyRow,

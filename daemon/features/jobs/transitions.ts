@@ -1,6 +1,8 @@
-/** Every step of every job and attempt: checked against the machine, written, told. */
+/** Steps of jobs and attempts: checked against the state table, stored, published. */
 
 import type { Context } from "kit/data/context.ts";
+import { Problem, type ProblemCode } from "kit/core/problem.ts";
+import type { Reason } from "kit/core/reasons.ts";
 import { TERMINAL_STATES } from "./contract.ts";
 import * as attempts from "./fires/store.ts";
 import type { StoredAttempt } from "./fires/store.ts";
@@ -9,15 +11,18 @@ import type { Notices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Why an attempt is over whose executor may have been started, and not written down. */
-export const DAEMON_RESTART = "daemon_restart";
+/** Why the daemon gave a job its state. An executor may report a reason in its own words. */
+export type JobReason = Reason | ProblemCode;
 
-/** Executors that were started for a job, and are nobody else's. */
-export function isOwnExecutor({ executor }: Pick<StoredAttempt, "executor">): boolean {
+/** Ends an attempt whose executor may have been started without being stored. */
+export const DAEMON_RESTART = "daemon_restart" satisfies JobReason;
+
+/** Whether the executor was started for the job. */
+function isOwnExecutor({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
 }
 
-/** Why a job waits, or is blocked, passes; that its deadline has passed does not. */
+/** The reason that outlasts a change of state: the deadline has passed. */
 export function lastingReason({ state_reason }: StoredJob): string | null {
   return state_reason === "deadline_passed" ? state_reason : null;
 }
@@ -29,6 +34,12 @@ export class JobSteps {
   constructor(ctx: Context, notices: Notices) {
     this.#ctx = ctx;
     this.#notices = notices;
+  }
+
+  mustGet(job_id: string): StoredJob {
+    const job = rows.get(this.#ctx.db, job_id);
+    if (!job) throw new Problem("unknown_job", { job_id });
+    return job;
   }
 
   create(job: StoredJob): void {
@@ -44,7 +55,7 @@ export class JobSteps {
     });
   }
 
-  /** What is not a step of its own: progress, a reason to wait, a phase. */
+  /** Stores a change that is no step of the state table, such as progress or a phase. */
   change(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -60,14 +71,14 @@ export class JobSteps {
     return next;
   }
 
-  /** The attempt that is under way; undefined when none is. */
+  /** The attempt in progress, if any. */
   currentAttempt({ current_attempt_id }: StoredJob): StoredAttempt | undefined {
     if (current_attempt_id === null) return undefined;
     const attempt = attempts.get(this.#ctx.db, current_attempt_id);
     return attempt?.ended_at === null ? attempt : undefined;
   }
 
-  /** Ends an attempt. An executor of its own is to be ended with it, unless it is to stay. */
+  /** Ends an attempt, and marks the agent started for it for release unless it is persistent. */
   endAttempt(
     attempt: StoredAttempt,
     job: StoredJob,
@@ -80,7 +91,7 @@ export class JobSteps {
     return this.attempt(attempt, event, { ended_at: this.#ctx.clock.now(), reason, release });
   }
 
-  /** Ends a job, with the attempt that is under way, and tells whom it concerns. */
+  /** Ends a job with its current attempt, and notifies the peers concerned. */
   settle(
     job: StoredJob,
     event: Extract<JobEvent, "completed" | "failed" | "cancelled" | "expired" | "unavailable">,
@@ -93,7 +104,7 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // Its own turn was the end, or it is told to stop; of any other end it knows nothing.
+      // The executor knows of an end by its own turn, and is asked to stop on a cancel.
       const knowing_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;

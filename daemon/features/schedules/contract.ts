@@ -1,4 +1,4 @@
-/** What the world may say about scheduled messages: once at an instant, or again and again. */
+/** The routes and the record of scheduled messages, as data. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -10,9 +10,9 @@ import { When } from "./when.ts";
 
 const nullableString = z.string().nullable();
 
-/** Schedules that may be active at once; what an agent creates in a loop ends here. */
+/** Schedules that may be active at once: bounds an agent that creates them in a loop. */
 export const ACTIVE_MAX = 1000;
-/** Schedules that one list shows, which is all that are active. */
+/** Schedules that one list returns: all active ones fit. */
 const LIST_MAX = ACTIVE_MAX;
 
 export const ScheduleKind = z.enum(["notify", "ask"]);
@@ -21,27 +21,27 @@ export const ScheduleState = z.enum(scheduleMachine.states);
 /** A message for later (contract 2). */
 export const Schedule = z.object({
   schedule_id: z.string(),
-  /** As they were named; the recipient's name is looked up anew for each fire. */
+  /** As given in the request. The recipient is resolved again for each fire. */
   from_peer: z.string(),
   to_peer: z.string(),
   text: z.string(),
   kind: ScheduleKind,
-  /** Null for a recurring one, which has a `cron`. */
+  /** Null for a recurring schedule. */
   fire_at: Instant.nullable(),
   cron: nullableString,
   timezone: nullableString,
   circle: nullableString,
   state: ScheduleState,
-  /** Null once there is none. */
+  /** Null once the schedule is settled. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
-  /** Null when the sender's name stands for no peer. */
+  /** Null when the sender is no registered peer. */
   from_peer_id: nullableString,
   from_peer_name: z.string(),
-  /** Whether the message was accepted; how it went from there is in its trace. */
+  /** Whether the message was accepted for delivery. Its trace shows the rest. */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: nullableString,
-  /** The id of the last message, as `GET /trace/{id}` takes it. */
+  /** The id of the last message, for `GET /traces/{trace_id}`. */
   last_message_id: nullableString,
   created_at: Instant,
 }).meta({ id: "Schedule" });
@@ -49,14 +49,14 @@ export type Schedule = z.output<typeof Schedule>;
 
 const byId = z.object({ id: z.string() });
 
-/** What a recipient is refused for at once. Whether it takes messages shows when it is due. */
+/** Checked on creation. Whether the recipient is addressable is checked when it fires. */
 const recipientFails = ["unknown_peer", "ambiguous_peer", "peer_retired", "to_self"] as const;
 
 export const createSchedule = contract({
   id: "schedules.create",
   method: "POST",
   path: "/schedules",
-  summary: "Schedule a message, once at an instant or again and again by a cron pattern",
+  summary: "Schedule a message, once or by a cron pattern",
   access: "caller",
   tunnel: "open",
   idempotent: true,
@@ -67,7 +67,7 @@ export const createSchedule = contract({
     kind: ScheduleKind.default("notify"),
     fire_at: When.optional(),
     cron: Cron.optional(),
-    /** Where the clock hangs that `cron` goes by; UTC by default. */
+    /** The time zone of `cron`; UTC by default. */
     timezone: Timezone.optional(),
     circle: Name.optional(),
   }).refine(({ fire_at, cron }) => (fire_at === undefined) !== (cron === undefined), {
@@ -82,7 +82,7 @@ export const listSchedules = contract({
   id: "schedules.list",
   method: "GET",
   path: "/schedules",
-  summary: "Scheduled messages: active ones by their next fire, then the others, newest first",
+  summary: "Scheduled messages: active ones by next fire, then the others, newest first",
   access: "caller",
   tunnel: "open",
   query: z.object({
@@ -112,7 +112,7 @@ export const editSchedule = contract({
   id: "schedules.edit",
   method: "PATCH",
   path: "/schedules/:id",
-  summary: "Change a scheduled message that is active",
+  summary: "Edit an active scheduled message",
   access: "caller",
   tunnel: "open",
   params: byId,
@@ -137,7 +137,7 @@ export const cancelSchedule = contract({
   id: "schedules.cancel",
   method: "DELETE",
   path: "/schedules/:id",
-  summary: "Cancel a scheduled message; one that is cancelled stays so",
+  summary: "Cancel a scheduled message; a repeat changes nothing",
   access: "caller",
   tunnel: "open",
   params: byId,

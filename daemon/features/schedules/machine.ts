@@ -1,4 +1,4 @@
-/** The life of a scheduled message. Specification, section 4; contract 2, "Schedule". */
+/** The states of a scheduled message (specification 4; contract 2, "Schedule"). */
 
 import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
@@ -6,9 +6,9 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const scheduleMachine = stateMachine("schedule", [
   // from     on           to
   ["active",  "edited",    "active"   ],
-  ["active",  "recurred",  "active"   ], // One of many fires, however it went.
+  ["active",  "recurred",  "active"   ], // A recurring schedule fired, whatever the outcome.
   ["active",  "fired",     "fired"    ],
-  ["active",  "failed",    "failed"   ], // A one-shot stays so, and its sender is told.
+  ["active",  "failed",    "failed"   ], // A one-shot; its sender is notified.
   ["active",  "cancelled", "cancelled"],
 ]);
 

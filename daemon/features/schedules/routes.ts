@@ -1,4 +1,4 @@
-/** The contracts of scheduled messages, each met by its verb. */
+/** Routes of scheduled messages. */
 
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { Traceparent } from "../messages/contract.ts";
@@ -6,9 +6,9 @@ import * as contracts from "./contract.ts";
 import type { Schedules } from "./schedules.ts";
 
 export interface ScheduleRoutesDeps {
-  /** Whether the request came through a proven human door (contract 2). */
+  /** Whether the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  /** The sender: a peer id, or a name that belongs to no peer. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
 }
 

@@ -1,13 +1,13 @@
-/** SQL for scheduled messages. Each function is one statement; no decision is taken here. */
+/** SQL for scheduled messages: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Schedule } from "./contract.ts";
 
-/** The record, and what only we need of it. */
+/** A schedule as stored: the public record and internal fields. */
 export const StoredSchedule = Schedule.extend({
-  /** The human said so, text, recipient and all, through a door that only the human opens. */
+  /** Whether text and recipient come from a proven human origin (contract 2). */
   proven_human: z.boolean(),
   traceparent: z.string().nullable(),
   settled_at: Instant.nullable(),
@@ -47,7 +47,7 @@ export function get(db: Reader, schedule_id: string): StoredSchedule | undefined
   return db.get(Row, "select * from schedules where schedule_id = :schedule_id", { schedule_id });
 }
 
-/** What is due, the longest overdue first. */
+/** Due schedules, the longest overdue first. */
 export function due(db: Reader, now: number, limit: number): StoredSchedule[] {
   return db.all(
     Row,
@@ -64,7 +64,7 @@ export function activeCount(db: Reader): number {
     0;
 }
 
-/** A peer as a filter names it: by what was said, and by what that stands for. */
+/** A peer in a filter: as given, and as resolved. */
 export interface PeerMatch {
   readonly argument: string;
   readonly peer_id: string;
@@ -104,7 +104,7 @@ export function list(db: Reader, { state, from, to, circle, limit }: Filter): St
 
 const Id = z.object({ schedule_id: z.string() });
 
-/** What came to its end before an instant, in its order. */
+/** Schedules that settled before an instant, oldest first. */
 export function settledBefore(db: Reader, before: number, limit: number): string[] {
   return db.all(
     Id,

@@ -1,20 +1,21 @@
-/** When a one-shot is to fire, as people and programs write it: an instant, or so long from now. */
+/** When a one-shot schedule fires: parses an instant or a relative time, and checks its range. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { parseFromNow } from "kit/core/duration.ts";
 
-/** An instant, or milliseconds from now. */
+/** A parsed `fire_at`: an instant, or milliseconds from now. */
 export type When = { readonly at: number } | { readonly in_ms: number };
 
-/** A clock that is a little behind ours, and a way that took a while, are no mistake. */
-export const LATE_MS_MAX = 60_000;
+/** How far in the past `fire_at` may be: clocks differ, and requests take time. */
+const LATE_MS_MAX = 60_000;
 const YEAR_MS = 366 * 86_400_000;
-/** Further away it is a slip of the keys. */
-export const AHEAD_MS_MAX = 10 * YEAR_MS;
+/** How far ahead `fire_at` may be. A later time is probably a typing error. */
+const AHEAD_MS_MAX = 10 * YEAR_MS;
 
-const ALLOWED = "an instant with its offset, such as 2026-11-21T09:00:00+01:00, or so long from " +
-  "now, such as 10m, in 2h, 1h30m or 2d";
+const ALLOWED =
+  "an instant with its offset, such as 2026-11-21T09:00:00+01:00, or a time from now, " +
+  "such as 10m, in 2h, 1h30m or 2d";
 
 export const When = z.string().max(100).transform((text, issues): When => {
   const found = parseWhen(text.trim());
@@ -23,12 +24,11 @@ export const When = z.string().max(100).transform((text, issues): When => {
   return z.NEVER;
 });
 
-/** The instant that is meant. */
 export function instantOf(when: When, now: number): number {
   return "at" in when ? when.at : now + when.in_ms;
 }
 
-/** Why a one-shot cannot be for this instant; undefined when it can. */
+/** Why a one-shot cannot fire at this instant; undefined when it can. */
 export function problemOf(at: number, now: number): string | undefined {
   const instantText = Number.isSafeInteger(at) && at - now <= AHEAD_MS_MAX && at > 0 && iso(at);
   if (!instantText) return at > now ? "more than ten years away" : "before 1970";

@@ -1,4 +1,4 @@
-/** Commands come from the configuration alone: how they are built, and how they are shown. */
+/** Commands of agents: built from the configuration alone, and redacted for results. */
 
 import { Problem } from "kit/core/problem.ts";
 import { AGENTS } from "../agents/registry.ts";
@@ -19,7 +19,7 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What starts this kind of agent: the backend's command, the profile's arguments behind it. */
+/** The command of a backend, followed by the arguments of the profile. */
 export function commandOf(
   { commands, profiles, env }: SpawnSettings,
   backend: Backend,
@@ -37,12 +37,13 @@ export function commandOf(
 
 const REDACTED = "[redacted]";
 
-/** Shown openly, because they say what a restart would allow. */
+/** Not redacted, because they show what a restarted agent may do. */
 const PERMISSION_MODES = new Set(AGENTS.flatMap(({ permission_modes }) => permission_modes));
 
 /**
- * A command as results and the journal show it (specification 4): the program, the names of its
- * flags and what the daemon supplied; every value is redacted but permission words and models.
+ * A command as results and the restart log show it (specification 4): the program, the names of
+ * its flags, and the arguments that the daemon supplied. Every other value is redacted, except
+ * permission words and configured models.
  */
 export function redact(
   argv: readonly string[],
@@ -78,7 +79,7 @@ export function modelsOf({ commands, profiles }: SpawnSettings): ReadonlySet<str
   ));
 }
 
-/** The settings as the world may see them: of the profiles' variables the names alone. */
+/** The settings for `GET /spawn/config`, without the values of the profiles' variables. */
 export function withoutSecrets(
   { commands, profiles, allowed_paths, circle_boundary }: SpawnSettings,
 ) {

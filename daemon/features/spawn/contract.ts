@@ -1,19 +1,21 @@
-/** What the world may say about spawning: its settings, a spawn, a fork. */
+/** The routes of spawning, as data: its settings, a spawn, a fork. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-
 import { TmuxSocket } from "../peers/contract.ts";
 import { Backend } from "../agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
-/** A number or a flag in YAML is a text in an environment. */
+/** YAML reads numbers and booleans; an environment holds text. */
 const Value = z.union([z.string(), z.number(), z.boolean()]).transform(String);
-const Variable = z.string().regex(/^[A-Za-z_]\w*$/, "The name of a variable");
+const Variable = z.string().regex(
+  /^[A-Za-z_]\w*$/,
+  "A variable name: letters, digits and _, not beginning with a digit",
+);
 export const Variables = z.record(Variable, Value);
 
-/** Which command starts which kind of agent: the only commands that are ever started. */
+/** The command of each backend. No other command is ever started. */
 export const Commands = z.partialRecord(Backend, Argv);
 export type Commands = z.output<typeof Commands>;
 
@@ -37,13 +39,13 @@ export const spawnConfig = contract({
   id: "spawn.config",
   method: "GET",
   path: "/spawn/config",
-  summary: "What may be spawned, where, and what bounds a circle",
+  summary: "The configured commands, profiles and folders, and the circle boundary",
   access: "caller",
   tunnel: "open",
   returns: z.object({
     enabled: z.boolean(),
     commands: Commands,
-    /** With the names of their variables; the values are hidden. */
+    /** The values of their variables are hidden. */
     profiles: z.record(z.string(), ShownProfile),
     allowed_paths: z.array(z.string()),
     circle_boundary: CircleBoundary,
@@ -60,7 +62,7 @@ export const Spawned = z.object({
   tmux_session: z.string(),
   display_name: z.string(),
   registration_state: z.enum(["awaiting", "registered", "timed_out"]),
-  /** Null without a message; null again once it was delivered. */
+  /** Null without a message, and once the message is accepted for delivery. */
   seed_state: z.enum(["awaiting_registration", "undeliverable"]).nullable(),
   warnings: z.array(z.string()),
 });
@@ -70,7 +72,7 @@ export const spawnPeer = contract({
   id: "spawn.spawn",
   method: "POST",
   path: "/spawn",
-  summary: "Start an agent in a tmux pane, and greet it with a message once it is here",
+  summary: "Start an agent in a tmux pane; it receives the message once it registers",
   access: "caller",
   tunnel: "admin",
   idempotent: true,
@@ -104,7 +106,7 @@ export const forkPeer = contract({
   id: "spawn.fork",
   method: "POST",
   path: "/peers/:id/fork-backend",
-  summary: "Start a sibling on another backend, in the project and circle of its source",
+  summary: "Start a sibling of a peer on another backend, in the same folder and circle",
   access: "caller",
   tunnel: "admin",
   params: z.object({ id: z.string() }),

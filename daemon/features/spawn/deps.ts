@@ -1,4 +1,4 @@
-/** What the spawn desk needs of the house, and what it holds between starting and writing down. */
+/** What spawns need from other features, and a started agent before it is stored. */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessControl } from "../../host/processes.ts";
@@ -25,25 +25,25 @@ export interface SpawnDeps {
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
   readonly peers: {
-    /** Whoever speaks, as any route resolves it. */
+    /** Resolves a sender as every route does. */
     sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
     get(peer_id: string): SpawnPeer | undefined;
-    /** The peer that is registered on a pane. */
+    /** The peer registered on a pane. */
     findByPane(pane_id: string, tmux_socket: string): SpawnPeer | undefined;
-    /** What a peer is called that gives itself no name. */
+    /** The default name of a peer. */
     nameOf(path: string, backend: Backend): string;
     refuseReserved(name: string): void;
-    /** Gives a peer what was asked for it. */
+    /** Gives a registered peer the circle, role and name that were asked for it. */
     reassign(peer_id: string, asked: { name?: string; circle: string; role: Role }): void;
   };
-  /** Whether anything of ours could carry a message to such an agent's pane. */
+  /** Whether an adapter delivers messages to this backend. */
   canDeliverTo(backend: Backend): boolean;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
   readonly processes: ProcessControl;
-  /** Whether such an agent's own hooks register it. */
+  /** Whether the backend's hooks register its agents. */
   registersItself(backend: Backend): boolean;
-  /** Registers whoever sits in a pane of ours and says nothing before its first prompt. */
+  /** Registers a spawned agent that does not register before its first prompt. */
   linkSilentAgent(
     spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">,
   ): Promise<void>;
@@ -53,22 +53,16 @@ export interface SpawnDeps {
   ): void;
 }
 
-/** What was started, and is not yet written down. */
+/** A started agent that is not yet stored. */
 export interface LaunchedAgent {
   readonly asked: SpawnAsked;
   readonly folder: string;
   readonly circle: string;
   readonly spawn_id: string;
-  /** Whoever asked: the id of a peer, or the name that stands for none. */
+  /** The sender: a peer id, or a name that belongs to no peer. */
   readonly from: string;
   readonly socket: string;
   readonly pane: Pane;
-  /** Whoever registered on the pane before is another. */
+  /** When the pane was opened. A registration on it before belongs to another agent. */
   readonly at: number;
-}
-
-/** The pane that a caller is in. */
-export interface SourcePane {
-  readonly socket: string;
-  readonly pane: Pane;
 }

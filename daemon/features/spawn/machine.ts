@@ -1,16 +1,16 @@
-/** The lives of a spawn and of a restart. Specification, sections 3 and 4. */
+/** The states of a spawn and of a restart (specification 3 and 4). */
 
 import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
 export const spawnMachine = stateMachine("spawn", [
   // from       on            to
-  ["awaiting",  "registered", "registered"], // The pane's agent has said who it is.
+  ["awaiting",  "registered", "registered"], // The pane's agent has registered.
   ["awaiting",  "timed_out",  "timed_out" ],
-  ["timed_out", "registered", "registered"], // Late, as after a dialog that a person answered.
+  ["timed_out", "registered", "registered"], // Late, such as after a dialog that a person answered.
 ]);
 
-/** Up to `quiesce` nothing was touched; the names of the states under way are the stages. */
+/** The open states are the stages of a restart. Nothing is stopped before `stop`. */
 // deno-fmt-ignore
 export const restartMachine = stateMachine("restart", [
   // from        on            to
@@ -18,7 +18,7 @@ export const restartMachine = stateMachine("restart", [
   ["quiesce",    "quiet",      "stop"     ],
   ["stop",       "stopped",    "launch"   ],
   ["launch",     "launched",   "register" ],
-  ["register",   "seeding",    "seed"     ], // Only where a message is to follow.
+  ["register",   "seeding",    "seed"     ], // Only with a message to deliver.
   ["register",   "restarted",  "restarted"],
   ["seed",       "restarted",  "restarted"],
   ["preflight",  "cancelled",  "cancelled"],

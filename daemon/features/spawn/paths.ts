@@ -1,8 +1,8 @@
-/** Where agents may be started and checks may run: the allowed folders and all below them. */
+/** The folders in which agents may start and checks may run: `spawn.allowed_paths`. */
 
 import { isAbsolute, join, sep } from "node:path";
 
-/** The folder that a path is, links followed; undefined for anything else. */
+/** The real path of a folder; undefined for anything else. */
 async function folderOf(path: string): Promise<string | undefined> {
   try {
     const real = await Deno.realPath(path);
@@ -16,14 +16,14 @@ async function folderOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A path with a NUL in it, a name that is too long, or links that lead in a circle. */
+/** A path with a NUL, a name that is too long, or a loop of links. */
 function isInvalidPath(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof Deno.errors.InvalidData) return true;
   if (error instanceof Deno.errors.FilesystemLoop) return true;
   return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
 }
 
-/** The folder itself, if it lies in one that is allowed; else why not. */
+/** Follows the links of a path. Refuses a folder outside of the allowed ones. */
 export async function allowedFolder(
   path: string,
   { allowed, home }: { allowed: readonly string[]; home: string },

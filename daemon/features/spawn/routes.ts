@@ -1,6 +1,7 @@
-/** The spawn room's contracts, each met by its verb. */
+/** Routes of spawns, forks and restarts. */
 
 import { Problem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import * as contracts from "./contract.ts";
@@ -10,11 +11,11 @@ import type { Restarts } from "./restarts/restarts.ts";
 import type { Spawns } from "./spawns.ts";
 
 export interface SpawnRoutesDeps {
-  /** Whether the request came through a proven human door (contract 2). */
+  /** Whether the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  /** The sender: a peer id, or a name that belongs to no peer. */
   senderOf(body: { from_peer: string }): string;
-  /** The peer that is to be forked, with its place. */
+  /** The peer to fork, with its pane. */
   findForkSource(argument: string, circle: string | undefined): {
     readonly peer_id: string;
     readonly backend: string | null;
@@ -27,7 +28,7 @@ export interface SpawnRoutesDeps {
 }
 
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
-  /** What cannot be written down is not left running. */
+  /** A launch that cannot be stored is not left running. */
   const undoOnError = async <T>(work: () => T, launched: LaunchedAgent): Promise<T> => {
     try {
       return work();
@@ -47,7 +48,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
         launched,
       );
     }, {
-      sender: ({ body }) => deps.senderOf({ from_peer: body.from_peer ?? "cli" }),
+      sender: ({ body }) => deps.senderOf({ from_peer: body.from_peer ?? ANONYMOUS_SENDER }),
       again: (before) => spawns.refresh(before),
     }),
     route(contracts.forkPeer, async ({ params, body }) => {
@@ -63,8 +64,8 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
         ...asked,
         ...(pane_id && { source_pane: pane_id }),
       }, tmux_socket ?? undefined);
-      const enter = () => spawns.record(launched, { proven_human: false });
-      return { ...await undoOnError(enter, launched), source_peer_id };
+      const record = () => spawns.record(launched, { proven_human: false });
+      return { ...await undoOnError(record, launched), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };

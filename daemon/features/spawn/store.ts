@@ -1,4 +1,4 @@
-/** SQL for spawns. Each function is one statement; no decision is taken here. */
+/** SQL for spawns: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -9,7 +9,7 @@ import { LastSeq, LogEntry, type LogPage } from "./log/entry.ts";
 
 const nullableString = z.string().nullable();
 
-/** What is kept of a spawn. */
+/** A spawn as stored. */
 export const Spawn = z.object({
   spawn_id: z.string(),
   backend: Backend,
@@ -17,23 +17,23 @@ export const Spawn = z.object({
   path: z.string(),
   circle: z.string(),
   role: z.enum(["agent", "orchestrator"]),
-  /** The name that was asked for; null when the agent is to be named as any other. */
+  /** The requested name; null for the default name. */
   name: nullableString,
   tmux_socket: z.string(),
   tmux_session: z.string(),
   pane_id: z.string(),
-  /** The process that the pane began with; null where it was not kept. */
+  /** The first process of the pane; null in rows of versions that did not store it. */
   pane_pid: z.number().int().nullable(),
   registration_state: Spawned.shape.registration_state,
   peer_id: nullableString,
-  /** The message that waits for the peer; null once it was handed over. */
+  /** The message that waits for the registration; null once it was sent or dropped. */
   seed: nullableString,
   seed_from: nullableString,
   seed_human: z.boolean(),
   seed_state: Spawned.shape.seed_state,
   warnings: z.array(z.string()),
   created_at: Instant,
-  /** When nothing was left to wait for. */
+  /** When the agent registered, or was no longer expected. */
   settled_at: Instant.nullable(),
 });
 export type Spawn = z.output<typeof Spawn>;
@@ -65,12 +65,12 @@ export function get(db: Reader, spawn_id: string): Spawn | undefined {
   return db.get(Row, "select * from spawns where spawn_id = :spawn_id", { spawn_id });
 }
 
-/** Those that still wait for something. */
+/** Spawns whose registration is still expected. */
 export function open(db: Reader): Spawn[] {
   return db.all(Row, "select * from spawns where settled_at is null order by created_at");
 }
 
-/** The spawn that a peer came of, the last one first. */
+/** The latest spawn of a peer. */
 export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
   return db.get(
     Row,

@@ -117,7 +117,7 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
   assert.match(String(await refused("--path", "/", "--backend", "rm")), /^2,--backend: one of/);
   assert.match(String(await refused("--to", "api", "--continuity", "x")), /^2,--continuity/);
   assert.match(String(await refused("--to", "nobody")), /^1,Unknown peer/);
-  assert.match(String(await refused()), /^1,.*A target: assigned_peer, or path and backend/);
+  assert.match(String(await refused()), /^1,.*Give a target: assigned_peer, or path and backend/);
   assert.equal((await list(w)).work.length, 1);
 });
 
@@ -189,5 +189,5 @@ Deno.test("--follow shows each state until the end, and its exit code says how t
     await w.fetch(`/peers/${api.peer_id}/offline`, { method: "POST", body: '{"terminal":true}' });
   });
   assert.equal(bad.code, 1);
-  assert.match(bad.out, /failed {2}\(executor_died\)\nThe executor is gone/);
+  assert.match(bad.out, /failed {2}\(executor_died\)\nThe executor ended/);
 });

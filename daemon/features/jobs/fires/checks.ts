@@ -1,12 +1,19 @@
-/** Acceptance checks: programs that the configuration names, run in the job's folder. */
+/** Acceptance checks: the configured programs that run in a job's folder after its turn. */
 
+import type { Context } from "kit/data/context.ts";
+import { type JobReason, type JobSteps } from "../transitions.ts";
+import * as rows from "../store.ts";
+import type { StoredJob } from "../store.ts";
 import type { Check, FireDeps } from "./deps.ts";
+import * as attempts from "./store.ts";
 
-/** How much of a check's output is kept. */
+/** The phase of a job whose checks run. */
+export const CHECKING = "checking";
+/** The end of a check's output that is stored. */
 const TAIL_CHARS_MAX = 4096;
 
-/** What came of one check; `exit` is null where it could not be run, or took too long. */
-export interface Outcome {
+/** The outcome of one check; `exit` is null when it did not run, or took too long. */
+interface Outcome {
   readonly name: string;
   readonly exit: number | null;
   readonly output_tail: string;
@@ -14,8 +21,57 @@ export interface Outcome {
 
 type CheckDeps = Pick<FireDeps, "folder" | "run">;
 
-/** Runs the named checks, one after the other; the first that fails ends it. */
-export async function runChecks(
+export class Checks {
+  readonly #ctx: Context;
+  readonly #deps: FireDeps;
+  readonly #steps: JobSteps;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(ctx: Context, deps: FireDeps, steps: JobSteps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#steps = steps;
+  }
+
+  /** Runs the checks of a job in phase `checking`, and settles it by their outcome. */
+  start(job: StoredJob): void {
+    const work = this.#run(job)
+      .catch((error) => this.#ctx.log.error("The checks of a job failed to run", { error }))
+      .finally(() => this.#running.delete(work));
+    this.#running.add(work);
+  }
+
+  /** Waits for the checks in progress. */
+  async close(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #run({ job_id, current_attempt_id, execution }: StoredJob): Promise<void> {
+    const { db } = this.#ctx;
+    const attempt = current_attempt_id ? attempts.get(db, current_attempt_id) : undefined;
+    const executorPeer = attempt?.executor_peer_id
+      ? this.#deps.peers.get(attempt.executor_peer_id)
+      : undefined;
+    const path = execution.target.path ?? executorPeer?.path ?? null;
+    const outcomes = await runChecks(execution.checks, path, this.#deps);
+    db.transact(() => {
+      const job = rows.get(db, job_id);
+      if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
+      const result_data = { ...job.result_data, checks: outcomes };
+      const failed = outcomes.find(({ exit }) => exit !== 0);
+      if (!failed) return void this.#steps.settle(job, "completed", { result_data });
+      this.#steps.settle(job, "failed", {
+        result_data,
+        state_reason: "check_failed" satisfies JobReason,
+        error: `The check "${failed.name}" failed: ` +
+          (failed.exit ?? "it did not run or did not end; see its output_tail"),
+      });
+    });
+  }
+}
+
+/** Runs the named checks one after the other, up to the first that fails. */
+async function runChecks(
   names: readonly string[],
   path: string | null,
   { checks, ...deps }: CheckDeps & Pick<FireDeps, "checks">,
@@ -31,8 +87,8 @@ export async function runChecks(
 }
 
 /**
- * The path may be a peer's own word, and an agent can put a link where the folder was. So every run
- * resolves the path again and holds the result to `spawn.allowed_paths`.
+ * A peer may have chosen the path, and an agent can replace the folder with a link. So each run
+ * resolves the path again, and requires a folder within `spawn.allowed_paths`.
  */
 async function runOne(
   name: string,
@@ -40,12 +96,12 @@ async function runOne(
   { check, folder, run }: CheckDeps & { check: Check | undefined },
 ): Promise<Outcome> {
   const notRun = (output_tail: string) => ({ name, exit: null, output_tail });
-  if (!check) return notRun("jobs.checks names no such check any more");
-  if (path === null) return notRun("The job has no folder to run it in");
+  if (!check) return notRun("jobs.checks no longer names this check");
+  if (path === null) return notRun("The job has no folder in which the check could run");
   const found = await folder(path);
   if (!found.ok) {
     return notRun(
-      `The check was not run in "${path}": ${found.why}. Add a folder that holds it there.`,
+      `The check was not run in "${path}": ${found.why}. Add its folder to spawn.allowed_paths.`,
     );
   }
   const options = { cwd: found.folder, timeout_ms: check.timeout_seconds * 1000 };

@@ -1,11 +1,12 @@
-/** What the runner of fires needs of the house. */
+/** What fires need from other features. */
 
 import type { DeliveryState } from "../../messages/contract.ts";
 import type { PeerStatus } from "../../peers/contract.ts";
 import type { Backend } from "../../agents/contract.ts";
+import type { JobReason } from "../transitions.ts";
 import type * as z from "zod";
 
-/** A peer, as far as a fire needs to know it. */
+/** The fields of a peer that a fire needs. */
 export interface ExecutorPeer {
   readonly peer_id: string;
   readonly status: z.output<typeof PeerStatus>;
@@ -15,42 +16,42 @@ export interface ExecutorPeer {
   readonly path: string | null;
 }
 
-/** An agent that is to be started for a fire. */
+/** An agent to start for a fire. */
 export interface StartRequest {
   readonly path: string;
   readonly backend: Backend;
   readonly profile?: string | undefined;
   readonly circle: string;
   readonly from_peer: string;
-  /** Whose session it takes up, where that is possible. */
+  /** The peer whose session it resumes, where that is possible. */
   readonly resumes: string | undefined;
-  /** By which its pane is found again, if we end before it is written down. */
+  /** Finds the pane again after a crash that came before the agent was stored. */
   readonly mark: string;
 }
 
-/** What was started, until it is written down. */
+/** A started agent that is not yet stored. */
 export interface StartedExecutor {
   readonly resumed: boolean;
-  /** Writes it down, inside of the caller's transaction; its id. */
+  /** Stores it in the caller's transaction, and returns its spawn id. */
   record(): string;
-  /** Ends what nobody waits for any more. */
+  /** Ends an agent that is no longer needed. */
   undo(): Promise<void>;
 }
 
-/** A check as it is configured. */
+/** A configured check. */
 export interface Check {
   readonly argv: readonly string[];
   readonly timeout_seconds: number;
 }
 
-/** What came of a program: `exit` is null where it did not end by itself. */
+/** The result of a program; `exit` is null when it did not end by itself. */
 export interface ProgramResult {
   readonly exit: number | null;
-  /** The end of what it wrote. */
+  /** The end of its output. */
   readonly output: string;
 }
 
-/** The folder that a path names, without a link in it; else why it may not be used. */
+/** The real folder of a path, or why it may not be used. */
 export type Folder =
   | { readonly ok: true; readonly folder: string }
   | { readonly ok: false; readonly why: string };
@@ -59,15 +60,15 @@ export type State = z.output<typeof DeliveryState>;
 
 export interface FireDeps {
   readonly peers: {
-    /** Undefined for one that was never registered, or is closed. */
+    /** Undefined for a peer that was never registered, or is closed. */
     get(peer_id: string): ExecutorPeer | undefined;
-    /** Whether it is proved that nothing of it runs, nor will again. */
+    /** Whether the peer is proved to have ended, and is not being restarted. */
     isDead(peer_id: string): boolean;
-    /** Whether it is away, and nothing but its own word would tell of it: no process, no pane. */
+    /** Whether it is offline, and has no known process, pane or session to observe. */
     isUntraceable(peer_id: string): boolean;
   };
   readonly delivery: {
-    /** Accepts a fire's message for delivery; refuses with a problem. */
+    /** Accepts a fire's message for delivery. Throws a `Problem` on a refusal. */
     send(note: {
       readonly from_peer: string;
       readonly to_peer: string;
@@ -75,17 +76,17 @@ export interface FireDeps {
       readonly proven_human: boolean;
     }): { delivery_id: string; state: State };
     stateOf(delivery_id: string): State | undefined;
-    /** Takes back what is still queued. */
-    withdraw(delivery_id: string, reason: string): void;
+    /** Drops a delivery that is still queued. */
+    withdraw(delivery_id: string, reason: JobReason): void;
   };
   readonly spawns: {
-    /** Checks all and starts it; refuses with a problem. */
+    /** Checks the request and starts the agent. Throws a `Problem` on a refusal. */
     startExecutor(asked: StartRequest): Promise<StartedExecutor>;
-    /** Who has registered; `over` when nobody is waited for. */
+    /** The registered peer; `over` when no registration is expected any more. */
     status(spawn_id: string): { peer_id: string | null; over: boolean };
-    /** Ends what was started under a mark, and never written down. */
+    /** Ends an agent that was started with a mark, and never stored. */
     cleanUp(mark: string, from_peer: string): Promise<void>;
-    /** Ends what is proved to have been spawned; false where the daemon's own end comes first. */
+    /** Ends an agent that is proved to be spawned; false when the daemon's shutdown comes first. */
     release(
       spawn_id: string,
       peer_id: string | null,
@@ -93,9 +94,9 @@ export interface FireDeps {
     ): Promise<boolean>;
   };
   readonly checks: Readonly<Record<string, Check>>;
-  /** Follows the links of a path, and tells whether `spawn.allowed_paths` holds what it leads to. */
+  /** Follows the links of a path, and checks the result against `spawn.allowed_paths`. */
   folder(path: string): Promise<Folder>;
-  /** Runs a program in a folder, without a shell. `cwd` has no link in it: see `folder`. */
+  /** Runs a program without a shell. `cwd` is a real path: see `folder`. */
   run(
     argv: readonly string[],
     options: { cwd: string; timeout_ms: number },

@@ -1,4 +1,4 @@
-/** Ends executors that were started for one fire, once it is over; what is due survives a crash. */
+/** Ends the executors that were started for one fire, once it is over, also after a crash. */
 
 import type { Context } from "kit/data/context.ts";
 import { DAEMON } from "../../messages/contract.ts";
@@ -12,7 +12,7 @@ export class Releases {
   readonly #ctx: Context;
   readonly #deps: Pick<FireDeps, "spawns">;
   readonly #steps: JobSteps;
-  /** Being ended now, by attempt. */
+  /** Releases in progress, by attempt. */
   readonly #releases = new Map<string, Promise<void>>();
 
   constructor(ctx: Context, deps: Pick<FireDeps, "spawns">, steps: JobSteps) {
@@ -36,7 +36,7 @@ export class Releases {
     await Promise.all(this.#releases.values());
   }
 
-  /** One whose session may be taken up again goes offline; any other is retired. */
+  /** Ends an executor. It goes offline if its session may be resumed, else it is retired. */
   async #endExecutor(
     { attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt,
   ): Promise<boolean> {
@@ -53,7 +53,7 @@ export class Releases {
   async #release(attempt: StoredAttempt): Promise<void> {
     const { db, clock } = this.#ctx;
     const { attempt_id, job_id } = attempt;
-    if (!await this.#endExecutor(attempt)) return; // The daemon goes down; the next one ends it.
+    if (!await this.#endExecutor(attempt)) return; // The next start ends it.
     db.transact((tx) => {
       const now = attempts.get(db, attempt_id);
       if (now) attempts.update(tx, { ...now, release: "done" });

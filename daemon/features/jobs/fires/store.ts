@@ -1,13 +1,13 @@
-/** SQL for the attempts of jobs. Each function is one statement; no decision is taken here. */
+/** SQL for attempts: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Attempt } from "../contract.ts";
+import { Attempt } from "../record.ts";
 
-/** What is stored of an attempt: the record, its job, and what is left to do with its executor. */
+/** An attempt as stored: the record, its job, and whether its executor is to be ended. */
 export const StoredAttempt = Attempt.extend({
   job_id: z.string(),
-  /** `due`: the executor is ours, and to be ended; null where it is not, or not yet. */
+  /** `due`: the executor was started for the attempt, and has to be ended. Null for any other. */
   release: z.enum(["due", "done"]).nullable(),
 });
 export type StoredAttempt = z.output<typeof StoredAttempt>;
@@ -36,7 +36,7 @@ export function get(db: Reader, attempt_id: string): StoredAttempt | undefined {
   return db.get(Row, "select * from job_attempts where attempt_id = :attempt_id", { attempt_id });
 }
 
-/** Of a job, the newest first. */
+/** The attempts of a job, newest first. */
 export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[] {
   return db.all(
     Row,
@@ -45,7 +45,7 @@ export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[
   );
 }
 
-/** All that are not over. */
+/** Attempts in progress. */
 export function open(db: Reader): StoredAttempt[] {
   return db.all(Row, "select * from job_attempts where ended_at is null order by seq");
 }
@@ -75,14 +75,14 @@ export function bySpawn(db: Reader, spawn_id: string): StoredAttempt | undefined
   );
 }
 
-/** Executors of ours that are to be ended. */
+/** Attempts whose executors have to be ended. */
 export function releasing(db: Reader): StoredAttempt[] {
   return db.all(Row, "select * from job_attempts where release = 'due' order by seq");
 }
 
 const Count = z.object({ count: z.number() });
 
-/** Agents that were started for a fire, and run yet. */
+/** How many agents run that were started for a fire. */
 export function ownExecutors(db: Reader): number {
   const found = db.get(
     Count,

@@ -1,54 +1,53 @@
-/** What executors do: a prompt that was seen arms a fire, the next assistant turn completes it. */
+/** Turns of executors: a prompt that was seen arms a fire, the next assistant turn completes it. */
 
 import type { Context } from "kit/data/context.ts";
-import { type JobSteps, lastingReason } from "../transitions.ts";
+import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import { runChecks } from "./checks.ts";
+import { CHECKING, Checks } from "./checks.ts";
 import type { FireDeps, State } from "./deps.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
-/** The turn is over, and the job's checks run. */
-const CHECKING = "checking";
-/** After a start, how long executors have to come back that nothing but their own word tells of. */
+/** After a start: how long an executor without process, pane or session has to reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** Phases that we set; any other was set to hold the fire open. */
+/** Phases that the daemon sets. Any other phase was reported, and holds the fire open. */
 const AUTOMATIC_PHASES: readonly (string | null)[] = [null, "acquired", "delivered", TURN_STARTED];
 
 export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   readonly #steps: JobSteps;
-  /** Messages of fires that are under way, so that no other message costs a look. */
+  /** Deliveries of fires in progress: the steps of all others are ignored without a query. */
   readonly #watchedDeliveries = new Set<string>();
-  /** Armed when the daemon started: their turns may have ended while nobody heard it. */
+  /** Attempts armed when the daemon started: their turns may have ended unnoticed. */
   readonly #maybeEnded = new Set<string>();
-  /** Out when the daemon started, and not yet known to have an executor. */
+  /** Attempts delivered when the daemon started, whose executors may not come back. */
   readonly #unreconciled = new Set<string>();
-  readonly #runningChecks = new Set<Promise<void>>();
+  readonly #checks: Checks;
   #started_at = 0;
 
   constructor(ctx: Context, deps: FireDeps, steps: JobSteps) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#steps = steps;
+    this.#checks = new Checks(ctx, deps, steps);
   }
 
   watchDelivery(delivery_id: string): void {
     this.#watchedDeliveries.add(delivery_id);
   }
 
-  /** Takes back what is still queued; what becomes of the message is the fire's no more. */
-  withdraw({ delivery_id }: StoredAttempt, reason: string): void {
+  /** Drops the attempt's message if it is still queued, and ignores its further steps. */
+  withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
     this.#watchedDeliveries.delete(delivery_id);
     this.#deps.delivery.withdraw(delivery_id, reason);
   }
 
-  /** A step of a delivery, inside of its own transaction. */
+  /** A delivery took a step. Runs inside the delivery's transaction. */
   stepped(delivery_id: string, state: State): void {
     if (!this.#watchedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
@@ -56,7 +55,7 @@ export class Turns {
     this.applyDeliveryState(attempt, state);
   }
 
-  /** Lets a fire follow its message: out, seen, or refused by its receiver. */
+  /** Moves a fire on with its message: delivered, seen, or failed. */
   applyDeliveryState(attempt: StoredAttempt, state: State): void {
     const job = rows.get(this.#ctx.db, attempt.job_id);
     if (!job) return;
@@ -66,15 +65,15 @@ export class Turns {
       const wasDelivered = attempt.state !== "acquired";
       if (attempt.state === "running") return;
       this.#steps.settle(job, wasDelivered ? "failed" : "unavailable", {
-        state_reason: "delivery_failed",
-        error: "The executor did not take the message",
+        state_reason: "delivery_failed" satisfies JobReason,
+        error: "The executor did not receive the message",
       });
     }
   }
 
   /**
-   * Messages, or attempts, that a prompt of this peer names. The delivery tells of most itself; not
-   * of one that the ledger has queued again, or has long forgotten.
+   * A prompt of this peer contains these delivery ids or attempt ids. The steps of the delivery
+   * report most prompts, but not that of a message that was queued again or deleted.
    */
   promptSeen(peer_id: string, ids: readonly string[]): void {
     const { db } = this.#ctx;
@@ -99,7 +98,7 @@ export class Turns {
       }
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
       if (job.state !== "dispatching" && job.state !== "delivered") {
-        // Its state holds it; once that is running again, its next turn is to complete it.
+        // Its state holds it open; once it is `running` again, the next turn completes it.
         return job.phase === phase ? job : this.#steps.change(job, { phase });
       }
       return this.#steps.step(job, "turn_started", {
@@ -110,7 +109,7 @@ export class Turns {
     });
   }
 
-  /** A turn of this peer has ended: the fires that it armed are complete, but those held open. */
+  /** A turn of this peer ended: completes the fires that it armed, unless they are held open. */
   finalMessageSeen(peer_id: string, last_message: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -123,7 +122,7 @@ export class Turns {
     });
   }
 
-  /** Completes a job, once its checks have passed where it has any. */
+  /** Completes a job, after its checks if it has any. */
   complete(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db } = this.#ctx;
     if (job.execution.checks.length === 0 || !this.#steps.currentAttempt(job)) {
@@ -131,12 +130,12 @@ export class Turns {
     }
     return db.transact(() => {
       const waiting = this.#steps.change(job, { ...change, phase: CHECKING });
-      db.afterCommit(() => this.#startChecks(waiting));
+      db.afterCommit(() => this.#checks.start(waiting));
       return waiting;
     });
   }
 
-  /** An executor is gone for good: what it was at fails (specification 3). */
+  /** The executor is gone for good: its fires fail (specification 3). */
   executorDied(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -144,19 +143,20 @@ export class Turns {
     });
   }
 
-  /** It takes no messages any more: what has not reached it will not. */
+  /** The executor is no longer addressable: its undelivered jobs become unavailable. */
   unreachable(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const attempt of attempts.openOf(db, peer_id)) {
         const job = rows.get(db, attempt.job_id);
         if (job?.state !== "dispatching") continue;
-        this.#steps.settle(job, "unavailable", { state_reason: "peer_not_addressable" });
+        const state_reason = "peer_not_addressable" satisfies JobReason;
+        this.#steps.settle(job, "unavailable", { state_reason });
       }
     });
   }
 
-  /** After a start: fires follow what their messages have come to, and checks run again. */
+  /** After a start: moves fires on with their messages, and runs interrupted checks again. */
   start(): void {
     const { db, clock } = this.#ctx;
     this.#started_at = clock.now();
@@ -170,10 +170,10 @@ export class Turns {
       if (now === "running") this.#maybeEnded.add(attempt_id);
       if (now === "running" || now === "delivered") this.#unreconciled.add(attempt_id);
     }
-    for (const job of rows.inChecks(db)) db.afterCommit(() => this.#startChecks(job));
+    for (const job of rows.inChecks(db)) db.afterCommit(() => this.#checks.start(job));
   }
 
-  /** Once a second: who has died, and whose turn has ended while nobody heard it. */
+  /** Once a second: fails the fires of dead executors, and of turns that ended unnoticed. */
   tick(): void {
     const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
@@ -189,12 +189,12 @@ export class Turns {
         this.#fail(attempt, "turn_end_unseen");
       }
     }
-    if (reconciles) this.#unreconciled.clear(); // Once a start: whoever leaves later may come back.
+    if (reconciles) this.#unreconciled.clear(); // An executor that leaves later may come back.
   }
 
-  /** Waits for the checks that run. */
+  /** Waits for the checks in progress. */
   async close(): Promise<void> {
-    await Promise.all(this.#runningChecks);
+    await this.#checks.close();
   }
 
   #isIdle(peer_id: string): boolean {
@@ -214,8 +214,8 @@ export class Turns {
     });
   }
 
-  /** A turn that is over cannot die any more: its checks decide. One that is held can. */
-  #fail(attempt: StoredAttempt, state_reason: "executor_died" | "turn_end_unseen"): void {
+  /** Fails a fire. A job whose checks run is left to them: its turn is over. */
+  #fail(attempt: StoredAttempt, state_reason: keyof typeof ERRORS): void {
     const { db } = this.#ctx;
     db.transact(() => {
       const job = rows.get(db, attempt.job_id);
@@ -227,39 +227,9 @@ export class Turns {
       this.#steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
     });
   }
-
-  #startChecks(job: StoredJob): void {
-    const work = this.#runChecks(job)
-      .catch((error) => this.#ctx.log.error("The checks of a job failed to run", { error }))
-      .finally(() => this.#runningChecks.delete(work));
-    this.#runningChecks.add(work);
-  }
-
-  async #runChecks({ job_id, current_attempt_id, execution }: StoredJob): Promise<void> {
-    const { db } = this.#ctx;
-    const attempt = current_attempt_id ? attempts.get(db, current_attempt_id) : undefined;
-    const executorPeer = attempt?.executor_peer_id
-      ? this.#deps.peers.get(attempt.executor_peer_id)
-      : undefined;
-    const path = execution.target.path ?? executorPeer?.path ?? null;
-    const outcomes = await runChecks(execution.checks, path, this.#deps);
-    db.transact(() => {
-      const job = rows.get(db, job_id);
-      if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
-      const result_data = { ...job.result_data, checks: outcomes };
-      const failed = outcomes.find(({ exit }) => exit !== 0);
-      if (!failed) return void this.#steps.settle(job, "completed", { result_data });
-      this.#steps.settle(job, "failed", {
-        result_data,
-        state_reason: "check_failed",
-        error: `The check "${failed.name}" failed: ` +
-          (failed.exit ?? "it did not run or did not end; its output says why"),
-      });
-    });
-  }
 }
 
 const ERRORS = {
-  executor_died: "The executor is gone, and its turn did not end",
-  turn_end_unseen: "Its turn ended while the daemon was away, so that its result is not known",
-} as const;
+  executor_died: "The executor ended before its turn did",
+  turn_end_unseen: "The turn ended while the daemon was not running, so its result is unknown",
+} as const satisfies Partial<Record<JobReason, string>>;

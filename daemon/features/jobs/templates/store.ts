@@ -1,13 +1,13 @@
-/** SQL for recurring templates. Each function is one statement; no decision is taken here. */
+/** SQL for recurring templates: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Template } from "../contract.ts";
+import { Template } from "../record.ts";
 import { type Filter, newestSql } from "../store.ts";
 
-/** What is stored of a template: the record, and what only we need. */
+/** A template as stored: the record and internal fields. */
 export const StoredTemplate = Template.extend({
-  /** Whether the human asked for it, through a proven door. */
+  /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
 });
 export type StoredTemplate = z.output<typeof StoredTemplate>;
@@ -57,7 +57,7 @@ export function list(db: Reader, filter: Filter): StoredTemplate[] {
   return db.all(Row, LIST, { ...filter });
 }
 
-/** What is due, save where the last occurrence is still under way: these fire when it is over. */
+/** Due templates whose last occurrence is settled. The others fire when it settles. */
 export function due(db: Reader, now: number, limit: number): StoredTemplate[] {
   return db.all(
     Row,

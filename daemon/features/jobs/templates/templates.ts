@@ -1,9 +1,11 @@
-/** The desk of recurring templates: each fires once when it is due, however long we were away. */
+/** Recurring templates: each fires once when it is due, however many fires were missed. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
-import type { JobAsked, Template } from "../contract.ts";
+import type { JobAsked } from "../contract.ts";
+import { illegalState, type JobFields } from "../job_fields.ts";
+import type { Template } from "../record.ts";
 import { type TemplateEvent, templateMachine } from "../machine.ts";
 import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
@@ -11,15 +13,8 @@ import type { StoredTemplate } from "./store.ts";
 
 const TICK_ROWS_MAX = 100;
 
-/** What a template and its occurrences are made from. */
-export type JobFields = Pick<
-  StoredTemplate,
-  | ("title" | "kind" | "owner_peer_id" | "created_by_peer_id" | "mesh_session_id" | "circle")
-  | ("scope" | "visibility" | "request" | "provenance" | "execution" | "proven_human")
->;
-
 export interface TemplatesDeps {
-  /** Enters a job that is due, as an occurrence. */
+  /** Creates a job as an occurrence of a template. */
   createJob(
     fields: JobFields,
     source: { readonly calendar_id: string; readonly due_at: number },
@@ -79,7 +74,7 @@ export class Templates {
     return this.#step(calendar_id, "paused", () => ({ next_due_at: null }));
   }
 
-  /** What was due while it was paused is not made up for. */
+  /** Fires that were due during the pause are not made up for. */
   resume(calendar_id: string): Template {
     const now = this.#ctx.clock.now();
     return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
@@ -91,7 +86,7 @@ export class Templates {
     return this.#step(calendar_id, "cancelled", () => ({ next_due_at: null }));
   }
 
-  /** An occurrence by hand, beside those of the calendar. */
+  /** Fires a template now, beside its calendar. */
   run(calendar_id: string): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact(() => {
@@ -102,8 +97,8 @@ export class Templates {
   }
 
   /**
-   * Fires what is due: an occurrence and the next instant, in one transaction, so that it happens
-   * once across restarts. All that was missed is one occurrence.
+   * Fires the due templates. The occurrence and the next instant are stored in one transaction, so
+   * that each fire happens once across restarts. Missed fires collapse into one occurrence.
    */
   tick(now: number): void {
     const { db } = this.#ctx;
@@ -151,7 +146,3 @@ export class Templates {
 }
 
 const ACTIONS = { paused: "pause", resumed: "resume", cancelled: "cancel" } as const;
-
-function illegalState({ calendar_id, state }: StoredTemplate, action: string): Problem {
-  return new Problem("illegal_state", { job_id: calendar_id, state, action });
-}

@@ -1,18 +1,18 @@
-/** One entry of what is kept of spawns and restarts, as far as it decides whether it stays. */
+/** An entry of the tables of spawns and restarts, with the fields that decide its retention. */
 
 import * as z from "zod";
 
 export const LogEntry = z.object({
   seq: z.number(),
   peer_id: z.string().nullable(),
-  /** When nothing was left to wait for. */
+  /** When the spawn or restart was over; null while it is in progress. */
   over_at: z.number().nullable(),
-  /** Whether its peer has none that is newer. */
+  /** Whether it is the newest entry of its peer. */
   latest: z.number().transform(Boolean),
 });
 export type LogEntry = z.output<typeof LogEntry>;
 
-/** The newest number of a table; null where it is empty. */
+/** The highest sequence number of a table; null when it is empty. */
 export const LastSeq = z.object({ seq: z.number().nullable() });
 
 export interface LogPage {

@@ -1,4 +1,4 @@
-/** Forgets spawns and restarts that are over and old, a few a beat; what a peer needs stays. */
+/** Deletes old spawns and restarts, a few per tick. Entries that a peer needs stay. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -6,18 +6,18 @@ import * as restarts from "../restarts/store.ts";
 import * as spawns from "../store.ts";
 import type { LogEntry, LogPage } from "./entry.ts";
 
-/** Entries that one beat looks at. */
+/** Entries that one tick examines in each table. */
 const TICK_ROWS_MAX = 50;
-/** Between two walks through what is kept, when one has come to its end. */
+/** The pause between two passes through a table. */
 const PAUSE_MS = 60_000;
 
 /** Entries kept of each, spawns and restarts, if they are not older than the history. */
 export const SPAWN_LOG_ENTRIES_MAX = 10_000;
 
 export interface SpawnLogLimits {
-  /** How long an entry is kept once it is over. */
+  /** How long a finished entry is kept. */
   readonly history_ms: number;
-  /** How many of the newest numbers are kept: what is over and older goes before its time. */
+  /** Finished entries beyond this number are deleted earlier, the oldest first. */
   readonly entries_max: number;
 }
 
@@ -26,7 +26,7 @@ interface LogTable {
   after(db: Reader, page: LogPage): LogEntry[];
   last(db: Reader): number;
   forget(tx: Tx, seq: number): void;
-  /** How far the walk has come, by number, and until when it rests. */
+  /** The last sequence number of the current pass, and when the next pass may begin. */
   cursor: number;
   paused_until: number;
 }
@@ -40,7 +40,7 @@ export class SpawnLogRetention {
     { ...restarts, cursor: 0, paused_until: 0 },
   ];
 
-  /** A peer that is known keeps its last spawn, for its profile, and its last restart. */
+  /** A known peer keeps its last spawn, which names its profile, and its last restart. */
   constructor(ctx: Context, limits: SpawnLogLimits, isKnown: (peer_id: string) => boolean) {
     this.#ctx = ctx;
     this.#limits = limits;

@@ -1,4 +1,4 @@
-/** What the world may say about restarts: the typed result, and the routes around it. */
+/** The routes of restarts, as data. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -12,7 +12,7 @@ export const restartPeer = contract({
   id: "spawn.restart",
   method: "POST",
   path: "/peers/:id/restart",
-  summary: "Stop an agent once its turn has ended, and take its session up again in its pane",
+  summary: "Stop an agent when its turn ends, and resume its session in the same pane",
   access: "caller",
   tunnel: "admin",
   params: byId,
@@ -46,7 +46,7 @@ export const cancelRestart = contract({
   id: "spawn.restart_cancel",
   method: "DELETE",
   path: "/peers/:id/restart",
-  summary: "Cancel a restart that has not stopped anything yet",
+  summary: "Cancel a restart that has not stopped the agent yet",
   access: "caller",
   tunnel: "admin",
   params: byId,

@@ -1,4 +1,4 @@
-/** Preflight: whether an agent can be restarted, and with which command. It touches nothing. */
+/** Preflight: whether an agent can be restarted, and with which command. It changes nothing. */
 
 import { Problem } from "kit/core/problem.ts";
 import type { Adapter, AgentPeer } from "../../agents/adapter.ts";
@@ -10,7 +10,7 @@ import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from ".
 import { allowedFolder } from "../paths.ts";
 import type { Restart } from "../../peers/restart.ts";
 
-/** A peer, as far as a restart needs to know it. */
+/** The fields of a peer that a restart needs. */
 export interface Subject extends AgentPeer {
   readonly name: string;
   readonly role: string;
@@ -29,7 +29,7 @@ export interface PreflightDeps {
   readonly processes: ProcessControl & { startTimeOf(pid: number): string | undefined };
 }
 
-/** What is to be done, checked to the last step before anything is touched. */
+/** A restart that passed every check. */
 export interface RestartPlan {
   readonly ok: true;
   readonly subject: Subject;
@@ -39,7 +39,7 @@ export interface RestartPlan {
   readonly command: Command;
   readonly would_run: readonly string[];
   readonly resume_mode: Restart["resume_mode"];
-  /** The process to be stopped; undefined when it has ended, and its pane stands dead. */
+  /** The process to stop; undefined when it has ended, and its pane is dead. */
   readonly process: { pid: number; started: string } | undefined;
 }
 
@@ -60,7 +60,7 @@ class PreflightError extends Error {
   }
 }
 
-/** The command first, so that a refusal can still say what would run; then where it would. */
+/** Builds the command first, so that a later refusal can still show what would run. */
 export async function preflight(
   subject: Subject,
   { fresh }: { fresh: boolean },
@@ -76,7 +76,7 @@ export async function preflight(
     const { socket, pane, process } = await locate(subject, deps);
     const fullCommand = { ...command, argv: [...command.argv, ...resumeArgs] };
     if (!await deps.terminals.hasProgram(socket, { ...fullCommand, cwd })) {
-      throw new PreflightError("no_program", "The program of its command is not there to be run");
+      throw new PreflightError("no_program", "The program of its command is not installed");
     }
     const place = { socket, pane, process, cwd };
     return { ok: true, subject, ...place, command: fullCommand, would_run, resume_mode };
@@ -90,16 +90,16 @@ function mustBeLocalAgent({ role, machine, backend }: Subject, here: string): vo
   if (role !== "agent" && role !== "orchestrator") {
     throw new PreflightError(
       "not_an_agent",
-      `A peer of role ${role} is no program of ours to start`,
+      `Only agents and orchestrators are restarted, and its role is "${role}"`,
     );
   }
-  if (backend === null) throw new PreflightError("not_an_agent", "It has no backend");
+  if (backend === null) throw new PreflightError("not_an_agent", "The peer has no backend");
   if (machine !== null && machine !== here) {
-    throw new PreflightError("other_host", `It runs on ${machine}`);
+    throw new PreflightError("other_host", `The peer runs on another machine: "${machine}"`);
   }
 }
 
-/** The configuration's command for its backend, and what takes its session up again. */
+/** The configured command of its backend, and the arguments that resume its session. */
 async function commandFor(
   subject: Subject,
   fresh: boolean,
@@ -110,17 +110,23 @@ async function commandFor(
   if (fresh) return { command, resumeArgs: [] };
   const resume = adapter(backend)?.resume?.bind(adapter(backend));
   if (!resume) {
-    throw new PreflightError("no_resume", `Sessions of ${backend} cannot be resumed: say fresh`);
+    throw new PreflightError(
+      "no_resume",
+      `Sessions of ${backend} cannot be resumed: restart with fresh`,
+    );
   }
   const { runtime_session_id, path } = subject;
   if (runtime_session_id === null) {
-    throw new PreflightError("no_session", "Its session is not known: say fresh");
+    throw new PreflightError(
+      "no_session",
+      "The session of the peer is not known: restart with fresh",
+    );
   }
   const found = await resume({ runtime_session_id, path: path ?? "/" });
   if (found.ok) return { command, resumeArgs: found.args };
   throw new PreflightError(
     found.reason,
-    "Its session cannot be resumed from what is on the disk: say fresh",
+    "The files of its session cannot be resumed: restart with fresh",
   );
 }
 
@@ -146,35 +152,46 @@ async function folderFor(
   if (found.ok) return found.folder;
   throw new PreflightError(
     "path_not_allowed",
-    `${path ?? "Its path"} cannot be started in: ${found.why}`,
+    `No agent may be started in "${path ?? ""}": ${found.why}`,
   );
 }
 
-/** The pane, and the agent's own process in it: nothing that cannot be proved is stopped. */
+/** The pane, and the agent's process in it. A process that is not proved is never stopped. */
 async function locate(
   { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
   { terminals, processes }: PreflightDeps,
 ): Promise<{ socket: string; pane: Pane; process: RestartPlan["process"] }> {
-  if (status === "retired") throw new PreflightError("retired", "It is retired");
+  if (status === "retired") throw new PreflightError("retired", "The peer is retired");
   if (tmux_socket === null || pane_id === null) {
-    throw new PreflightError("no_pane", "It is in no tmux pane");
+    throw new PreflightError("no_pane", "The peer is in no tmux pane");
   }
   const pane = await terminals.look(tmux_socket, pane_id);
-  if (!pane) throw new PreflightError("pane_missing", `tmux knows of no pane ${pane_id}`);
+  if (!pane) throw new PreflightError("pane_missing", `tmux has no pane ${pane_id}`);
   const place = { socket: tmux_socket, pane };
   const isRunning = agent_pid !== null && agent_started !== null &&
     processes.isAlive(agent_pid, agent_started);
   if (!isRunning && pane.dead) return { ...place, process: undefined };
   if (status === "offline") {
-    throw new PreflightError("not_live", "It is offline, and its pane is another's");
+    throw new PreflightError(
+      "not_live",
+      "The peer is offline, and another program runs in its pane",
+    );
   }
-  if (!isRunning) throw new PreflightError("no_process", "Its own process is not known to run");
+  if (!isRunning) {
+    throw new PreflightError("no_process", "The process of the peer is not known, or has ended");
+  }
   if (!terminals.isWithin(agent_pid, pane.pane_pid)) {
-    throw new PreflightError("pane_unverified", `Its process does not run in pane ${pane_id}`);
+    throw new PreflightError(
+      "pane_unverified",
+      `The process of the peer does not run in pane ${pane_id}`,
+    );
   }
-  // The pane's program is replaced with all that runs in it, such as a shell with other jobs.
+  // A restart ends all programs in the pane, such as the other jobs of a shell.
   if (await terminals.isShared(agent_pid, pane.pane_pid)) {
-    throw new PreflightError("pane_shared", `Other programs run in pane ${pane_id} as well`);
+    throw new PreflightError(
+      "pane_shared",
+      `Other programs run in pane ${pane_id} as well, and would end`,
+    );
   }
   return { ...place, process: { pid: agent_pid, started: agent_started } };
 }

@@ -1,43 +1,26 @@
-/** One restart on its way: waits for the turn to end, stops the process, launches, looks for it. */
+/** One restart in progress: waits for the turn to end, stops the process, starts the new one. */
 
 import type { Context } from "kit/data/context.ts";
 import { terminate } from "../../../host/processes.ts";
 import type { RestartEvent } from "../machine.ts";
 import type { RestartPlan, Subject } from "./preflight.ts";
 import type { RestartDeps } from "./deps.ts";
+import { RestartFailure, type RestartRecords } from "./records.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
-/** How long a turn may go on before the restart gives up, with nothing touched. */
+/** How long a restart waits for the turn to end. After this it fails, and nothing is stopped. */
 const QUIESCE_MS_MAX = 60_000;
-/** How long a process may take to end by itself, and then by force. */
+/** How long a process may take to end after SIGTERM, and then after SIGKILL. */
 const TERM_MS_MAX = 10_000;
 const KILL_MS_MAX = 5_000;
 /** How long the agent may take to register. */
 const REGISTER_MS_MAX = 60_000;
-/** How long one that nothing registers has to live before we register it ourselves. */
+/** How long an agent without hooks has to run before the daemon registers it. */
 const SETTLE_MS = 3_000;
 
-/** Why a stage failed: `reason` is a code, the message a sentence. */
-export class RestartFailure extends Error {
-  readonly reason: string;
-
-  constructor(reason: string, detail: string) {
-    super(detail);
-    this.reason = reason;
-  }
-}
-
-/** Called off while it waited. */
+/** The restart was cancelled, or the daemon shuts down. */
 class RestartCancelled extends Error {}
-
-/** What a walk does to the journal. */
-export interface RestartRecords {
-  mustGet(restart_id: string): StoredRestart;
-  step(restart_id: string, on: RestartEvent, change?: Partial<StoredRestart>): StoredRestart;
-  fail(restart_id: string, failure: RestartFailure): void;
-  finish(restart_id: string): void;
-}
 
 export class RestartRun {
   readonly #ctx: Context;
@@ -60,12 +43,12 @@ export class RestartRun {
     this.#restart_id = restart_id;
   }
 
-  /** Never throws: what went wrong is in the journal. */
+  /** Never rejects: a failure is stored with the restart. */
   async run(): Promise<void> {
     const { socket, pane } = this.#plan;
     const { terminals, shutdownSignal } = this.#deps;
     try {
-      await this.#ctx.db.whenDurable(); // Nothing is touched before it is on the disk.
+      await this.#ctx.db.whenDurable(); // A crash from here on finds the restart.
       if (!this.#step("checked")) return;
       await this.#quiesce();
       await terminals.keep(socket, pane.pane_id, true);
@@ -75,10 +58,11 @@ export class RestartRun {
       await terminals.keep(socket, pane.pane_id, false);
       await this.#ctx.db.whenDurable();
     } catch (error) {
-      if (shutdownSignal.aborted || error instanceof RestartCancelled) return; // The next start tells the truth.
+      // After a shutdown the next start resolves it.
+      if (shutdownSignal.aborted || error instanceof RestartCancelled) return;
       this.#fail(error);
       this.#markOldProcessOnline();
-      // A dead pane is kept: it shows why. One in which something runs is as it was before.
+      // A dead pane is kept, because it shows why. A live one closes with its program, as before.
       if (!await terminals.isGone(socket, pane.pane_id)) {
         await terminals.keep(socket, pane.pane_id, false);
       }
@@ -90,15 +74,15 @@ export class RestartRun {
     if (!(error instanceof RestartFailure)) log.error("A restart failed", { error });
     const failure = error instanceof RestartFailure
       ? error
-      : new RestartFailure("internal", "A fault of the daemon; its log has the cause");
+      : new RestartFailure("internal", "Internal error of the daemon; its log has the cause");
     try {
       this.#records.fail(this.#restart_id, failure);
     } catch (recordError) {
-      log.error("A restart could not be journaled", { error: recordError });
+      log.error("The failure of a restart was not stored", { error: recordError });
     }
   }
 
-  /** What was not stopped after all is there as before. */
+  /** The old process was not stopped: its peer is online as before. */
   #markOldProcessOnline(): void {
     const { processes, subject, peers } = this.#deps;
     const { process, subject: { peer_id } } = this.#plan;
@@ -106,7 +90,7 @@ export class RestartRun {
     if (subject(peer_id)?.status === "offline") peers.markSeen(peer_id);
   }
 
-  /** False when it was called off meanwhile. */
+  /** False when the restart was cancelled meanwhile. */
   #step(on: RestartEvent, change?: Partial<StoredRestart>): boolean {
     return this.#ctx.db.transact(() => {
       if (this.#records.mustGet(this.#restart_id).finished_at !== null) return false;
@@ -115,7 +99,7 @@ export class RestartRun {
     });
   }
 
-  /** The turn has ended; from the same instant on nothing more is delivered to the old process. */
+  /** Waits for the turn to end, and takes the peer offline at once: its messages wait. */
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;
     const { subject: { peer_id }, process } = this.#plan;
@@ -138,7 +122,7 @@ export class RestartRun {
     await db.whenDurable();
   }
 
-  /** What can be seen of it decides; else what its hooks said last. */
+  /** What is observed decides; without an observation the last report of a hook does. */
   async #isWorking(): Promise<boolean> {
     const subject = this.#mustHaveSubject();
     const observation = await this.#deps.adapter(subject.backend ?? "")?.observe(subject);
@@ -146,17 +130,17 @@ export class RestartRun {
     return state === "working" || state === "awaiting_input";
   }
 
-  /** The peer as it is now: one that was closed or retired meanwhile is not brought back. */
+  /** The peer as it is now. A peer that was closed or retired meanwhile is not restarted. */
   #mustHaveSubject(): Subject {
     const subject = this.#deps.subject(this.#plan.subject.peer_id);
     if (!subject) throw new RestartFailure("peer_gone", "The peer was closed meanwhile");
     if (subject.status === "retired") {
-      throw new RestartFailure("retired", "It was retired meanwhile");
+      throw new RestartFailure("retired", "The peer was retired meanwhile");
     }
     return subject;
   }
 
-  /** Its own process and no other: by pid and start time, first asked, then made to end. */
+  /** Ends the process that the plan names by pid and start time. */
   async #stop(): Promise<void> {
     const { processes, recordReplacement, shutdownSignal } = this.#deps;
     const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
@@ -188,7 +172,7 @@ export class RestartRun {
     });
   }
 
-  /** The same peer is back once it is live as another process than before. */
+  /** Waits until the peer is live with another process than before. */
   async #register(): Promise<void> {
     const { processes, peers, registersItself } = this.#deps;
     const { subject: { peer_id, backend }, process } = this.#plan;
@@ -207,12 +191,11 @@ export class RestartRun {
     }
     if (isBack()) return this.#records.finish(this.#restart_id);
     if (!runs()) {
-      throw new RestartFailure("exited", "What was launched ended at once; its pane shows why");
+      throw new RestartFailure("exited", "The started program ended at once; its pane shows why");
     }
-    throw new RestartFailure("not_registered", "It runs, but it has not registered");
+    throw new RestartFailure("not_registered", "The agent runs, but it has not registered");
   }
 
-  /** Whether it comes true in time. */
   async #waitUntil(ms_max: number, isMet: () => boolean): Promise<boolean> {
     const { clock } = this.#ctx;
     for (const deadline = clock.now() + ms_max; clock.now() < deadline;) {

@@ -1,4 +1,4 @@
-/** SQL for the journal of restarts. Each function is one statement; no decision is taken here. */
+/** SQL for restarts: each function is one statement and takes no decision. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -10,7 +10,7 @@ import { Restart, RestartStage } from "../../peers/restart.ts";
 const nullableString = z.string().nullable();
 const nullableInteger = z.number().int().nullable();
 
-/** What is kept of a restart: its result, and what a later start has to know to judge it. */
+/** A restart as stored: its result, and what the next start needs to resolve it. */
 export const StoredRestart = z.object({
   restart_id: z.string(),
   peer_id: z.string(),
@@ -21,12 +21,12 @@ export const StoredRestart = z.object({
   stages: Restart.shape.stages,
   tmux_socket: nullableString,
   pane_id: nullableString,
-  /** The process that was to be replaced, and the one in its place. */
+  /** The replaced process, and the new one. */
   old_pid: nullableInteger,
   old_started: nullableString,
   new_pid: nullableInteger,
   new_started: nullableString,
-  /** The message that follows; null once it was handed over. */
+  /** The message that waits for the restarted peer; null once it was sent or dropped. */
   seed: nullableString,
   seed_from: nullableString,
   seed_human: z.boolean(),
@@ -60,7 +60,7 @@ export function get(db: Reader, restart_id: string): StoredRestart | undefined {
   return db.get(Row, "select * from restarts where restart_id = :restart_id", { restart_id });
 }
 
-/** The latest one of a peer. */
+/** The latest restart of a peer. */
 export function latest(db: Reader, peer_id: string): StoredRestart | undefined {
   return db.get(
     Row,
@@ -69,7 +69,7 @@ export function latest(db: Reader, peer_id: string): StoredRestart | undefined {
   );
 }
 
-/** Those that are under way. */
+/** Restarts in progress. */
 export function open(db: Reader): StoredRestart[] {
   return db.all(Row, "select * from restarts where finished_at is null order by seq");
 }

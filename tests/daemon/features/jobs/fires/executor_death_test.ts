@@ -178,7 +178,7 @@ Deno.test("a turn that ended while the daemon was away is said to be unknown, no
   await w.tick();
   const { state, state_reason, error } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "turn_end_unseen"]);
-  assert.match(error ?? "", /while the daemon was away/);
+  assert.match(error ?? "", /while the daemon was not running/);
   await retry(w, job_id);
   assert.equal(await stateOf(w, job_id), "dispatching");
 });

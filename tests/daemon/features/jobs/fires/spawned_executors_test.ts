@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { EXECUTORS_MAX, LEASE_MS } from "../../../../../daemon/features/jobs/fires/fires.ts";
+import { LEASE_MS } from "../../../../../daemon/features/jobs/fires/dispatch.ts";
+import { EXECUTORS_MAX } from "../../../../../daemon/features/jobs/fires/fires.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeProcesses, type World, world } from "../../../../support/world.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { LEASE_MS } from "../../../../../daemon/features/jobs/fires/fires.ts";
+import { LEASE_MS } from "../../../../../daemon/features/jobs/fires/dispatch.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
 import {
@@ -146,7 +146,7 @@ Deno.test("an executor that refuses the message is not waited for", async () => 
   await api.receipt("rejected");
   const { state, state_reason, error } = await job(w, job_id);
   assert.deepEqual([state, state_reason], ["failed", "delivery_failed"]);
-  assert.match(error ?? "", /did not take the message/);
+  assert.match(error ?? "", /did not receive the message/);
 });
 
 Deno.test("a full queue is waited out: the job stays queued, and is tried again", async () => {

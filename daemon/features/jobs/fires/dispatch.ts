@@ -1,0 +1,154 @@
+/** Gives a job to an executor: begins an attempt, sends the prompt, or records why it cannot. */
+
+import type { Context } from "kit/data/context.ts";
+import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
+import { DAEMON } from "../../messages/contract.ts";
+import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
+import type { StoredJob } from "../store.ts";
+import type { FireDeps } from "./deps.ts";
+import * as attempts from "./store.ts";
+import type { StoredAttempt } from "./store.ts";
+import type { Turns } from "./turns.ts";
+
+/** How long a dispatch may take (contract 2). */
+export const LEASE_MS = 300_000;
+/** When a job is tried again after a temporary refusal, or while no executor is free. */
+export const RETRY_MS = 10_000;
+
+const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];
+
+export class Dispatch {
+  readonly #ctx: Context;
+  readonly #deps: FireDeps;
+  readonly #steps: JobSteps;
+  readonly #turns: Turns;
+
+  constructor(ctx: Context, deps: FireDeps, parts: { steps: JobSteps; turns: Turns }) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#steps = parts.steps;
+    this.#turns = parts.turns;
+  }
+
+  /** Hands the job to a peer that is online, in one transaction. */
+  deliverTo(job: StoredJob, peer_id: string, executor: StoredAttempt["executor"]): void {
+    this.#handleRefusal(job, () => {
+      const acquired = this.acquire(job, executor);
+      this.#sendPrompt(acquired.job, acquired.attempt, peer_id);
+    });
+  }
+
+  /** Hands the job of an attempt to the agent that was started for it. */
+  deliverToSpawned(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
+    this.#handleRefusal(job, () => this.#sendPrompt(job, attempt, peer_id));
+  }
+
+  /** Begins an attempt with a lease. */
+  acquire(
+    job: StoredJob,
+    executor: StoredAttempt["executor"],
+  ): { job: StoredJob; attempt: StoredAttempt } {
+    const { db, ids, clock } = this.#ctx;
+    const now = clock.now();
+    const number = job.attempt_count + 1;
+    const attempt: StoredAttempt = {
+      attempt_id: ids.next("attempt"),
+      job_id: job.job_id,
+      number,
+      executor,
+      state: "acquired",
+      executor_peer_id: null,
+      spawn_id: null,
+      delivery_id: null,
+      reason: null,
+      started_at: now,
+      delivered_at: null,
+      armed_at: null,
+      ended_at: null,
+      release: null,
+    };
+    return db.transact((tx) => {
+      attempts.insert(tx, attempt);
+      const acquired = this.#steps.step(job, "acquired", {
+        phase: "acquired",
+        state_reason: lastingReason(job),
+        look_at: null,
+        attempt_count: number,
+        current_attempt_id: attempt.attempt_id,
+        lease_until: now + LEASE_MS,
+      });
+      return { job: acquired, attempt };
+    });
+  }
+
+  /** Ends an attempt that reached no executor, and queues its job again. */
+  requeue(job: StoredJob, attempt: StoredAttempt, reason: JobReason): void {
+    const { db, clock } = this.#ctx;
+    db.transact(() => {
+      this.#steps.endAttempt(attempt, job, { event: "lease_expired", reason });
+      this.#steps.step(job, "lease_expired", {
+        phase: null,
+        state_reason: lastingReason(job) ?? reason,
+        look_at: clock.now(),
+        current_attempt_id: null,
+        lease_until: null,
+      });
+    });
+  }
+
+  /** Leaves a job queued until `look_at`; null waits for its executor. */
+  postpone(job: StoredJob, reason: JobReason, look_at: number | null): void {
+    this.#steps.change(job, { state_reason: lastingReason(job) ?? reason, look_at });
+  }
+
+  markUnavailable(job: StoredJob, state_reason: JobReason, error: string | null = null): void {
+    this.#steps.settle(job, "unavailable", { state_reason, error });
+  }
+
+  /** Drops the job's message while it is still queued for the executor. */
+  withdraw(job: StoredJob, reason: JobReason): void {
+    const attempt = this.#steps.currentAttempt(job);
+    if (attempt) this.#turns.withdraw(attempt, reason);
+  }
+
+  /** Stores the id of the prompt's delivery in the transaction that accepts it. */
+  #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
+    const { db } = this.#ctx;
+    const creator = job.created_by_peer_id;
+    // A creator that was closed meanwhile cannot be a sender.
+    const canSendAsCreator = creator !== null && creator !== peer_id &&
+      this.#deps.peers.get(creator);
+    const { delivery_id, state } = this.#deps.delivery.send({
+      from_peer: canSendAsCreator ? creator : DAEMON,
+      to_peer: peer_id,
+      text: promptOf(job, attempt),
+      proven_human: job.proven_human,
+    });
+    const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
+    db.transact((tx) => attempts.update(tx, sent));
+    this.#turns.watchDelivery(delivery_id);
+    this.#turns.applyDeliveryState(sent, state);
+  }
+
+  #handleRefusal(job: StoredJob, work: () => void): void {
+    const { db, clock } = this.#ctx;
+    try {
+      db.transact(work);
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      const isTemporary = TEMPORARY_REFUSALS.includes(refusal.code);
+      if (isTemporary && job.state === "dispatching") return; // The next tick tries again.
+      if (isTemporary) return this.postpone(job, refusal.code, clock.now() + RETRY_MS);
+      this.markUnavailable(job, refusal.code, refusal.toBody().detail);
+    }
+  }
+}
+
+/** What the executor reads: the prompt, and how it reports on the job. */
+function promptOf({ job_id, execution }: StoredJob, { attempt_id }: StoredAttempt): string {
+  return `${execution.prompt.body}\n\n[job ${job_id}, ${attempt_id}] The final message of your ` +
+    "turn is taken as the result. If the work goes on after this turn, say so before it ends, " +
+    `with the mesh tool job_update(job_id, attempt_id, phase="waiting"); in a shell: ` +
+    `mesh jobs update ${job_id} --attempt ${attempt_id} --phase waiting`;
+}

@@ -1,0 +1,120 @@
+/** Executors that are started for one job: launches an agent, and waits until it registers. */
+
+import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "kit/core/problem.ts";
+import { DAEMON } from "../../messages/contract.ts";
+import { ANY_PROGRAM } from "../../agents/contract.ts";
+import * as rows from "../store.ts";
+import type { StoredJob } from "../store.ts";
+import type { FireDeps, StartedExecutor, StartRequest } from "./deps.ts";
+import type { Dispatch } from "./dispatch.ts";
+import * as attempts from "./store.ts";
+import type { StoredAttempt } from "./store.ts";
+
+export class SpawnedExecutors {
+  readonly #ctx: Context;
+  readonly #spawns: FireDeps["spawns"];
+  readonly #dispatch: Dispatch;
+  readonly #launches = new Set<Promise<void>>();
+
+  constructor(ctx: Context, { spawns }: Pick<FireDeps, "spawns">, dispatch: Dispatch) {
+    this.#ctx = ctx;
+    this.#spawns = spawns;
+    this.#dispatch = dispatch;
+    ctx.events.subscribe({
+      event: ({ type, data }) => {
+        if (type !== "spawn" || data.peer_id === null) return;
+        const attempt = attempts.bySpawn(ctx.db, data.spawn_id);
+        if (attempt) this.#deliver(attempt, data.peer_id);
+      },
+    });
+  }
+
+  /** Begins an attempt, and starts its agent after the commit. */
+  start(job: StoredJob, resumes: string | undefined): void {
+    const { db } = this.#ctx;
+    db.transact(() => {
+      const acquired = this.#dispatch.acquire(job, "spawned");
+      db.afterCommit(() => this.#launch(acquired.job, acquired.attempt, resumes));
+    });
+  }
+
+  tick(): void {
+    for (const attempt of attempts.open(this.#ctx.db)) this.#check(attempt);
+  }
+
+  /** Waits for the launches in progress. */
+  async close(): Promise<void> {
+    await Promise.all(this.#launches);
+  }
+
+  #launch(job: StoredJob, attempt: StoredAttempt, resumes: string | undefined): void {
+    const work = this.#startExecutor(job, attempt, resumes)
+      .catch((error) => this.#ctx.log.error("An executor could not be started", { error }))
+      .finally(() => this.#launches.delete(work));
+    this.#launches.add(work);
+  }
+
+  async #startExecutor(
+    job: StoredJob,
+    attempt: StoredAttempt,
+    resumes: string | undefined,
+  ): Promise<void> {
+    let started: StartedExecutor;
+    try {
+      const mark = attempt.attempt_id;
+      started = await this.#spawns.startExecutor({ ...startRequestOf(job), resumes, mark });
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      const current = this.#findCurrent(attempt);
+      if (!current) return;
+      return this.#dispatch.markUnavailable(current.job, refusal.code, refusal.toBody().detail);
+    }
+    const isWanted = this.#ctx.db.transact((tx) => {
+      const current = this.#findCurrent(attempt);
+      if (!current) return false;
+      const spawn_id = started.record();
+      const executor = started.resumed ? "resumed" as const : "spawned" as const;
+      const now = { ...current.attempt, spawn_id, executor };
+      attempts.update(tx, now);
+      this.#check(now);
+      return true;
+    });
+    if (!isWanted) await started.undo();
+  }
+
+  /** The attempt and its job, while the attempt still waits for its executor. */
+  #findCurrent({ attempt_id, job_id }: StoredAttempt) {
+    const { db } = this.#ctx;
+    const attempt = attempts.get(db, attempt_id), job = rows.get(db, job_id);
+    const isWaiting = attempt?.state === "acquired" && job?.current_attempt_id === attempt_id;
+    return isWaiting ? { attempt, job } : undefined;
+  }
+
+  /** Delivers to an agent that has registered; gives up on one that will not. */
+  #check(attempt: StoredAttempt): void {
+    if (attempt.spawn_id === null || attempt.delivery_id !== null) return;
+    const { peer_id, over } = this.#spawns.status(attempt.spawn_id);
+    if (peer_id !== null) return this.#deliver(attempt, peer_id);
+    const current = over && this.#findCurrent(attempt);
+    if (current) this.#dispatch.markUnavailable(current.job, "executor_never_registered");
+  }
+
+  #deliver(attempt: StoredAttempt, peer_id: string): void {
+    const current = this.#findCurrent(attempt);
+    if (!current || current.attempt.delivery_id !== null) return;
+    this.#dispatch.deliverToSpawned(current.job, current.attempt, peer_id);
+  }
+}
+
+function startRequestOf(job: StoredJob): Omit<StartRequest, "resumes" | "mark"> {
+  const { path, backend, profile } = job.execution.target;
+  return {
+    path: path ?? "",
+    backend: backend ?? ANY_PROGRAM,
+    ...(profile !== null && { profile }),
+    circle: job.circle,
+    from_peer: job.created_by_peer_id ?? DAEMON,
+  };
+}

@@ -1,0 +1,81 @@
+/** The time limits of jobs: `expires_at`, the lease of a dispatch, and `deadline_at`. */
+
+import type { Context } from "kit/data/context.ts";
+import type { Notices } from "../notices.ts";
+import type { JobReason, JobSteps } from "../transitions.ts";
+import * as rows from "../store.ts";
+import type { StoredJob } from "../store.ts";
+import type { FireDeps } from "./deps.ts";
+import type { Dispatch } from "./dispatch.ts";
+import type { Turns } from "./turns.ts";
+
+/** After so many agents were started for a job and never registered, it becomes unavailable. */
+const LEASES_MAX = 3;
+const TICK_ROWS_MAX = 100;
+
+export interface TimeLimitsParts {
+  readonly steps: JobSteps;
+  readonly notices: Notices;
+  readonly turns: Turns;
+  readonly dispatch: Dispatch;
+}
+
+export class TimeLimits {
+  readonly #ctx: Context;
+  readonly #delivery: FireDeps["delivery"];
+  readonly #parts: TimeLimitsParts;
+
+  constructor(ctx: Context, { delivery }: Pick<FireDeps, "delivery">, parts: TimeLimitsParts) {
+    this.#ctx = ctx;
+    this.#delivery = delivery;
+    this.#parts = parts;
+  }
+
+  tick(now: number): void {
+    const { db } = this.#ctx;
+    for (const job of rows.expired(db, now, TICK_ROWS_MAX)) this.expire(job);
+    for (const job of rows.leaseExpired(db, now, TICK_ROWS_MAX)) this.#expireLease(job);
+    for (const job of rows.pastDeadline(db, now, TICK_ROWS_MAX)) this.#passDeadline(job);
+  }
+
+  /** Ends a job that was not delivered before `expires_at`. */
+  expire(job: StoredJob): void {
+    this.#ctx.db.transact(() => {
+      if (this.#wasDelivered(job)) return;
+      this.#parts.dispatch.withdraw(job, "job_expired");
+      const state_reason = "expires_at_passed" satisfies JobReason;
+      this.#parts.steps.settle(job, "expired", { state_reason });
+    });
+  }
+
+  /** Follows a message that was sent after all; withdraws any other, and queues the job again. */
+  #expireLease(job: StoredJob): void {
+    const { steps, dispatch } = this.#parts;
+    const attempt = steps.currentAttempt(job);
+    this.#ctx.db.transact(() => {
+      if (!attempt || this.#wasDelivered(job)) return;
+      dispatch.withdraw(job, "lease_expired");
+      const isHopeless = attempt.spawn_id !== null && attempt.number >= LEASES_MAX;
+      if (isHopeless) dispatch.markUnavailable(job, "executor_never_registered");
+      else dispatch.requeue(job, attempt, "lease_expired");
+    });
+  }
+
+  /** Notifies the owner once. A deadline ends nothing (contract 2). */
+  #passDeadline(job: StoredJob): void {
+    const { steps, notices } = this.#parts;
+    this.#ctx.db.transact(() => {
+      const state_reason = "deadline_passed" satisfies JobReason;
+      notices.deadlinePassed(steps.change(job, { deadline_told: true, state_reason }));
+    });
+  }
+
+  /** A message in `attempting` may arrive: it counts as sent. */
+  #wasDelivered(job: StoredJob): boolean {
+    const attempt = this.#parts.steps.currentAttempt(job);
+    const state = attempt?.delivery_id && this.#delivery.stateOf(attempt.delivery_id);
+    if (!attempt || !state || state === "queued") return false;
+    this.#parts.turns.applyDeliveryState(attempt, state === "attempting" ? "sent" : state);
+    return true;
+  }
+}

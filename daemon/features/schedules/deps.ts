@@ -1,0 +1,43 @@
+/** What schedules need from other features. */
+
+import type { Address, Role } from "../peers/contract.ts";
+import type { Schedule } from "./contract.ts";
+
+export interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+/** A message as asks and notifications take it. */
+export interface ScheduledMessage {
+  readonly from_peer: string;
+  readonly to_peer: string;
+  readonly text: string;
+  readonly circle?: string;
+}
+
+/** How a request came in. */
+export interface ScheduleContext {
+  readonly proven_human: boolean;
+  readonly traceparent?: string | undefined;
+}
+
+export interface ScheduleDeps {
+  readonly directory: {
+    sender(argument: string, scope?: { circle?: string | undefined }): Sender;
+    resolve(argument: string, scope: { circle?: string | undefined; caller: Sender }): Address;
+    /** A peer by its exact id, in any state. */
+    address(peer_id: string): Address | undefined;
+  };
+  /** Opens an ask or sends a notify, and returns its id. Throws a `Problem` on a refusal. */
+  readonly senders: Readonly<
+    Record<Schedule["kind"], (message: ScheduledMessage, requestContext: ScheduleContext) => string>
+  >;
+  /** Sends a notify from the daemon. */
+  notify(to_peer: string, text: string): void;
+  /** How long a settled schedule is kept. */
+  readonly history_ms: number;
+}

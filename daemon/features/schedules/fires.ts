@@ -1,0 +1,126 @@
+/** Fires the schedules that are due: sends the message, and records the outcome. */
+
+import type { Context } from "kit/data/context.ts";
+import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
+import { toDisplayName } from "kit/core/text.ts";
+import { nextFire } from "kit/core/cron.ts";
+import type { ScheduleDeps } from "./deps.ts";
+import { scheduleMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { StoredSchedule } from "./store.ts";
+import { DEFAULT_TIMEZONE } from "./timing.ts";
+
+/** Messages that one tick sends, so that no tick takes long. */
+const FIRES_MAX = 200;
+/** When a fire is tried again after an internal error. Other schedules fire meanwhile. */
+const RETRY_MS = 60_000;
+
+type FireResult = Pick<StoredSchedule, "last_outcome" | "last_error" | "last_message_id">;
+
+export class ScheduleFires {
+  readonly #ctx: Context;
+  readonly #deps: Pick<ScheduleDeps, "directory" | "senders" | "notify">;
+
+  constructor(ctx: Context, deps: Pick<ScheduleDeps, "directory" | "senders" | "notify">) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  tick(now: number): void {
+    for (const schedule of rows.due(this.#ctx.db, now, FIRES_MAX)) this.#fire(schedule, now);
+  }
+
+  /** Sends the message and records the fire in one transaction. */
+  #fire(schedule: StoredSchedule, now: number): void {
+    const { db, log } = this.#ctx;
+    try {
+      return db.transact(() => {
+        const last_message_id = this.#send(schedule);
+        this.#record(schedule, now, { last_outcome: "fired", last_error: null, last_message_id });
+      });
+    } catch (error) {
+      if (isProblem(error, "storage_failed")) throw error;
+      if (error instanceof Problem) return this.#fail(schedule, now, error);
+      log.error("A scheduled message failed", { error, schedule_id: schedule.schedule_id });
+      db.transact((tx) => rows.update(tx, { ...schedule, next_fire_at: now + RETRY_MS }));
+    }
+  }
+
+  #send({ kind, to_peer, text, circle, ...schedule }: StoredSchedule): string {
+    const sender = schedule.from_peer_id && this.#deps.directory.address(schedule.from_peer_id);
+    const from_peer = sender && !sender.closed ? sender.peer_id : schedule.from_peer;
+    const { proven_human, traceparent } = schedule;
+    // Each fire of a recurring schedule starts a new trace.
+    const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
+    const message = { from_peer, to_peer, text, ...(circle !== null && { circle }) };
+    return this.#deps.senders[kind](message, { proven_human, ...trace });
+  }
+
+  #fail(schedule: StoredSchedule, now: number, problem: Problem): void {
+    const { db } = this.#ctx;
+    const last_error = toPublicCode(problem.code);
+    db.transact(() => {
+      const failed = { last_outcome: "failed" as const, last_error, last_message_id: null };
+      this.#record(schedule, now, failed);
+    });
+    if (schedule.cron === null && schedule.from_peer_id !== null) {
+      this.#notifySender(schedule, schedule.from_peer_id, problem);
+    }
+  }
+
+  /** Missed fires collapse into one: the next fire is after now. */
+  #record(schedule: StoredSchedule, now: number, result: FireResult): void {
+    const { db, events } = this.#ctx;
+    const next_fire_at = schedule.cron === null
+      ? null
+      : nextFire(schedule.cron, schedule.timezone ?? DEFAULT_TIMEZONE, now) ?? null;
+    const event = next_fire_at === null ? result.last_outcome ?? "failed" : "recurred";
+    const state = scheduleMachine.step(schedule.state, event);
+    const settled_at = scheduleMachine.isFinal(state) ? now : null;
+    db.transact((tx) =>
+      rows.update(tx, {
+        ...schedule,
+        ...result,
+        state,
+        next_fire_at,
+        settled_at,
+        last_fired_at: now,
+      })
+    );
+    const { schedule_id, kind, from_peer_id, from_peer_name: from, to_peer: to } = schedule;
+    events.append("schedule_fired", {
+      schedule_id,
+      kind,
+      state,
+      from_peer_id,
+      from,
+      to,
+      outcome: result.last_outcome ?? "failed",
+      error: result.last_error,
+      message_id: result.last_message_id,
+    });
+  }
+
+  /** Notifies the sender of a failed one-shot, if the sender can still be reached. */
+  #notifySender(
+    { schedule_id, kind, to_peer }: StoredSchedule,
+    from_peer_id: string,
+    problem: Problem,
+  ): void {
+    const { db, log } = this.#ctx;
+    const { error, detail } = problem.toBody();
+    const text =
+      `Your scheduled ${kind} to "${toDisplayName(to_peer)}" (${schedule_id}) was not sent: ` +
+      `${detail} (${error}). See it with: mesh schedule show ${schedule_id}`;
+    try {
+      db.transact(() => this.#deps.notify(from_peer_id, text));
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      log.debug("The sender of a schedule was not notified", {
+        peer_id: from_peer_id,
+        code: refusal.code,
+      });
+    }
+  }
+}

@@ -1,0 +1,150 @@
+/** Starts agents in tmux panes: checks the request, builds the command, opens the pane. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
+import type { Pane } from "../../host/tmux/pane.ts";
+import { commandOf } from "./commands.ts";
+import type { SpawnAsked } from "./contract.ts";
+import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
+import { allowedFolder } from "./paths.ts";
+
+/** What a caller adds to the configured command. */
+export interface LaunchOptions {
+  readonly extraArgs?: readonly string[] | undefined;
+  /** A word that finds the pane again after a crash (`Terminals.find`). */
+  readonly mark?: string;
+}
+
+/** The pane that the sender runs in. */
+interface SourcePane {
+  readonly socket: string;
+  readonly pane: Pane;
+}
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+}
+
+export class Launcher {
+  readonly #ctx: Context;
+  readonly #deps: Pick<SpawnDeps, "terminals" | "settings" | "peers">;
+
+  constructor(ctx: Context, deps: Pick<SpawnDeps, "terminals" | "settings" | "peers">) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Why nothing can be spawned; undefined when a command, a folder and tmux are there. */
+  async missingRequirement(): Promise<string | undefined> {
+    const { terminals, settings: { commands, allowed_paths } } = this.#deps;
+    if (Object.keys(commands).length === 0) return "spawn.commands names no command";
+    if (allowed_paths.length === 0) return "spawn.allowed_paths names no folder";
+    return await terminals.isAvailable() ? undefined : "tmux is not installed";
+  }
+
+  async mustBeEnabled(): Promise<void> {
+    const lacking = await this.missingRequirement();
+    if (lacking) throw new Problem("spawn_disabled", { lacking });
+  }
+
+  /** Checks the whole request before it opens a pane. */
+  async launch(
+    asked: SpawnAsked,
+    tmux_socket: string | undefined,
+    { extraArgs = [], mark }: LaunchOptions,
+  ): Promise<LaunchedAgent> {
+    const { terminals, settings, peers } = this.#deps;
+    await this.mustBeEnabled();
+    if (asked.name) peers.refuseReserved(asked.name);
+    const command = commandOf(settings, asked.backend, asked.profile);
+    const found = await allowedFolder(asked.path, {
+      allowed: settings.allowed_paths,
+      home: terminals.home,
+    });
+    if (!found.ok) throw new Problem("path_not_allowed", { path: asked.path, reason: found.why });
+    const spawn_id = this.#ctx.ids.next("spawn");
+    const sender = peers.sender(asked.from_peer ?? ANONYMOUS_SENDER);
+    const source = await this.#findSourcePane(asked, sender, tmux_socket);
+    const launch = {
+      cwd: found.folder,
+      argv: [...command.argv, ...extraArgs],
+      env: { ...command.env, MESH_SPAWN_ID: spawn_id },
+      ...(mark !== undefined && { mark }),
+    };
+    if (!await terminals.hasProgram(tmux_socket ?? source?.socket ?? terminals.socket, launch)) {
+      throw new Problem("spawn_failed", { reason: "the program of its command is not installed" });
+    }
+    const at = this.#ctx.clock.now();
+    const place = { source, circle: asked.circle ?? this.#senderCircle(sender, source) };
+    const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
+    if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
+    return {
+      asked,
+      folder: found.folder,
+      circle,
+      spawn_id,
+      from: sender.peer_id ?? sender.name,
+      socket,
+      pane: opened.pane,
+      at,
+    };
+  }
+
+  /** The circle of a pane's window (contract 1); undefined where sessions bound circles. */
+  async windowCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
+    const { terminals, settings } = this.#deps;
+    if (settings.circle_boundary !== "window") return undefined;
+    const pane = await terminals.look(socket, pane_id);
+    return pane && windowCircle(pane);
+  }
+
+  async #openPane(
+    { source, circle }: { source: SourcePane | undefined; circle: string | undefined },
+    launch: Launch,
+    tmux_socket: string | undefined,
+  ): Promise<{ socket: string; opened: OpenResult; circle: string }> {
+    const { terminals, settings } = this.#deps;
+    if (settings.circle_boundary === "window") {
+      if (!source) throw new Problem("source_pane_required", {});
+      const opened = await terminals.splitWindow(source.socket, source.pane.pane_id, launch);
+      return { socket: source.socket, opened, circle: circle ?? windowCircle(source.pane) };
+    }
+    const socket = tmux_socket ?? source?.socket ?? terminals.socket;
+    const named = circle ?? "default";
+    // tmux replaces each dot in a session's name with an underscore.
+    const opened = await terminals.openWindow(socket, named.replaceAll(".", "_"), launch);
+    return { socket, opened, circle: named };
+  }
+
+  /** The pane that the request names, else the one that its sender is registered on. */
+  async #findSourcePane(
+    { source_pane }: SpawnAsked,
+    sender: Sender,
+    tmux_socket: string | undefined,
+  ): Promise<SourcePane | undefined> {
+    const { terminals, peers } = this.#deps;
+    const ownPeer = sender.peer_id === null ? undefined : peers.get(sender.peer_id);
+    const pane_id = source_pane ?? ownPeer?.pane_id;
+    if (!pane_id) return undefined;
+    const ownSocket = pane_id === ownPeer?.pane_id ? ownPeer.tmux_socket : null;
+    const socket = tmux_socket ?? ownSocket ?? terminals.socket;
+    const pane = await terminals.look(socket, pane_id);
+    return pane && { socket, pane };
+  }
+
+  #senderCircle(sender: Sender, source: SourcePane | undefined): string | undefined {
+    if (this.#deps.settings.circle_boundary === "window") return undefined;
+    const session = source?.pane.session;
+    return sender.circle ??
+      (session && /^[A-Za-z0-9._-]{1,64}$/.test(session) ? session : undefined);
+  }
+}
+
+/** The circle of a tmux window: `@7` is `window-7`. */
+function windowCircle({ window }: Pane): string {
+  return `window-${window.slice(1)}`;
+}

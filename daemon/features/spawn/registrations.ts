@@ -1,0 +1,187 @@
+/** Follows a spawn from its pane to its registration, delivers its message, or gives up on it. */
+
+import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import { DAEMON } from "../messages/contract.ts";
+import type { SpawnDeps } from "./deps.ts";
+import { spawnMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { Spawn } from "./store.ts";
+
+/** After this a spawn without a registration is reported as `timed_out`. */
+const REGISTER_MS_MAX = 5 * 60_000;
+/** After this a late registration is no longer expected: a dialog may need a person first. */
+const LATE_MS_MAX = 24 * 3_600_000;
+const CHECK_INTERVAL_MS = 2_000;
+
+type RegistrationDeps = Pick<SpawnDeps, "peers" | "terminals" | "linkSilentAgent" | "notify">;
+
+export class SpawnRegistrations {
+  readonly #ctx: Context;
+  readonly #deps: RegistrationDeps;
+  #checking: Promise<void> | undefined;
+  #checkedAt = 0;
+
+  constructor(ctx: Context, deps: RegistrationDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    ctx.events.subscribe({
+      event: ({ type, data }) => {
+        if (type === "peer_registered" || type === "peer_updated") {
+          this.#peerRegistered(data.peer_id);
+        }
+      },
+    });
+  }
+
+  /** Stores a new spawn. Its agent may have registered before. */
+  add(spawn: Spawn): void {
+    this.#ctx.db.transact((tx) => {
+      rows.insert(tx, spawn);
+      this.#publish(spawn);
+      this.#matchRegistered(spawn);
+    });
+  }
+
+  /** After a start: finds the agents that registered unnoticed. */
+  start(): void {
+    for (const spawn of rows.open(this.#ctx.db)) this.#matchRegistered(spawn);
+  }
+
+  tick(now: number): void {
+    for (const spawn of rows.open(this.#ctx.db)) {
+      const age = now - spawn.created_at;
+      if (age > LATE_MS_MAX) this.abandon(spawn);
+      else if (age > REGISTER_MS_MAX && spawn.registration_state === "awaiting") {
+        const registration_state = spawnMachine.step(spawn.registration_state, "timed_out");
+        this.#update({ ...spawn, registration_state });
+      }
+    }
+    if (this.#checking || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    this.#checkedAt = now;
+    this.#checking = this.#checkPanes()
+      .catch((error) => this.#ctx.log.error("The panes of spawns were not checked", { error }))
+      .finally(() => this.#checking = undefined);
+  }
+
+  /** Waits for the check of panes that is under way. */
+  async close(): Promise<void> {
+    await this.#checking;
+  }
+
+  /** Stops waiting for a registration, and notifies the sender of an undelivered message. */
+  abandon(spawn: Spawn): void {
+    this.#ctx.db.transact(() => {
+      const hadSeed = spawn.seed !== null;
+      this.#update({
+        ...spawn,
+        registration_state: "timed_out",
+        seed: null,
+        seed_state: hadSeed ? "undeliverable" : spawn.seed_state,
+        settled_at: this.#ctx.clock.now(),
+      });
+      if (!hadSeed) return;
+      const { spawn_id, backend, path, seed_from } = spawn;
+      this.#notifySender(
+        seed_from ?? ANONYMOUS_SENDER,
+        `The agent of ${spawn_id} (${backend} in ${path}) never registered. ` +
+          "Your message to it was dropped.",
+      );
+    });
+  }
+
+  async #checkPanes(): Promise<void> {
+    for (const spawn of rows.open(this.#ctx.db)) {
+      const gone = await this.#deps.terminals.isGone(spawn.tmux_socket, spawn.pane_id);
+      if (!gone) await this.#deps.linkSilentAgent(spawn);
+      const current = gone ? rows.get(this.#ctx.db, spawn.spawn_id) : undefined;
+      if (current?.settled_at === null) this.abandon(current);
+    }
+  }
+
+  /** Registers a spawn whose agent was registered before the spawn was stored. */
+  #matchRegistered(spawn: Spawn): void {
+    const peer = this.#deps.peers.findByPane(spawn.pane_id, spawn.tmux_socket);
+    if (!peer || peer.backend !== spawn.backend) return;
+    if ((peer.last_seen ?? 0) < spawn.created_at) return;
+    const { circle, role, name } = spawn;
+    this.#deps.peers.reassign(peer.peer_id, { circle, role, ...(name !== null && { name }) });
+    this.#register(spawn, peer.peer_id);
+  }
+
+  #peerRegistered(peer_id: string): void {
+    const peer = this.#deps.peers.get(peer_id);
+    if (!peer?.pane_id) return;
+    const spawn = rows.open(this.#ctx.db).find(({ pane_id, tmux_socket, backend }) =>
+      pane_id === peer.pane_id && tmux_socket === peer.tmux_socket && backend === peer.backend
+    );
+    if (spawn) this.#register(spawn, peer_id);
+  }
+
+  /** Stores the registration, and queues the spawn's message in the same transaction. */
+  #register(spawn: Spawn, peer_id: string): void {
+    this.#ctx.db.transact(() => {
+      const isRefused = spawn.seed !== null && !this.#sendSeed(spawn, spawn.seed, peer_id);
+      this.#update({
+        ...spawn,
+        registration_state: spawnMachine.step(spawn.registration_state, "registered"),
+        peer_id,
+        seed: null,
+        seed_state: isRefused || spawn.seed_state === "undeliverable" ? "undeliverable" : null,
+        settled_at: this.#ctx.clock.now(),
+      });
+    });
+  }
+
+  /** Whether the message is accepted for delivery. */
+  #sendSeed({ seed_from, seed_human }: Spawn, text: string, peer_id: string): boolean {
+    const from_peer = seed_from ?? ANONYMOUS_SENDER;
+    try {
+      this.#deps.notify({ from_peer, to_peer: peer_id, text }, { proven_human: seed_human });
+      return true;
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      this.#notifySender(from_peer, `Your message to a spawned agent was refused: ${refusal.code}`);
+      return false;
+    }
+  }
+
+  /** A sender that is no registered peer is not notified. */
+  #notifySender(from_peer: string, text: string): void {
+    const { peer_id } = this.#deps.peers.sender(from_peer);
+    if (peer_id === null) return;
+    try {
+      const note = { from_peer: DAEMON, to_peer: peer_id, text };
+      this.#deps.notify(note, { proven_human: false });
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      this.#ctx.log.info("The sender of a spawn was not notified", {
+        peer_id,
+        code: refusal.code,
+      });
+    }
+  }
+
+  #update(spawn: Spawn): void {
+    this.#ctx.db.transact((tx) => {
+      rows.update(tx, spawn);
+      this.#publish(spawn);
+    });
+  }
+
+  #publish(spawn: Spawn): void {
+    const { spawn_id, backend, circle, pane_id, peer_id, registration_state, seed_state } = spawn;
+    this.#ctx.events.append("spawn", {
+      spawn_id,
+      backend,
+      circle,
+      pane_id,
+      peer_id,
+      registration_state,
+      seed_state,
+    });
+  }
+}

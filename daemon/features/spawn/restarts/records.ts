@@ -1,0 +1,115 @@
+/** The stored restarts: creates a record, steps it through the state table, and publishes it. */
+
+import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import { type RestartEvent, restartMachine } from "../machine.ts";
+import { RestartStage } from "../../peers/restart.ts";
+import type { RestartDeps } from "./deps.ts";
+import * as rows from "./store.ts";
+import type { StoredRestart } from "./store.ts";
+
+/** Why a stage failed: `reason` is a code, `message` a sentence. */
+export class RestartFailure extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, detail: string) {
+    super(detail);
+    this.reason = reason;
+  }
+}
+
+export class RestartRecords {
+  readonly #ctx: Context;
+  readonly #notify: RestartDeps["notify"];
+
+  constructor(ctx: Context, { notify }: Pick<RestartDeps, "notify">) {
+    this.#ctx = ctx;
+    this.#notify = notify;
+  }
+
+  /** Stores a restart at `preflight`; undefined when another one of its peer is in progress. */
+  create(restart: StoredRestart, refusal: RestartFailure | undefined): StoredRestart | undefined {
+    const { db, events } = this.#ctx;
+    const { restart_id, peer_id } = restart;
+    return db.transact((tx) => {
+      if (rows.open(db).some((open) => open.peer_id === peer_id)) return undefined;
+      rows.insert(tx, restart);
+      events.append("peer_restart_started", { restart_id, peer_id, stage: "preflight" });
+      if (refusal) this.fail(restart_id, refusal);
+      return this.mustGet(restart_id);
+    });
+  }
+
+  mustGet(restart_id: string): StoredRestart {
+    const found = rows.get(this.#ctx.db, restart_id);
+    if (!found) throw new Error(`Restart ${restart_id} is not in the database`);
+    return found;
+  }
+
+  /** Takes one step of the state table, and stores it with its time. */
+  step(restart_id: string, on: RestartEvent, change: Partial<StoredRestart> = {}): StoredRestart {
+    const { db, clock } = this.#ctx;
+    return db.transact((tx) => {
+      const before = this.mustGet(restart_id);
+      const state = restartMachine.step(before.state, on);
+      const isFinished = restartMachine.isFinal(state);
+      const stage = RestartStage.safeParse(state).data;
+      const at = clock.now();
+      const now: StoredRestart = {
+        ...before,
+        ...change,
+        state,
+        stages: stage ? [...before.stages, { stage, at }] : before.stages,
+        finished_at: isFinished ? at : null,
+      };
+      rows.update(tx, now);
+      this.#publish(before, now, on);
+      return now;
+    });
+  }
+
+  fail(restart_id: string, { reason, message }: RestartFailure): void {
+    this.#ctx.db.transact(() => {
+      const { state, finished_at } = this.mustGet(restart_id);
+      if (finished_at !== null) return;
+      const stage = RestartStage.parse(state);
+      this.step(restart_id, "failed", { failed: { stage, reason, detail: message }, seed: null });
+    });
+  }
+
+  /** The peer is back: queues its message in the same transaction. */
+  finish(restart_id: string): void {
+    this.#ctx.db.transact(() => {
+      const stored = this.mustGet(restart_id);
+      const { seed, seed_from, seed_human, peer_id, state } = stored;
+      if (seed === null) return void this.step(restart_id, "restarted");
+      if (state === "register") this.step(restart_id, "seeding");
+      const note = { from_peer: seed_from ?? ANONYMOUS_SENDER, to_peer: peer_id, text: seed };
+      try {
+        this.#notify(note, { proven_human: seed_human });
+      } catch (error) {
+        const refusal = recoverableProblem(error);
+        if (!refusal) throw error;
+        const detail = `The agent is back, but its message was refused: ${refusal.toBody().detail}`;
+        return this.fail(restart_id, new RestartFailure(refusal.code, detail));
+      }
+      this.step(restart_id, "restarted", { seed: null });
+    });
+  }
+
+  #publish(
+    { state: stage }: StoredRestart,
+    { restart_id, peer_id, state, failed }: StoredRestart,
+    on: RestartEvent,
+  ): void {
+    const { events } = this.#ctx;
+    const ids = { restart_id, peer_id };
+    if (on === "launched") events.append("peer_restart_launched", { ...ids, stage: "launch" });
+    if (state === "restarted") events.append("peer_restart_restarted", { ...ids, stage });
+    if (state === "failed" || state === "cancelled") {
+      const reason = failed?.reason ?? "cancelled";
+      events.append("peer_restart_failed", { ...ids, stage, reason });
+    }
+  }
+}
