@@ -29,79 +29,8 @@ export function isAlive(pid: number, started?: string): boolean {
   return started === undefined || startTime === started;
 }
 
-/** What `isAlive` is, for those who are given one that costs less. */
+/** `isAlive`, or a cheaper function with the same meaning (`LivenessCache`). */
 export type IsAlive = typeof isAlive;
-
-/** Files that are kept open at once, of the thousand that a process may have as a rule. */
-const FILES_MAX = 256;
-
-/** A process that was alive when its file was opened, which tells of it and of no later one. */
-interface OpenProcess {
-  readonly started: string | undefined;
-  readonly file: Deno.FsFile;
-}
-
-/**
- * Looks again and again whether processes live, at a quarter of what `isAlive` costs: it keeps a
- * file of each open. One whose process is gone cannot be read, and of a zombie it says zero pages.
- */
-export class LivenessCache implements Disposable {
-  readonly #livenessCache = new Map<number, OpenProcess>();
-  readonly #first = new Uint8Array(1);
-  readonly #files_max: number;
-
-  constructor(files_max = FILES_MAX) {
-    this.#files_max = files_max;
-  }
-
-  readonly isAlive: IsAlive = (pid, started) => {
-    const known = this.#livenessCache.get(pid);
-    if (known && known.started === started && this.#isStillAlive(known)) return true;
-    this.#forget(pid);
-    const file = openStatm(pid);
-    const alive = isAlive(pid, started); // After the file was opened: it is this process's.
-    if (file && alive) this.#keep(pid, { started, file });
-    else file?.close();
-    return alive;
-  };
-
-  [Symbol.dispose](): void {
-    for (const pid of this.#livenessCache.keys()) this.#forget(pid);
-  }
-
-  #isStillAlive({ file }: OpenProcess): boolean {
-    try {
-      file.seekSync(0, Deno.SeekMode.Start);
-      return file.readSync(this.#first) === 1 && this.#first[0] !== ASCII_ZERO;
-    } catch (error) {
-      if (isGone(error)) return false;
-      throw error;
-    }
-  }
-
-  #keep(pid: number, entry: OpenProcess): void {
-    if (this.#livenessCache.size >= this.#files_max) this[Symbol.dispose]();
-    this.#livenessCache.set(pid, entry);
-  }
-
-  #forget(pid: number): void {
-    this.#livenessCache.get(pid)?.file.close();
-    this.#livenessCache.delete(pid);
-  }
-}
-
-const ASCII_ZERO = "0".charCodeAt(0);
-
-/** What a process has of the machine's memory, in pages; undefined where nobody tells. */
-function openStatm(pid: number): Deno.FsFile | undefined {
-  if (isMac() || !isPid(pid)) return undefined;
-  try {
-    return Deno.openSync(`/proc/${pid}/statm`);
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-}
 
 export type Signal = "SIGTERM" | "SIGKILL";
 /** `forbidden`: the process is another user's. */
@@ -349,7 +278,7 @@ function readProc(pid: number, file: string): string | undefined {
   }
 }
 
-function isPid(pid: number): boolean {
+export function isPid(pid: number): boolean {
   return Number.isSafeInteger(pid) && pid > 0;
 }
 
@@ -374,6 +303,6 @@ function toPositive(text: string | undefined): number | undefined {
   return Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-function isMac(): boolean {
+export function isMac(): boolean {
   return Deno.build.os === "darwin";
 }

@@ -6,7 +6,7 @@ import { isThere, pathIn } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
 import { isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
-import { commandLine, quote, type Tmux, type TmuxServers } from "./tmux.ts";
+import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 
@@ -179,25 +179,13 @@ export class Panes implements Terminals {
     await this.#runLogged(socket, ["kill-pane", "-t", pane_id]);
   }
 
-  /** Guard and deed are one command, evaluated in the server. */
   async closeIfSame(
     socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
-    const tmux = this.#options.tmuxServers.at(socket);
-    const display = (word: string) => `display-message -p ${quote(word)}`;
-    const action = `${display("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
     const condition = sameProcessCondition({ pane_id, pane_pid });
-    const run = await tmux.run([
-      "if-shell",
-      "-F",
-      "-t",
-      pane_id,
-      condition,
-      action,
-      display("changed"),
-    ]);
-    return run.ok && run.lines.includes("done");
+    const tmux = this.#options.tmuxServers.at(socket);
+    return await tmux.runIf(pane_id, condition, ["kill-pane", "-t", pane_id]) === "done";
   }
 
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
@@ -205,18 +193,14 @@ export class Panes implements Terminals {
     await this.#runLogged(socket, ["set-option", "-p", "-t", pane_id, ...option]);
   }
 
-  /** Guard and deed are one command, evaluated in the server. */
   async respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult> {
-    const { pane_id, pane_pid } = seen;
+    const { pane_id } = seen;
     const tmux = this.#options.tmuxServers.at(socket);
     const launchArgs = await this.#launchArgs(tmux, launch);
-    const action = commandLine(["respawn-pane", "-k", "-t", pane_id, ...launchArgs]);
-    const condition = sameProcessCondition({ pane_id, pane_pid });
-    const display = (word: string) => `display-message -p ${quote(word)}`;
-    const actions = [`${action} ; ${display("done")}`, display("changed")];
-    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, condition, ...actions]);
-    if (!run.ok) return toRefusal(run);
-    if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
+    const action = ["respawn-pane", "-k", "-t", pane_id, ...launchArgs];
+    const result = await tmux.runIf(pane_id, sameProcessCondition(seen), action);
+    if (result === "changed") return { ok: false, reason: `pane ${pane_id} has changed` };
+    if (result !== "done") return toRefusal(result);
     const pane = await this.look(socket, pane_id);
     return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
   }

@@ -152,6 +152,25 @@ export class Tmux implements AsyncDisposable {
       : connection.execute(commandLine(command));
   }
 
+  /**
+   * Runs a command if a condition, in tmux's format language, holds for a pane; else `otherwise`.
+   * The server compares and acts in one step. Only `done` means that the command ran; a failure may
+   * hide that it did (see `Failure`).
+   */
+  async runIf(
+    pane_id: string,
+    condition: string,
+    command: readonly string[],
+    otherwise?: readonly string[],
+  ): Promise<"done" | "changed" | Failure> {
+    const reporting = (word: string, command?: readonly string[]) =>
+      [...(command ? [commandLine(command)] : []), `display-message -p ${word}`].join(" ; ");
+    const branches = [reporting("done", command), reporting("changed", otherwise)];
+    const result = await this.run(["if-shell", "-F", "-t", pane_id, condition, ...branches]);
+    if (!result.ok) return result;
+    return result.lines.includes("done") ? "done" : "changed";
+  }
+
   /** Runs a command that only reads: once more if the connection was lost, as with its session. */
   async query(command: readonly string[]): Promise<Result> {
     const result = await this.run(command);

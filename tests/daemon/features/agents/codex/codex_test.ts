@@ -9,7 +9,8 @@ import {
   type CodexOptions,
 } from "../../../../../daemon/features/agents/codex/codex.ts";
 import { codexScreen } from "../../../../../daemon/features/agents/codex/screen.ts";
-import { isTested } from "../../../../../daemon/features/agents/codex/version.ts";
+import { TESTED_VERSION } from "../../../../../daemon/features/agents/codex/agent.ts";
+import { isLaterPatch } from "../../../../../daemon/features/agents/definition.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../../../daemon/host/tmux/tmux.ts";
@@ -39,7 +40,14 @@ const OUTGOING: OutgoingMessage = {
 function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
   const ctx = { clock: systemClock, log: silent };
   const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: dir, search_path: "" });
-  return codexAdapter({ ...ctx, tmuxServers, codex_home: dir, env: {}, ...more });
+  return codexAdapter({
+    ...ctx,
+    tmuxServers,
+    codex_home: dir,
+    tested_version: TESTED_VERSION,
+    env: {},
+    ...more,
+  });
 }
 
 /** The rungs in their order: the server's socket, the command, the pane. */
@@ -147,9 +155,11 @@ Deno.test("a server that does not answer the message leaves it unclear", async (
 });
 
 Deno.test("only releases that were proved are written to by the socket", async () => {
-  for (const version of ["0.169.0", "0.169.7"]) assert(isTested(version), version);
+  for (const version of ["0.169.0", "0.169.7"]) {
+    assert(isLaterPatch(version, TESTED_VERSION), version);
+  }
   const unproved = ["0.168.9", "0.170.0", "1.0.0", "0.169.0-alpha.1", "10.169.0", "0.169."];
-  for (const version of unproved) assert(!isTested(version), version);
+  for (const version of unproved) assert(!isLaterPatch(version, TESTED_VERSION), version);
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
   const { socket } = transportsOf(home);
   const unready = { ready: false, reason: "version_unproved" };
