@@ -1,17 +1,20 @@
-/** Reads what agents write: regular files alone, up to a size, and never waiting for one. */
+/** Reads files that agents write: regular files only, up to a size, without blocking. */
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**
- * A pipe or a device in a file's place would stop the whole daemon: it is opened without waiting,
- * and not read. A link in a file's place is not followed; links among its folders are.
+ * A pipe or a device in place of the file would block the whole daemon: it is opened without
+ * waiting and not read. A symbolic link in place of the file is not followed; links among its
+ * parent folders are.
  */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
-/** What is in a file's place is none, or none that we may read. */
+/** Errors that mean: no such file, or none that this process may read. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
 
-/** Undefined where no file of at most this size is, or where it is another user's and `own`. */
+/**
+ * Undefined if there is no file of at most this size, or if `own` is set and another user owns it.
+ */
 export function readWhole(
   path: string,
   bytes_max: number,
@@ -22,12 +25,12 @@ export function readWhole(
   });
 }
 
-/** The beginning of a file, which may end inside of a line. */
+/** The beginning of a file; the last line may be incomplete. */
 export function readHead(path: string, bytes_max: number): string | undefined {
   return read(path, ({ size }) => ({ from: 0, size: Math.min(size, bytes_max) }));
 }
 
-/** The end of a file, which may begin inside of a line. */
+/** The end of a file; the first line may be incomplete. */
 export function readTail(path: string, bytes_max: number): string | undefined {
   return read(path, ({ size }) => {
     const from = Math.max(0, size - bytes_max);

@@ -1,20 +1,20 @@
-/** Whether a program is there to be run, found as env(1) finds it. Nothing is run. */
+/** Whether a program is installed, looked up as env(1) does. Nothing is run. */
 
 import { resolve } from "node:path";
 
-/** What is to be run: assignments, the program, its arguments. */
+/** A command as env(1) takes it: assignments, the program, its arguments. */
 export interface Line {
   readonly argv: readonly string[];
   readonly cwd: string;
 }
 
-/** The search path that the assignments before a program set; undefined where they set none. */
+/** The `PATH` that the assignments before the program set; undefined if none does. */
 export function pathIn(argv: readonly string[]): string | undefined {
   const assigned = argv.slice(0, programAt(argv));
   return assigned.findLast((word) => word.startsWith("PATH="))?.slice("PATH=".length);
 }
 
-/** `paths` are search paths; of a program that is named by its place they say nothing. */
+/** `paths` are search paths; they are ignored for a program that is given with a path. */
 export async function isThere({ argv, cwd }: Line, paths: readonly string[]): Promise<boolean> {
   const program = argv[programAt(argv)];
   if (!program) return false;
@@ -36,7 +36,8 @@ async function isProgram(path: string): Promise<boolean> {
     const { isFile, mode } = await Deno.stat(path);
     return isFile && (mode === null || (mode & 0o111) !== 0);
   } catch (error) {
-    if (error instanceof Deno.errors.PermissionDenied) return true; // Whoever runs it will know.
+    // Running it will report the cause.
+    if (error instanceof Deno.errors.PermissionDenied) return true;
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
       return false;
     }

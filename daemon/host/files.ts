@@ -1,25 +1,27 @@
-/** A directory for files that others send: each is there whole and for our eyes only, or not. */
+/**
+ * A directory for uploaded files. Each file is either complete or absent, and private to the user.
+ */
 
 import { join } from "node:path";
 
-/** What a file is called while it is being written. */
+/** The suffix of a file while it is being written. */
 const PART_SUFFIX = ".part";
 
-/** Files by their bare names, in one directory of the daemon's own. */
+/** Files by their bare names, in one directory of the daemon. */
 export interface Files {
-  /** Where a file lies, for an agent on this machine. */
+  /** The path of a file, for an agent on this machine. */
   pathOf(name: string): string;
-  /** Writes a new file: on the disk when it resolves; nothing is left of it when it rejects. */
+  /** Writes a new file. It is on the disk once this resolves; a rejection leaves nothing behind. */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void>;
-  /** Its size in bytes and what is in it; undefined when it is not there. */
+  /** The size in bytes and the content; undefined if there is no such file. */
   open(name: string): Promise<{ size: number; body: ReadableStream<Uint8Array> } | undefined>;
-  /** Removes a file; one that is not there is removed already. */
+  /** Removes a file; succeeds if there is none. */
   remove(name: string): void;
-  /** The names of all files, the unfinished ones included. */
+  /** The names of all files, unfinished ones included. */
   names(): string[];
 }
 
-/** The directory is made when the first file comes. */
+/** Creates the directory with the first file. */
 export function filesIn(directory: string): Files {
   const pathOf = (name: string) => join(directory, name);
   const remove = (name: string) => ignoreAbsent(() => Deno.removeSync(pathOf(name)));
@@ -56,7 +58,7 @@ async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promi
   await file.sync();
 }
 
-/** A new name is on the disk once its directory is; Windows has no such thing to ask for. */
+/** A new name is on the disk once its directory is synced. Windows cannot sync a directory. */
 async function syncDirectory(directory: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using opened = await Deno.open(directory);

@@ -1,22 +1,22 @@
-/** Gives memory back when it is quiet: V8 collects while much is made, and at rest little is. */
+/** Collects garbage when the daemon is idle, since V8 rarely does so without allocations. */
 
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Processor time of a quiet second at most. */
+/** Processor time up to which a second counts as quiet. */
 const QUIET_MS_MAX = 50;
-/** How many quiet beats in a row are rest. */
+/** Quiet ticks in a row after which the daemon counts as idle. */
 const IDLE_TICKS = 10;
-/** What the heap has to have grown by, so that a collection is worth its time. */
+/** How much the heap must have grown to make a collection worthwhile. */
 const GROWTH_BYTES_MIN = 8 * 1024 * 1024;
 
 export interface Heap {
   /** Processor time of this process so far. */
   processorMs(): number;
-  /** What the heap holds of the machine's memory. */
+  /** Memory that the heap holds. */
   bytes(): number;
-  /** Collects all at once, which takes some 30 ms. */
+  /** Collects everything at once, which takes about 30 ms. */
   collect(): void;
 }
 
@@ -24,14 +24,14 @@ export class IdleCollector {
   readonly #heap: Heap;
   #processor_ms = 0;
   #quiet_ticks = 0;
-  /** What was left after the last collection. */
+  /** The heap's size after the last collection. */
   #remaining_bytes = 0;
 
   constructor(heap: Heap) {
     this.#heap = heap;
   }
 
-  /** Once a second. */
+  /** Called once a second. */
   tick(): void {
     const processor_ms = this.#heap.processorMs();
     const quiet = processor_ms - this.#processor_ms <= QUIET_MS_MAX;
@@ -45,7 +45,6 @@ export class IdleCollector {
   }
 }
 
-/** The heap of this process. */
 export function processHeap(): Heap {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");

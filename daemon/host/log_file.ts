@@ -1,19 +1,19 @@
-/** Keeps the log file that the daemon's standard error goes to within bounds. */
+/** Limits the size of the daemon's log file, which receives its standard error. */
 
-/** A log larger than this is begun anew; the one before it is kept beside it, as `.1`. */
+/** A larger log is moved to `.1`, replacing the previous one, and starts again. */
 const LOG_BYTES_MAX = 10_485_760;
 const STDERR = 2;
 
 interface LogOptions {
   readonly bytes_max?: number;
-  /** Where lines go; to the standard error, unless a test wants otherwise. */
+  /** Receives the lines; standard error by default. */
   readonly descriptor?: number;
   readonly write?: (bytes: Uint8Array) => void;
 }
 
 /**
- * Writes lines to the standard error. Where that is the file at `path`, as `mesh up` has it, the
- * file is copied and cut when it is full: whoever holds it open to append goes on at its start.
+ * Writes lines to standard error. If that is the file at `path`, as `mesh up` arranges, a full file
+ * is copied and truncated: processes that hold it open for appending continue at its start.
  */
 export function boundedLog(path: string, options: LogOptions = {}): (line: string) => void {
   const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = options;
@@ -26,7 +26,9 @@ export function boundedLog(path: string, options: LogOptions = {}): (line: strin
   };
 }
 
-/** The size from now on. A disk that is full must not end the daemon: then the log grows. */
+/**
+ * Returns the size from now on. A full disk must not end the daemon: then the log keeps growing.
+ */
 function rotate(path: string, descriptor: number): number {
   try {
     if (!isOpenAs(descriptor, path)) return 0;
@@ -40,7 +42,7 @@ function rotate(path: string, descriptor: number): number {
   return 0;
 }
 
-/** Whether an open file is the one of this name, and not a terminal or a file that was moved. */
+/** Whether an open file is the one at this path, not a terminal or a file that was moved since. */
 function isOpenAs(descriptor: number, path: string): boolean {
   try {
     const open = Deno.statSync(`/dev/fd/${descriptor}`), target = Deno.statSync(path);

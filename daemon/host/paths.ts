@@ -1,15 +1,17 @@
-/** Where things are, and which addresses are ours. It imports nothing, for the hooks' sake. */
+/**
+ * Paths of configuration and state, and private files. Imports nothing, so that hooks start fast.
+ */
 
-/** The part of the environment that decides where things are. */
+/** The environment variables that decide the paths. */
 export type Env = Readonly<Record<string, string>>;
 
-/** Where the configuration is: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
+/** The configuration file: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
 export function configPath(env: Env): string {
   const home = env["XDG_CONFIG_HOME"] || `${env["HOME"] ?? ""}/.config`;
   return env["MESH_CONFIG"] || `${home}/mesh/config.yaml`;
 }
 
-/** Where state is kept: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
+/** The state directory: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
 export function statePath(env: Env): string {
   const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
   return env["MESH_STATE"] || `${home}/mesh`;
@@ -21,7 +23,7 @@ export function homePath(env: Env, ...names: readonly string[]): string {
   return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
 }
 
-/** A file that is not there is an empty one. */
+/** Undefined if there is no such file. */
 export function readTextOrNothing(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
@@ -31,15 +33,17 @@ export function readTextOrNothing(path: string): string | undefined {
   }
 }
 
-/** Written whole or not at all, and for nobody else's eyes. No link at either name is followed. */
+/**
+ * Writes a file atomically, readable by this user only. Follows no symbolic link at either name.
+ */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  removeIfPresent(fresh); // What a crash left, or a link that somebody planted.
+  removeIfPresent(fresh); // Left by a crash, or a link that somebody planted.
   Deno.writeTextFileSync(fresh, text, { mode: 0o600, createNew: true });
   Deno.renameSync(fresh, path);
 }
 
-/** A file that is not there is removed already. Of a link the link goes, and not its target. */
+/** Removes a file if it exists. Of a symbolic link, removes the link, not its target. */
 export function removeIfPresent(path: string): void {
   try {
     Deno.removeSync(path);

@@ -1,12 +1,16 @@
-/** Facts about processes, read fresh each time: from /proc on Linux, from `ps` on macOS. */
+/** Facts about processes, read anew for each call: from /proc on Linux, from `ps` on macOS. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 
-/** How far `isDescendant` climbs: far deeper than any pane, and an end for a damaged table. */
+/**
+ * How many ancestors `isDescendant` follows: far more than any pane has, and a limit for cycles.
+ */
 const GENERATIONS_MAX = 64;
 
-/** `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5). */
+/**
+ * Fields of `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5).
+ */
 const STAT = {
   state: 0,
   parent: 1,
@@ -17,91 +21,20 @@ const STAT = {
   started: 19,
 } as const;
 
-/** Start time of a process: clock ticks since boot on Linux, a date in words on macOS. */
+/** Start time of a process: clock ticks since boot on Linux, a date on macOS. */
 export function startTimeOf(pid: number): string | undefined {
   return statField(pid, "started");
 }
 
-/** A pid means nothing without its start time: give it wherever it is known. */
+/** Pass `started` wherever it is known: pids are reused. */
 export function isAlive(pid: number, started?: string): boolean {
   const [state, startTime] = statFields(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
   return started === undefined || startTime === started;
 }
 
-/** What `isAlive` is, for those who are given one that costs less. */
+/** `isAlive`, or a cheaper function with the same meaning (`LivenessCache`). */
 export type IsAlive = typeof isAlive;
-
-/** Files that are kept open at once, of the thousand that a process may have as a rule. */
-const FILES_MAX = 256;
-
-/** A process that was alive when its file was opened, which tells of it and of no later one. */
-interface OpenProcess {
-  readonly started: string | undefined;
-  readonly file: Deno.FsFile;
-}
-
-/**
- * Looks again and again whether processes live, at a quarter of what `isAlive` costs: it keeps a
- * file of each open. One whose process is gone cannot be read, and of a zombie it says zero pages.
- */
-export class LivenessCache implements Disposable {
-  readonly #livenessCache = new Map<number, OpenProcess>();
-  readonly #first = new Uint8Array(1);
-  readonly #files_max: number;
-
-  constructor(files_max = FILES_MAX) {
-    this.#files_max = files_max;
-  }
-
-  readonly isAlive: IsAlive = (pid, started) => {
-    const known = this.#livenessCache.get(pid);
-    if (known && known.started === started && this.#isStillAlive(known)) return true;
-    this.#forget(pid);
-    const file = openStatm(pid);
-    const alive = isAlive(pid, started); // After the file was opened: it is this process's.
-    if (file && alive) this.#keep(pid, { started, file });
-    else file?.close();
-    return alive;
-  };
-
-  [Symbol.dispose](): void {
-    for (const pid of this.#livenessCache.keys()) this.#forget(pid);
-  }
-
-  #isStillAlive({ file }: OpenProcess): boolean {
-    try {
-      file.seekSync(0, Deno.SeekMode.Start);
-      return file.readSync(this.#first) === 1 && this.#first[0] !== ASCII_ZERO;
-    } catch (error) {
-      if (isGone(error)) return false;
-      throw error;
-    }
-  }
-
-  #keep(pid: number, entry: OpenProcess): void {
-    if (this.#livenessCache.size >= this.#files_max) this[Symbol.dispose]();
-    this.#livenessCache.set(pid, entry);
-  }
-
-  #forget(pid: number): void {
-    this.#livenessCache.get(pid)?.file.close();
-    this.#livenessCache.delete(pid);
-  }
-}
-
-const ASCII_ZERO = "0".charCodeAt(0);
-
-/** What a process has of the machine's memory, in pages; undefined where nobody tells. */
-function openStatm(pid: number): Deno.FsFile | undefined {
-  if (isMac() || !isPid(pid)) return undefined;
-  try {
-    return Deno.openSync(`/proc/${pid}/statm`);
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-}
 
 export type Signal = "SIGTERM" | "SIGKILL";
 /** `forbidden`: the process is another user's. */
@@ -118,13 +51,13 @@ export function sendSignal(pid: number, name: Signal): Sent {
   }
 }
 
-/** One process for good: a pid alone is given to another process later. */
+/** Identifies one process for good: its pid is reused later. */
 export interface ProcessId {
   readonly pid: number;
   readonly started: string;
 }
 
-/** Reads and signals processes; tests pass in their own. */
+/** Checks and signals processes; tests pass a fake. */
 export interface ProcessControl {
   isAlive(pid: number, started?: string): boolean;
   signal(pid: number, name: Signal): Sent;
@@ -138,21 +71,21 @@ interface ExitWaitOptions {
 }
 
 interface TerminateOptions extends ExitWaitOptions {
-  /** How long the process may take to end after SIGTERM. */
+  /** How long to wait after SIGTERM. */
   readonly term_ms: number;
-  /** How long it may take after SIGKILL, which is not sent where this is missing. */
+  /** How long to wait after SIGKILL, which is not sent if this is missing. */
   readonly kill_ms?: number;
   readonly processes?: ProcessControl;
 }
 
-/** The signal that ended a process; or `gone` before any was sent, or why it has not ended. */
+/** The signal that ended the process; `gone` if it had ended before; else why it has not ended. */
 export type Termination = Signal | "gone" | "forbidden" | "alive";
 
 const SYSTEM_PROCESSES: ProcessControl = { isAlive, signal: sendSignal };
-/** How often `endsWithin` looks: at first so often, then less and less often. */
+/** How often `waitForExit` checks; the interval doubles from `min` to `max`. */
 const POLL_MS = { min: 25, max: 250 };
 
-/** Ends a process: first by SIGTERM, then by SIGKILL. An abort leaves it as it is: `alive`. */
+/** Ends a process with SIGTERM, then with SIGKILL. An abort stops this and returns `alive`. */
 export async function terminate(
   process: ProcessId,
   options: TerminateOptions,
@@ -160,7 +93,7 @@ export async function terminate(
   const { term_ms, kill_ms, signal, processes = SYSTEM_PROCESSES } = options;
   for (const [name, ms] of [["SIGTERM", term_ms], ["SIGKILL", kill_ms]] as const) {
     if (ms === undefined || signal?.aborted) break;
-    // Nothing is awaited between this check and the signal: no pid is given away so fast.
+    // No await between this check and the signal, so the pid cannot be reused in between.
     if (!processes.isAlive(process.pid, process.started)) return "gone";
     if (processes.signal(process.pid, name) === "forbidden") return "forbidden";
     if (await waitForExit(ms, process, options)) return name;
@@ -168,7 +101,7 @@ export async function terminate(
   return "alive";
 }
 
-/** Waits until a process has ended; false when it has not after `ms`, or at an abort. */
+/** Waits for a process to end; false if it still lives after `ms`, or on an abort. */
 export async function waitForExit(
   ms: number,
   { pid, started }: { readonly pid: number; readonly started?: string },
@@ -184,7 +117,7 @@ export async function waitForExit(
   return true;
 }
 
-/** True while a process is suspended, as by Ctrl-Z. */
+/** True while a process is suspended, e.g. by Ctrl-Z. */
 export function isStopped(pid: number): boolean {
   return /^[Tt]/.test(statField(pid, "state") ?? "");
 }
@@ -193,12 +126,12 @@ export function parentOf(pid: number): number | undefined {
   return toPositive(statField(pid, "parent"));
 }
 
-/** The process group, by which a terminal knows a job. */
+/** The process group: what a terminal treats as one job. */
 export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
 }
 
-/** True also for the process itself: it belongs to its own tree. */
+/** True for the process itself, too. */
 export function isDescendant(pid: number, ancestor: number): boolean {
   let at: number | undefined = pid;
   for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
@@ -208,22 +141,22 @@ export function isDescendant(pid: number, ancestor: number): boolean {
   return false;
 }
 
-/** The process group in front of the terminal that `pane_pid` runs in: it reads what is typed. */
+/** The foreground process group of a pane's terminal, which reads what is typed. */
 export function foregroundOf(pane_pid: number): number | undefined {
   return toPositive(statField(pane_pid, "foreground"));
 }
 
-/** The controlling terminal of a process, as a number that two processes may share. */
+/** The controlling terminal, as a number that is equal for processes that share it. */
 export function terminalOf(pid: number): number | undefined {
   return toPositive(statField(pid, "terminal"));
 }
 
-/** The process that leads the session of a process; undefined on macOS, which does not tell. */
+/** The leader of the process's session; undefined on macOS, which does not report it. */
 export function sessionLeaderOf(pid: number): number | undefined {
   return isMac() ? undefined : toPositive(statField(pid, "session"));
 }
 
-/** A process and all below it, at most so many, those nearest to it first. */
+/** A process and its descendants, nearest first, up to a limit. */
 export function treeOf(pid: number, processes_max: number): readonly number[] {
   const tree = [pid];
   for (let at = 0; at < tree.length && tree.length < processes_max; at++) {
@@ -256,7 +189,7 @@ function pgrep(parent: number): string {
   return new TextDecoder().decode(stdout);
 }
 
-/** The variables that a process was started with; undefined where they cannot be read. */
+/** The environment that a process was started with; undefined if it cannot be read. */
 export function environmentOf(pid: number): ReadonlyMap<string, string> | undefined {
   if (!isPid(pid)) return undefined;
   const text = readProcFile(`${pid}/environ`);
@@ -269,13 +202,13 @@ export function environmentOf(pid: number): ReadonlyMap<string, string> | undefi
   );
 }
 
-/** The user that a process runs as; undefined where it is gone. */
+/** The user that a process runs as; undefined if the process is gone. */
 export function uidOf(pid: number): number | undefined {
   const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(readProcFile(`${pid}/status`) ?? "")?.[1];
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** A file below /proc; undefined where there is none, or none that we may read. */
+/** A file below /proc; undefined if there is none, or none that this user may read. */
 export function readProcFile(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(`/proc/${path}`);
@@ -285,7 +218,7 @@ export function readProcFile(path: string): string | undefined {
   }
 }
 
-/** Where a link leads; empty where it cannot be read. */
+/** The target of a symbolic link; empty if it cannot be read. */
 export function readLinkOrEmpty(path: string): string {
   try {
     return Deno.readLinkSync(path);
@@ -295,7 +228,7 @@ export function readLinkOrEmpty(path: string): string {
   }
 }
 
-/** A process may end, or belong to another user, while it is looked at. */
+/** The process has ended, or belongs to another user. */
 export function isUnreadable(error: unknown): boolean {
   return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
     error instanceof Deno.errors.NotCapable;
@@ -330,11 +263,11 @@ function statField(pid: number, name: StatField): string | undefined {
   return statFields(pid, [name])[0];
 }
 
-/** Several, which /proc tells at once. */
+/** Several fields from one read of /proc. */
 function statFields(pid: number, names: readonly StatField[]): (string | undefined)[] {
   if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
-  // The name may itself hold spaces and brackets: fields count from the last one.
+  // The name may hold spaces and brackets: count the fields from the last bracket.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
   return names.map((name) => fields?.[STAT[name]]);
 }
@@ -349,11 +282,11 @@ function readProc(pid: number, file: string): string | undefined {
   }
 }
 
-function isPid(pid: number): boolean {
+export function isPid(pid: number): boolean {
   return Number.isSafeInteger(pid) && pid > 0;
 }
 
-/** The process is no more, or ended while it was read (ESRCH, of an open file in words only). */
+/** The process is gone, or ended while it was read (ESRCH; without a code for an open file). */
 export function isGone(error: unknown): boolean {
   if (error instanceof Deno.errors.NotFound) return true;
   if (!(error instanceof Error)) return false;
@@ -374,6 +307,6 @@ function toPositive(text: string | undefined): number | undefined {
   return Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-function isMac(): boolean {
+export function isMac(): boolean {
   return Deno.build.os === "darwin";
 }

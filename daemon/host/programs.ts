@@ -1,4 +1,4 @@
-/** Programs that the configuration names: run without a shell, bounded in time and output. */
+/** Runs programs that the configuration names: without a shell, with limits on time and output. */
 
 import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,12 +6,12 @@ import { timeout } from "kit/core/timeout.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
 import { startTimeOf, terminate } from "./processes.ts";
 
-/** What is kept of a program's output while it runs; all before is dropped. */
+/** The last bytes of a running program's output that are kept. */
 const OUTPUT_BYTES_MAX = 16_384;
-/** How long a program may take to end once it was asked to. */
+/** How long a program may take to end after SIGTERM. */
 const GRACE_MS = 2_000;
 
-/** What came of a program: `exit` is null where it did not end by itself. */
+/** The result of a program; `exit` is null if it did not end by itself. */
 export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;
@@ -19,8 +19,8 @@ export interface ProgramResult {
 
 export interface ProgramRunner {
   /**
-   * Runs a program in a folder; never throws for what a program may do. `cwd` is the real path that
-   * the caller approved: where a link stands on it by now, nothing runs.
+   * Runs a program in a folder; never throws for anything the program does. `cwd` is the real path
+   * that the caller approved: if it contains a symbolic link by now, nothing runs.
    */
   run(
     argv: readonly string[],
@@ -28,7 +28,7 @@ export interface ProgramRunner {
   ): Promise<ProgramResult>;
 }
 
-/** The programs of this machine. Our own secrets stay out of their environment. */
+/** Runs programs of this machine, without our secrets in their environment. */
 export function programRunnerOf(
   clock: Clock,
   env: Readonly<Record<string, string>>,
@@ -50,15 +50,15 @@ export function programRunnerOf(
         return await waitForProgram(child, clock, { timeout_ms, signal });
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        return { exit: null, output: `It could not be run: ${error.message}` };
+        return { exit: null, output: `The program could not be run: ${error.message}` };
       }
     },
   };
 }
 
 /**
- * A folder that is held open, and a path that leads to it and to nothing else. So what was looked
- * at is where the program starts, even if the folder is renamed and a link put in its place.
+ * Holds a folder open and gives a path that leads to it and nothing else: the program starts in the
+ * folder that was checked, even if that is renamed and replaced by a link.
  */
 function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.build.os !== "linux") {
@@ -76,7 +76,7 @@ function openFolder(path: string): Disposable & { readonly path: string } {
   throw new Error(`"${path}" is a link now`);
 }
 
-/** Waits for a program's end, or brings it about; what it leaves running does not hold us. */
+/** Waits for a program to end, or ends it; does not wait for processes that it leaves running. */
 async function waitForProgram(
   child: Deno.ChildProcess,
   clock: Clock,
@@ -87,10 +87,10 @@ async function waitForProgram(
   const read = Promise.all(readers.map((reader) => readInto(reader, tail)));
   const status = await timeout(clock, timeout_ms, child.status, signal);
   if (!status) await end(child.pid, clock);
-  // What the program has written is there; a child of its own may hold the pipe for ever.
+  // The program's own output is complete; a child of it may hold the pipe open for ever.
   await timeout(clock, GRACE_MS, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
-  if (!status) return { exit: null, output: `${tail.text()}\nIt took too long, and was ended` };
+  if (!status) return { exit: null, output: `${tail.text()}\nThe program took too long: ended` };
   return { exit: status.signal === null ? status.code : null, output: tail.text() };
 }
 

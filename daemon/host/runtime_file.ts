@@ -1,4 +1,4 @@
-/** `daemon.json`: where the running daemon is found. Read by hooks as well, so it loads little. */
+/** `daemon.json`: how to reach the running daemon. Hooks read it, so this imports little. */
 
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./paths.ts";
 import { isAlive } from "./processes.ts";
@@ -6,11 +6,11 @@ import { isAlive } from "./processes.ts";
 /** What a daemon writes once it listens (contract 8). */
 export interface RuntimeInfo {
   readonly pid: number;
-  /** When the process began, as the kernel tells it; an earlier version does not say. */
+  /** The start time of the process; earlier versions did not write it. */
   readonly process_started?: string | undefined;
   readonly url: string;
   readonly started_at: string;
-  /** How long the hook of an approval is to wait; missing where no tool is gated. */
+  /** How long an approval's hook waits; missing if no tool is gated. */
   readonly approval_seconds?: number;
 }
 
@@ -23,8 +23,8 @@ export function writeRuntimeFile(env: Env, info: RuntimeInfo): void {
 }
 
 /**
- * Undefined without a daemon: at the address of one that has ended another user's program may
- * listen, for the token.
+ * Undefined if no daemon runs: another user's program could now listen at the address of a daemon
+ * that has ended, to obtain the token.
  */
 export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined {
   const text = readTextOrNothing(runtimePath(env));
@@ -34,7 +34,7 @@ export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined
   return isAlive(info.pid, info.process_started) ? info : undefined;
 }
 
-/** The running daemon; undefined also where the file is malformed. */
+/** The running daemon; undefined if none runs or the file is malformed. */
 export function runningDaemon(env: Env): RuntimeInfo | undefined {
   const info = readRuntimeFile(env);
   return info === "malformed" ? undefined : info;

@@ -1,16 +1,19 @@
-/** Which unix sockets may be connected to: those that nobody but this user and root can replace. */
+/** Which unix sockets are safe to connect to: those that only this user and root can replace. */
 
 import { dirname, join } from "node:path";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** As many links as the kernel follows in one path. */
+/** The kernel's own limit on symbolic links in one path. */
 const LINKS_MAX = 40;
 const WRITABLE_BY_OTHERS = 0o022;
-/** Only the owner of an entry, of the folder, or root may rename or remove it. */
+/**
+ * In a sticky folder only the owner of an entry, of the folder, or root may rename or remove it.
+ */
 const STICKY = 0o1000;
+const MAKE_PRIVATE = "set its owner to your user and its mode to 0700";
 
-/** `missing`: the path leads nowhere yet, through folders that can be trusted as far as they go. */
+/** `missing`: nothing is at the path yet, and the folders that exist are trusted. */
 export type SocketCheck =
   | { readonly state: "trusted"; readonly path: string }
   | { readonly state: "missing" }
@@ -18,24 +21,25 @@ export type SocketCheck =
 
 type Refused = {
   readonly state: "refused";
-  /** `no_socket`: something else is there. `not_ours`: others could be behind it. */
+  /** `no_socket`: the path is not a socket. `not_ours`: another user could control it. */
   readonly code: "no_socket" | "not_ours";
   readonly reason: string;
 };
 
 type ResolvedPath = {
   readonly state: "found";
-  /** Without links. */
+  /** Without symbolic links. */
   readonly path: string;
   readonly info: Deno.FileInfo;
   readonly folder: Deno.FileInfo;
 };
 
 /**
- * A client obeys its server: tmux's runs programs for it, others read what it sends. A socket is
- * therefore used only if it is this user's own, in a folder that is this user's alone, and if every
- * folder and link on the way belongs to this user or root. Connect to the `path` of the answer:
- * nobody else can put another socket there after the check. Root trusts root's sockets only.
+ * A client obeys its server: a tmux server can make its client run programs, others read what it
+ * sends. A socket is therefore trusted only if this user owns it, if its folder is this user's
+ * alone, and if every folder and link on the way belongs to this user or root. Connect to the
+ * returned `path`: nobody else can replace the socket after the check. Root trusts only root's
+ * sockets.
  */
 export function checkSocket(path: string, uid: number | null = Deno.uid()): SocketCheck {
   const found = resolvePath(path, uid);
@@ -45,12 +49,12 @@ export function checkSocket(path: string, uid: number | null = Deno.uid()): Sock
   if (info.uid !== uid) return refused(`"${path}" belongs to user ${info.uid}, not to ${uid}`);
   if (!isPrivate(folder, uid)) {
     const where = dirname(found.path);
-    return refused(`other users may write to its folder "${where}": make it yours, with mode 0700`);
+    return refused(`other users may write to its folder "${where}": ${MAKE_PRIVATE}`);
   }
   return { state: "trusted", path: found.path };
 }
 
-/** Refuses a `tmux_socket` that must not be connected to. One that is not there is only a text. */
+/** Refuses a `tmux_socket` that is not trusted; a missing one is accepted as plain text. */
 export function refuseUntrusted(tmux_socket: string | undefined): void {
   const checked = tmux_socket === undefined ? undefined : checkSocket(tmux_socket);
   if (checked?.state !== "refused") return;
@@ -59,22 +63,22 @@ export function refuseUntrusted(tmux_socket: string | undefined): void {
   throw new Problem("invalid_request", { summary, issues: [issue] });
 }
 
-/** Undefined for a folder that is this user's alone; else why a socket in it cannot be trusted. */
+/** Undefined if the folder is this user's alone; else why sockets in it cannot be trusted. */
 export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): string | undefined {
   const found = resolvePath(path, uid);
   if (found.state === "missing") return `there is no folder "${path}"`;
   if (found.state === "refused") return found.reason;
   return found.info.isDirectory && isPrivate(found.info, uid)
     ? undefined
-    : `the folder "${path}" is not this user's alone: make it yours, with mode 0700`;
+    : `the folder "${path}" is not this user's alone: ${MAKE_PRIVATE}`;
 }
 
-/** Resolves a path step by step; each folder is judged before anything is looked up in it. */
+/** Resolves a path step by step; checks each folder before it looks up anything in it. */
 function resolvePath(
   path: string,
   uid: number | null,
 ): ResolvedPath | { readonly state: "missing" } | Refused {
-  if (uid === null) return refused("this system tells no owners of files");
+  if (uid === null) return refused("this system does not report the owners of files");
   if (!path.startsWith("/")) return refused(`"${path}" is not an absolute path`);
   const isTrusted = ({ uid: owner }: Deno.FileInfo) => owner === uid || owner === 0;
   const steps = path.split("/").filter(isStep);
@@ -105,7 +109,7 @@ function resolvePath(
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { state: "missing" };
     const why = messageOf(error);
-    return refused(`"${path}" cannot be looked at: ${why}`);
+    return refused(`"${path}" cannot be checked: ${why}`);
   }
 }
 
@@ -113,7 +117,7 @@ function isStep(name: string): boolean {
   return name !== "" && name !== ".";
 }
 
-/** Whether its entries stay what they are, whatever other users do. */
+/** Whether other users cannot replace its entries. */
 function isProtected({ mode }: Deno.FileInfo): boolean {
   return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
 }

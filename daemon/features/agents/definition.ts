@@ -93,3 +93,16 @@ export interface AgentRuntime {
   /** Absent where it has no hooks that post to the daemon. */
   readonly hooks?: HookReader;
 }
+
+/** The release line of a version: `2.1` of `2.1.329`. */
+export function lineOf(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}
+
+/** Whether a version is of the tested release line, with the tested patch or a later one. */
+export function isLaterPatch(version: string, tested: string): boolean {
+  const line = `${lineOf(tested)}.`;
+  if (!version.startsWith(line)) return false;
+  const patch = version.slice(line.length);
+  return /^\d+$/.test(patch) && Number(patch) >= Number(tested.slice(line.length));
+}

@@ -12,9 +12,10 @@ import {
   isStopped,
 } from "../../host/processes.ts";
 import type { Failure } from "../../host/tmux/connection.ts";
-import { commandLine, type Tmux, type TmuxServers } from "../../host/tmux/tmux.ts";
+import type { Tmux, TmuxServers } from "../../host/tmux/tmux.ts";
 import { isPaneId, type Pane } from "../../host/tmux/pane.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "./adapter.ts";
+import { textToType } from "./pane_text.ts";
 import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
 /** Between paste and Enter: the shortest that all five agents took at all sizes (agents 2.0). */
@@ -148,12 +149,8 @@ class PaneTransport implements AgentTransport {
       }
       const { view } = inspection;
       if (!screen.composerHolds(view, text) && !screen.collapsedPaste?.(view)) continue;
-      const submitted = await runIfUnchanged(inspection, [
-        "send-keys",
-        "-t",
-        inspection.pane.pane_id,
-        "Enter",
-      ]);
+      const enter = ["send-keys", "-t", inspection.pane.pane_id, "Enter"];
+      const submitted = await runIfUnchanged(inspection, enter);
       if (submitted === "done") return { state: "sent" };
       if (submitted !== "changed") {
         found = `tmux_${submitted.reason}`;
@@ -255,28 +252,13 @@ async function readPane(tmux: Tmux, pane_id: string): Promise<Pane | Refusal> {
   return paneResult.pane.in_mode ? "copy_mode" : paneResult.pane;
 }
 
-/**
- * Guard and deed as one tmux command: the server compares, and acts in the same step. Only
- * `done` means that it acted; a failure may hide that it did (see `Failure`).
- */
-async function runIfUnchanged(
+function runIfUnchanged(
   inspection: InspectedPane,
-  action: readonly string[],
-  fallback?: readonly string[],
+  command: readonly string[],
+  otherwise?: readonly string[],
 ): Promise<"done" | "changed" | Failure> {
-  const display = (word: string, command?: readonly string[]) =>
-    [...(command ? [commandLine(command)] : []), `display-message -p ${word}`].join(" ; ");
-  const result = await inspection.tmux.run([
-    "if-shell",
-    "-F",
-    "-t",
-    inspection.pane.pane_id,
-    unchangedCondition(inspection),
-    display("done", action),
-    display("changed", fallback),
-  ]);
-  if (!result.ok) return result;
-  return result.lines.includes("done") ? "done" : "changed";
+  const { tmux, pane } = inspection;
+  return tmux.runIf(pane.pane_id, unchangedCondition(inspection), command, otherwise);
 }
 
 /** The condition, in tmux's format language, that the pane is still what was seen. */
@@ -304,48 +286,6 @@ function equal(name: string, value: string): string {
 /** A text as an extended regular expression: `.` stands for each ASCII sign, most are special. */
 function pattern(text: string): string {
   return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");
-}
-
-/** How many times what is typed is read of a text: cleaning makes it shorter. */
-const READ_FACTOR = 8;
-
-/** What is typed, or undefined when the text is none that may be typed. */
-function textToType({ framed, proof_id }: OutgoingMessage, screen: Screen): string | undefined {
-  const { bytes_max, newlines } = screen;
-  const head = framed.slice(0, READ_FACTOR * bytes_max);
-  const clean = head.toWellFormed()
-    .replace(/\r\n?/g, "\n")
-    .replaceAll("\t", "    ")
-    // deno-lint-ignore no-control-regex -- Control characters are what is taken out.
-    .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, "")
-    .trimEnd();
-  if (!clean.startsWith("[mesh] ") || proof_id === "") return undefined;
-  const whole = newlines === "kept" ? clean : joinLines(clean);
-  const text = truncateFramed(whole, proof_id, screen, head.length < framed.length);
-  return text.includes(proof_id) ? text : undefined;
-}
-
-/** Its lines without the blanks around them; empty ones are left out. */
-function joinLines(text: string): string {
-  return text.split("\n").map((line) => line.trim()).filter(Boolean).join(" ⏎ ");
-}
-
-/** The head of a long text, its frame closed again, and where the rest is to be had. */
-export function truncateFramed(
-  text: string,
-  proof_id: string,
-  { bytes_max, newlines }: Pick<Screen, "bytes_max" | "newlines">,
-  is_cut = false,
-): string {
-  const encoder = new TextEncoder();
-  const fits = !is_cut && text.length <= bytes_max && encoder.encode(text).length <= bytes_max;
-  if (fits) return text;
-  const frame_end = text.startsWith("[mesh] <peer-message ") ? "</peer-message>" : "";
-  const line_end = newlines === "kept" ? "\n" : " ⏎ ";
-  const tail = `…${frame_end}${line_end}[mesh] cut here; the whole text: mesh show ${proof_id}`;
-  const buffer = new Uint8Array(bytes_max - encoder.encode(tail).length);
-  const { read } = encoder.encodeInto(text, buffer); // Never splits a character.
-  return text.slice(0, read).replace(/&[a-z#0-9]{0,8}$/, "") + tail;
 }
 
 function notReady(reason: Refusal): Readiness {

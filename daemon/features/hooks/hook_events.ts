@@ -14,7 +14,7 @@ import type {
   Hooks,
   OutgoingMessage,
 } from "../agents/adapter.ts";
-import { truncateFramed } from "../agents/pane_transport.ts";
+import { truncateFramed } from "../agents/pane_text.ts";
 
 /** Messages, and bytes of them, that one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;

@@ -1,22 +1,21 @@
-/** What this machine tells of callers: sockets, users, terminals and the clients of tmux. */
+/** What this machine knows about callers: sockets, users, terminals and tmux clients. */
 
 import { clientEnvironment } from "../tmux/connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
 import { machineSockets, type Sockets } from "./sockets.ts";
 import { isPersonAtTerminal, isUserFacing, type KnownAgent, type TmuxClient } from "./terminal.ts";
 
-/** What the machine tells of callers. */
 export interface CallerFacts {
   readonly sockets: Sockets;
-  /** The user that the daemon runs as; null where the platform has none. */
+  /** The user that the daemon runs as; null if the platform has none. */
   readonly uid: number | null;
-  /** Whether a person has opened the terminal of a process, which no agent started. */
+  /** Whether a person, not an agent, opened the terminal of a process. */
   isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
-  /** Whether a process is what people sit in front of, and no agent. */
+  /** Whether a process is one that people use directly: a login, a terminal, a multiplexer. */
   isUserFacing(pid: number): boolean;
 }
 
-/** `search_path` is the `PATH` in which tmux is looked for. */
+/** `search_path` is the `PATH` in which to find tmux. */
 export function callerFacts(search_path: string): CallerFacts {
   const clientsOf = (tmux_socket: string) => listClients(tmux_socket, search_path);
   return {
@@ -27,13 +26,13 @@ export function callerFacts(search_path: string): CallerFacts {
   };
 }
 
-/** A tmux server that is stopped answers nobody, and everything waits while it is asked. */
+/** A stopped tmux server never answers, and this call blocks the daemon. */
 const TMUX_SECONDS_MAX = "1";
 
 /**
- * Asked in place, as a request waits for it, and only where nothing else tells. A client hands its
- * output to its server, where a pipe would stay open for as long as the server does not read: so it
- * is a file.
+ * Runs synchronously, because a request waits for it, and only where nothing else can tell. The
+ * output goes to a file: a client hands its output to its server, and a pipe would stay open until
+ * the server reads.
  */
 function listClients(tmux_socket: string, search_path: string): TmuxClient[] {
   const checked = checkSocket(tmux_socket);
@@ -58,5 +57,5 @@ function listClients(tmux_socket: string, search_path: string): TmuxClient[] {
   }
 }
 
-/** Its own name is the file that the output goes to. */
+/** `$0` is the file that the output goes to. */
 const SCRIPT = 'exec timeout "$@" > "$0"';

@@ -1,11 +1,11 @@
-/** Internet addresses as the kernel takes them: 4 or 16 bytes in network order. */
+/** IP addresses as the kernel takes them: 4 or 16 bytes in network order. */
 
 export interface InetAddress {
   readonly family: "ipv4" | "ipv6";
   readonly bytes: Uint8Array;
 }
 
-/** Reads a literal address; an IPv4 address that is mapped into IPv6 counts as IPv4. */
+/** Parses a literal address; an IPv4-mapped IPv6 address counts as IPv4. */
 export function parseAddress(text: string): InetAddress | undefined {
   const literal = text.replace(/^\[|\]$/g, "").split("%", 1)[0] ?? "";
   const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(literal)?.[1];

@@ -1,6 +1,6 @@
 /**
- * Looks up one TCP socket in the kernel by its two ends: sock_diag(7) over netlink(7), some 5 µs.
- * To read /proc/net/tcp takes milliseconds on a machine with much memory; it is the fallback.
+ * Looks up one TCP socket in the kernel by its two endpoints: sock_diag(7) over netlink(7), about 5
+ * µs. Reading /proc/net/tcp takes milliseconds on a machine with much memory; it is the fallback.
  */
 
 import { readProcFile } from "../processes.ts";
@@ -9,11 +9,11 @@ import type { InetAddress } from "./inet.ts";
 /** The client's end of a connection, as the kernel knows it. */
 export interface SocketEnd {
   readonly uid: number;
-  /** The number by which a process's file descriptors name the socket. */
+  /** The socket's number in the file descriptors of a process. */
   readonly inode: number;
 }
 
-/** One end of a connection. */
+/** One endpoint of a connection. */
 export interface Endpoint extends InetAddress {
   readonly port: number;
 }
@@ -39,7 +39,7 @@ const NO_COOKIE = 0xffff_ffff;
 /** `struct nlmsghdr`, then `struct inet_diag_req_v2`. */
 const REQUEST_BYTES = 72;
 const ANSWER_BYTES_MAX = 4096;
-/** Where `struct inet_diag_msg` begins, and its fields within it. */
+/** Offset of `struct inet_diag_msg`, and of its fields within it. */
 const MESSAGE_LAYOUT = {
   at: 16,
   family: 0,
@@ -48,9 +48,9 @@ const MESSAGE_LAYOUT = {
   uid: 64,
   inode: 68,
 } as const;
-/** What stands before an IPv4 address in an IPv6 one. */
+/** The prefix of an IPv4-mapped IPv6 address. */
 const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
-/** Answers to earlier requests that may be passed over. */
+/** How many answers to earlier requests are skipped. */
 const STALE_ANSWERS_MAX = 8;
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
@@ -61,7 +61,7 @@ export class SocketDiagnostics {
   #netlink: { readonly libc: Libc; readonly fd: number } | "unavailable" | undefined;
   #sequence = 0;
 
-  /** The client's end of a connection; undefined where there is none. */
+  /** The client's end of a connection; undefined if there is none. */
   find(client: Endpoint, server: Endpoint): SocketEnd | undefined {
     this.#netlink ??= open();
     return this.#netlink === "unavailable"
@@ -79,13 +79,13 @@ export class SocketDiagnostics {
     libc.send(fd, this.#request, BigInt(REQUEST_BYTES), 0);
     const view = new DataView(this.#answer.buffer);
     for (let read = 0; read < STALE_ANSWERS_MAX; read++) {
-      // The kernel answers within send(): nothing is waited for.
+      // The kernel answers within send(), so there is nothing to wait for.
       const size = Number(libc.recv(fd, this.#answer, BigInt(ANSWER_BYTES_MAX), MSG_DONTWAIT));
       if (size < MESSAGE_LAYOUT.at) return undefined;
       if (view.getUint32(8, true) !== sequence) continue;
       return view.getUint16(4, true) === SOCK_DIAG_BY_FAMILY
         ? readMessage(view, client, server)
-        : undefined; // NLMSG_ERROR, mostly ENOENT.
+        : undefined; // NLMSG_ERROR, usually ENOENT.
     }
     return undefined;
   }
@@ -108,7 +108,7 @@ export class SocketDiagnostics {
   }
 }
 
-/** A listener may answer for an end that is gone: both ports are compared. */
+/** The answer may be a listener's if the connection is gone, so both ports are compared. */
 function readMessage(view: DataView, client: Endpoint, server: Endpoint): SocketEnd | undefined {
   const at = (field: number) => MESSAGE_LAYOUT.at + field;
   const isSame = view.getUint16(at(MESSAGE_LAYOUT.client_port)) === client.port &&
@@ -126,19 +126,19 @@ function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
     const fd = libc.socket(AF_NETLINK, SOCKET_TYPE, NETLINK_SOCK_DIAG);
     return fd < 0 ? "unavailable" : { libc, fd };
   } catch (error) {
-    if (error instanceof Error) return "unavailable"; // Another C library, or no permission.
+    if (error instanceof Error) return "unavailable"; // A different C library, or no permission.
     throw error;
   }
 }
 
-/** The same from the kernel's table of connections, which lists every one of them. */
+/** The same lookup in the kernel's table of connections, which lists all of them. */
 export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
   return tableEntries((local, remote) =>
     isEndpoint(local, client) && isEndpoint(remote, server)
   )[0];
 }
 
-/** All connections that a client's end has to a port, at whatever address of this machine. */
+/** All connections from a client's endpoint to a port, at any address of this machine. */
 export function allInTable(client: Endpoint, server_port: number): SocketEnd[] {
   return tableEntries((local, remote) =>
     isEndpoint(local, client) && portOf(remote) === server_port
@@ -158,7 +158,7 @@ function portOf(endpoint: string): number {
   return parseInt(endpoint.split(":", 2)[1] ?? "", 16);
 }
 
-/** `0100007F:C350`: the address in words of the machine's byte order, the port in network order. */
+/** `0100007F:C350`: the address in 32-bit words of host byte order, the port in network order. */
 export function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
   if (portOf(text) !== port) return false;
   const [address = ""] = text.split(":", 1);

@@ -1,18 +1,18 @@
-/** Who listens at an address of this machine: a token is sent to nobody else's program. */
+/** Who listens at a local address, so that a token is sent to this user's programs only. */
 
 import { parseAddress } from "./inet.ts";
 import { isEndpoint } from "./netlink.ts";
 import { readProcFile } from "../processes.ts";
 
-/** `unknown`: this platform does not tell. `not_ours`: another user's program, if anybody. */
+/** `unknown`: this platform does not report it. `not_ours`: another user's program, or none. */
 export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 
-/** The state of a socket that listens, in the kernel's table. */
+/** The state of a listening socket in the kernel's table. */
 const LISTEN_STATE = "0A";
 const ROOT = 0;
 const WILDCARDS = ["0.0.0.0", "::"];
 
-/** Whoever would be reached by a connection to this address. */
+/** The owner of the program that a connection to this address would reach. */
 export function listenerAt({ hostname, port }: URL): Listener {
   const uid = Deno.uid();
   if (uid === null) return "unknown";
@@ -29,7 +29,7 @@ export function listenerAt({ hostname, port }: URL): Listener {
   return owners.every((owner) => owner === uid || owner === ROOT) ? "ours" : "not_ours";
 }
 
-/** On macOS `lsof` shows a user its own sockets, and nobody else's. */
+/** On macOS `lsof` shows a user only the user's own sockets. */
 function byLsof(port: string): Listener {
   try {
     const args = ["-nP", "-t", "-a", `-iTCP:${port}`, "-sTCP:LISTEN"];

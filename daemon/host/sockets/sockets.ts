@@ -1,10 +1,10 @@
-/** Who holds the other end of a loopback connection: the kernel says so, not a header. */
+/** Who holds the other end of a loopback connection, according to the kernel, not to a header. */
 
 import { isUnreadable, readLinkOrEmpty, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
 import { allInTable, type Endpoint, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 
-/** Both ends of a connection, as the daemon sees them. */
+/** Both endpoints of a connection, as the daemon sees them. */
 export interface TcpConnection {
   readonly remote: Pick<Deno.NetAddr, "hostname" | "port">;
   /** The port that the daemon listens on. */
@@ -13,22 +13,21 @@ export interface TcpConnection {
   readonly local_host: string;
 }
 
-/** What the kernel tells of the connections that reach the daemon. */
+/** Lookups of the connections that reach the daemon. */
 export interface Sockets {
-  /** Whether this platform tells the owner of a TCP socket. Linux does, macOS does not. */
+  /** Whether this platform reports the owner of a TCP socket. Linux does, macOS does not. */
   readonly canIdentify: boolean;
-  /** The client's end; undefined where it is closed, on another machine or not to be found. */
+  /** The client's end; undefined if it is closed, on another machine or cannot be found. */
   find(connection: TcpConnection): SocketEnd | undefined;
-  /** Whether this process, or one of so many below it, holds the client's end. */
+  /** Whether this process, or one of its first `max` descendants, holds the client's end. */
   ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
 }
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
 
-/** Processes of one tree that are looked through for a socket, where no other bound is given. */
+/** Processes of one tree that are searched for a socket by default. */
 const TREE_PROCESSES_MAX = 512;
 
-/** The connections of this machine. */
 export function machineSockets(): Sockets {
   if (Deno.build.os === "linux") return new LinuxSockets();
   return { canIdentify: false, find: () => undefined, ownsSocket: ownsSocketByLsof };
@@ -43,13 +42,13 @@ class LinuxSockets implements Sockets {
     if (!address) return undefined;
     const client = { ...address, port: remote.port };
     const found = this.#find(client, local_host, local_port);
-    // A socket that its process has closed belongs to nobody, and the kernel then says "root".
+    // The kernel reports the owner of a closed socket as root.
     return found && found.inode !== 0 ? found : undefined;
   }
 
   /**
-   * With a wildcard nobody tells which of this machine's addresses was called, and a client may
-   * call a second one from the port of another user's program: only one that is alone counts.
+   * With a wildcard the address that was called is unknown, and a client may connect to a second
+   * one from the same port as another user's program: only a unique match counts.
    */
   #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
     const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
@@ -82,7 +81,7 @@ function hasDescriptor(pid: number, inode: number): boolean {
   return false;
 }
 
-/** macOS shows the sockets of a process to its owner by `lsof` alone, which takes some 50 ms. */
+/** On macOS only `lsof` shows the sockets of a process, to its owner, in about 50 ms. */
 function ownsSocketByLsof(
   pid: number,
   { remote, local_port }: TcpConnection,

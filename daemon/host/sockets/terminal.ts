@@ -1,6 +1,7 @@
 /**
- * Whether a person sits at a terminal (contract 2): the process tree tells who opened it. What an
- * agent starts is told apart; a program of the same user that is written to get around it is not.
+ * Whether a person sits at a terminal (contract 2), judged by the process tree that opened it.
+ * Processes that an agent starts are recognized; a program of the same user that tries to evade
+ * this is not.
  */
 
 import {
@@ -14,16 +15,15 @@ import {
   uidOf,
 } from "../processes.ts";
 
-/** A registered peer, as far as it matters who opened a terminal. */
+/** What is known of a registered peer that may have opened a terminal. */
 export interface KnownAgent {
   readonly agent_pid: number | null;
-  /** Clock ticks since the boot of the machine, as a text. */
+  /** Clock ticks since boot, as a string. */
   readonly agent_started: string | null;
   readonly pane_id: string | null;
   readonly tmux_socket: string | null;
 }
 
-/** A client of a tmux server. */
 export interface TmuxClient {
   readonly server_pid: number;
   readonly client_pid: number;
@@ -31,14 +31,14 @@ export interface TmuxClient {
 
 export interface TerminalOptions {
   readonly agents: readonly KnownAgent[];
-  /** The clients that are attached to the tmux server of a socket. */
+  /** The clients attached to the tmux server of a socket. */
   clientsOf(tmux_socket: string): readonly TmuxClient[];
 }
 
-/** Ancestors that are looked at. Who stands deeper than this is taken for no person. */
+/** Ancestors that are checked. A process with more counts as no person's. */
 const ANCESTORS_MAX = 64;
 
-/** Variables by which a running agent marks what it starts. */
+/** Variables that running agents set for the processes they start. */
 const AGENT_VARIABLES = [
   "CLAUDECODE",
   "CLAUDE_PID",
@@ -54,16 +54,16 @@ const AGENT_VARIABLES = [
   "OPENCODE",
 ] as const;
 
-/** Programs of the system that let a person in; they run as root. */
+/** System programs that log people in; they run as root. */
 const LOGINS = wordSet("login sshd sshd-session sshd-auth dropbear telnetd");
-/** Programs that show terminals; the kernel cuts names after 15 bytes. */
+/** Terminal emulators; the kernel truncates names to 15 bytes. */
 const EMULATORS = wordSet(
   `alacritty blackbox contour cool-retro-term foot footclient gnome-terminal- ghostty guake hyper
   kgx kitty konsole lxterminal mate-terminal mlterm ptyxis ptyxis-agent qterminal rio rxvt
   rxvt-unicode sakura st terminator terminology tilda tilix urxvt urxvtd warp warp-terminal
   wezterm-gui xfce4-terminal xterm yakuake`,
 );
-/** Servers of terminals that leave the tree of whoever starts them. */
+/** Terminal servers, which leave the process tree of whatever started them. */
 const MULTIPLEXERS: ReadonlySet<string> = new Set([
   ...["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"],
 ]);
@@ -72,13 +72,13 @@ function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** Whether a process by its name lets people in, shows terminals, or keeps a session of theirs. */
+/** Whether a process, by its name, is a login, a terminal emulator, a multiplexer or systemd. */
 export function isUserFacing(pid: number): boolean {
   const name = commandOf(pid) ?? "";
   return [LOGINS, EMULATORS, MULTIPLEXERS].some((names) => names.has(name)) || name === "systemd";
 }
 
-/** True when a person has opened the terminal of this process, as far as can be told. */
+/** True if a person opened the terminal of this process, as far as can be determined. */
 export function isPersonAtTerminal(pid: number, options: TerminalOptions): boolean {
   const { agents } = options;
   const terminal = terminalOf(pid);
@@ -86,9 +86,10 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   if (terminal === undefined || leader === undefined || leader === 1) return false;
   if (terminalOf(leader) !== terminal) return false;
   const ancestors = ancestorsOf(pid);
-  if (ancestors === undefined) return false; // An agent may stand above what was looked at.
+  if (ancestors === undefined) return false; // An agent may be above the limit.
   const sessionChain = ancestors.slice(0, ancestors.indexOf(leader) + 1);
-  if (sessionChain.length === 0) return false; // Its parent has ended: it was left behind by somebody.
+  // The parent has ended, so who started it is unknown.
+  if (sessionChain.length === 0) return false;
   if (sessionChain.some(hasAgentVariable)) return false;
   const pids = agents.flatMap(({ agent_pid }) => agent_pid ?? []);
   if (pids.some((agent) => ancestors.includes(agent) || isDescendant(agent, leader))) return false;
@@ -96,7 +97,7 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   return isOpenedByPerson(ancestors.slice(sessionChain.length), leader, options);
 }
 
-/** Whoever opened the terminal stands above its session's leader. */
+/** The process that opened the terminal is an ancestor of the session's leader. */
 function isOpenedByPerson(
   above: readonly number[],
   leader: number,
@@ -109,7 +110,7 @@ function isOpenedByPerson(
     if (EMULATORS.has(name)) return !hasAgentVariable(pid);
     if (MULTIPLEXERS.has(name)) return isUserMultiplexer(pid, leader, options);
   }
-  // A container's runtime puts a shell into it from outside: that one has no parent within.
+  // A container's runtime starts a shell from outside: it has no parent within the container.
   return above.length === 0;
 }
 
@@ -118,8 +119,9 @@ function isRootLogin(pid: number): boolean {
 }
 
 /**
- * Nobody can tell who started a server that has left the tree. It is a person's where no registered
- * agent was there to start it, or where a person is attached to it from a terminal of its own.
+ * Who started a server that left the process tree is unknown. It counts as a person's if no
+ * registered agent was running when it started, or if a person is attached to it from another
+ * terminal.
  */
 function isUserMultiplexer(
   server: number,
@@ -135,14 +137,14 @@ function isUserMultiplexer(
   if (!startedEarlier) return true;
   const socket = tmuxOf(leader)?.tmux_socket;
   if (socket === undefined) return false;
-  // A client that runs within a tmux proves nothing: it may be the agent's as well.
+  // A client inside tmux proves nothing: an agent may run it.
   const options: TerminalOptions = { agents, clientsOf: () => [] };
   return clientsOf(socket).some(({ server_pid, client_pid }) =>
     server_pid === server && isPersonAtTerminal(client_pid, options)
   );
 }
 
-/** A process and all above it, the nearest first; undefined where there are too many. */
+/** A process and its ancestors, nearest first; undefined if there are too many. */
 function ancestorsOf(pid: number): number[] | undefined {
   const ancestors: number[] = [];
   for (let at: number | undefined = pid; at; at = parentOf(at)) {
@@ -166,7 +168,7 @@ function isPaneOfAgent(pid: number, agents: readonly KnownAgent[]): boolean {
     );
 }
 
-/** `$TMUX` is the socket, the server's pid and the session; a socket's path may hold commas. */
+/** `$TMUX` is `socket,server pid,session`; the socket's path may hold commas. */
 function tmuxOf(pid: number): { pane_id: string; tmux_socket: string } | undefined {
   const environment = environmentOf(pid);
   const tmux_socket = environment?.get("TMUX")?.replace(/,[^,]*,[^,]*$/, "");

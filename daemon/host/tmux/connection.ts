@@ -1,25 +1,25 @@
-/** One control client of a tmux server, from its start to its end. */
+/** One control-mode client of a tmux server, from its start to its end. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Splitter } from "kit/core/text.ts";
 
-/** Commands that may wait for their answers; a healthy server answers in well under 1 ms. */
+/** Commands that may wait for an answer; a healthy server answers in well under 1 ms. */
 const COMMANDS_MAX = 256;
-/** Bytes of commands that may wait to be answered. Message texts travel by file, not in here. */
+/** Bytes of commands that may wait for an answer. Message texts are loaded from files instead. */
 const COMMAND_BYTES_MAX = 1_048_576;
-/** A server that has not answered by then is stopped or drowning; the connection is given up. */
+/** A server that does not answer in time is stopped or overloaded: the connection ends. */
 export const ANSWER_MS_MAX = 5_000;
 
 /**
- * Why a command has no answer. `lost` and `timeout`: it may have run. `error`: tmux refused it.
- * All others: it was never sent.
+ * Why a command has no answer. `lost` and `timeout`: it may have run. `error`: tmux refused it. All
+ * others: it was never sent.
  */
 export type FailureReason =
   | "no_tmux"
   | "no_server"
-  | "untrusted" // Another user could be the server: whoever connects to it runs its programs.
+  | "untrusted" // Another user could control the server, which can make its clients run programs.
   | "queue_full"
   | "closed"
   | "no_file"
@@ -33,25 +33,26 @@ export interface TmuxOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** A private directory (0700) in which texts lie for the moment of their loading. */
+  /** A private directory (0700) for the files from which texts are loaded. */
   readonly state_dir: string;
   readonly answer_ms_max?: number;
-  /** The `PATH` in which tmux is looked for. */
+  /** The `PATH` in which to find tmux. */
   readonly search_path: string;
 }
 
 /**
- * All that a tmux client knows of its surroundings. It sends its whole environment to its server;
- * ours may hold secrets. `TERM` draws nothing, and the empty `TMUX` keeps it out of other servers.
+ * The whole environment of a tmux client. A client sends its environment to its server, and ours
+ * may hold secrets. `TERM=dumb` draws nothing; the empty `TMUX` keeps the client from other
+ * servers.
  */
 export function clientEnvironment(search_path: string): Record<string, string> {
   return { PATH: search_path, LC_ALL: "C.UTF-8", TERM: "dumb", TMUX: "" };
 }
 
 /**
- * Joins the first session that a user looks at: joining one that nobody does would clear its bell
- * mark, and turn `tmux attach` to another. Only without any, the latest one is joined (`-t ''`).
- * `-E` leaves its environment alone, `ignore-size` its size.
+ * Attaches to the first session that a user is attached to. Attaching to any other would clear its
+ * bell flag and change where `tmux attach` leads. If there is none, `-t ''` takes the latest
+ * session. `-E` leaves the session's environment alone, `ignore-size` its size.
  */
 const ATTACH = "attach-session -E -f no-output,ignore-size " +
   "-t '#{s/^([^ ]+) .*/\\1/:#{S:#{?session_attached,#{session_id} ,}}}'";
@@ -60,12 +61,12 @@ interface PendingCommand {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
-  /** When it is given up. */
+  /** When the command times out. */
   readonly deadline: number;
   readonly resolve: (result: Result) => void;
 }
 
-/** One control client from its start to its end. Answers come in the order of the questions. */
+/** Answers arrive in the order of the commands. */
 export class TmuxConnection {
   readonly #options: TmuxOptions;
   readonly #child: Deno.ChildProcess;
@@ -80,7 +81,7 @@ export class TmuxConnection {
   #bytes = 0;
   #open = true;
 
-  /** `socket` is a path that `checkSocket` has just answered. */
+  /** `socket` is a path that `checkSocket` returned just now. */
   constructor(socket: string, options: TmuxOptions) {
     this.#options = options;
     this.#secret = options.ids.secret(12);
@@ -107,7 +108,7 @@ export class TmuxConnection {
   execute(line: string): Promise<Result> {
     if (!this.#open) return Promise.resolve(failure("closed", "The connection has ended"));
     const token = `mesh-end-${this.#secret}-${++this.#sequence}`;
-    // A command may answer in several blocks; this one ends them, and no screen can forge it.
+    // A command may answer in several blocks: the token ends them, and no screen can forge it.
     const sent = new TextEncoder().encode(`${line}\ndisplay-message -p "${token}"\n`);
     const bytes = sent.length;
     if (this.#pending.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
@@ -117,13 +118,15 @@ export class TmuxConnection {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
     this.#pending.push({ token, bytes, lines: [], deadline: clock.now() + answer_ms_max, resolve });
     this.#bytes += bytes;
-    // A broken pipe means that the client has ended; its own end says why.
-    this.#input.write(sent).catch((error) => this.#options.log.debug("tmux is gone", { error }));
+    // On a broken pipe the client has ended, and `#readOutput` reports why.
+    this.#input.write(sent).catch((error) =>
+      this.#options.log.debug("Cannot write to the tmux client", { error })
+    );
     if (!this.#expiring) void this.#expireWaiting();
     return promise;
   }
 
-  /** Kills the client, which detaches it; everyone who waits hears why. */
+  /** Kills the client, which detaches it, and fails all pending commands. */
   end(reason: FailureReason, message: string): Promise<void> {
     if (!this.#open) return this.#exited;
     this.#open = false;
@@ -137,7 +140,7 @@ export class TmuxConnection {
     return this.#exited;
   }
 
-  /** One timer for all that wait: the first of them is answered first. */
+  /** One timer for all pending commands: the oldest times out first. */
   async #expireWaiting(): Promise<void> {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
     const { signal } = this.#closing;
@@ -160,8 +163,10 @@ export class TmuxConnection {
     const { code } = await this.#child.status;
     const message = (await errorText).trim() || `The tmux client ended with code ${code}`;
     if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
-    // The pipe may already be broken, and nobody waits for what is left in it.
-    await this.#input.abort().catch((error) => this.#options.log.debug("tmux closed", { error }));
+    // The pipe may already be broken, and its remaining content does not matter.
+    await this.#input.abort().catch((error) =>
+      this.#options.log.debug("The tmux client's input was already closed", { error })
+    );
   }
 
   #receive(line: string): void {
@@ -179,8 +184,8 @@ export class TmuxConnection {
 }
 
 /**
- * The output between `%begin` and `%end` of every block that we caused (flag 1); what stands
- * outside is news. A screen could show a line that looks like an end: the last one counts.
+ * The output between `%begin` and `%end` of every block that this client caused (flag 1); the rest
+ * are notifications. Output may hold a line that looks like an end: the last one counts.
  */
 function readBlocks(received: readonly string[]): Result {
   const lines: string[] = [];

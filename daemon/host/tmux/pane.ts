@@ -1,27 +1,27 @@
-/** A tmux pane as tmux describes it: one record, the format that asks for it, and its parser. */
+/** A tmux pane: its record, the format string that asks for it, and its parser. */
 
 export interface Pane {
-  /** `%7`: unique in its server, and never given again. */
+  /** E.g. `%7`: unique in its server, and never reused. */
   readonly pane_id: string;
-  /** The process that tmux started in it. */
+  /** The process that tmux started in the pane. */
   readonly pane_pid: number;
   readonly dead: boolean;
-  /** Copy mode, or any other mode in which keys are tmux's. */
+  /** Copy mode, or another mode in which tmux itself reads the keys. */
   readonly in_mode: boolean;
   readonly height: number;
   readonly cursor_x: number;
   readonly cursor_y: number;
-  /** The second in which something was last written to its window, by tmux's clock. */
+  /** When its window last had output, in seconds by tmux's clock. */
   readonly written_s: number;
-  /** `@7`. */
+  /** E.g. `@7`. */
   readonly window: string;
   readonly session: string;
-  /** The short name of the program in front; a tab in it is a blank. */
+  /** The short name of the foreground program; tabs are replaced by spaces. */
   readonly command: string;
   readonly cwd: string;
 }
 
-/** Separated by tabs: no name of a session holds one, and the path, which may, comes last. */
+/** Separated by tabs: session names have none; the path, which may have some, comes last. */
 export const PANE_FORMAT = [
   "#{pane_id}",
   "#{pane_pid}",
@@ -37,7 +37,7 @@ export const PANE_FORMAT = [
   "#{pane_current_path}",
 ].join("\t");
 
-/** Undefined for a line that names no pane: tmux fills the format with nothing where none is. */
+/** Undefined for a line without a pane: tmux leaves the fields empty if there is none. */
 export function parsePane(line = ""): Pane | undefined {
   const [pane_id, pid, dead, mode, height, x, y, written_s, window, ...rest] = line.split("\t");
   const [session, command = "", ...cwd] = rest;

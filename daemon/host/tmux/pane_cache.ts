@@ -1,4 +1,4 @@
-/** What is looked at in panes every few seconds: all in one question, and what was written to. */
+/** Caches panes and screens of one tmux server, which are read every few seconds. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Failure, Result } from "./connection.ts";
@@ -6,7 +6,6 @@ import type { Pane } from "./pane.ts";
 
 export type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
 
-/** What is asked of a server. */
 export interface PaneSource {
   panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
   capture(pane_id: string): Promise<Result>;
@@ -17,11 +16,10 @@ interface CachedScreen {
   readonly screen: Result;
 }
 
-/** The looks at one server's panes. */
 export class PaneCache {
   readonly #tmux: PaneSource;
   readonly #clock: Clock;
-  /** Screens to which nothing was written since they were read. */
+  /** Screens without new output since they were read. */
   readonly #cached = new Map<string, CachedScreen>();
   #pendingList: Promise<PanesById> | undefined;
 
@@ -30,19 +28,19 @@ export class PaneCache {
     this.#clock = clock;
   }
 
-  /** All panes, by their ids. Those who ask at once share one answer. */
+  /** All panes by id. Concurrent calls share one query. */
   panes(): Promise<PanesById> {
     return this.#pendingList ??= this.#list().finally(() => this.#pendingList = undefined);
   }
 
-  /** A pane's rows with their colours, as they were when something was last written to it. */
+  /** A pane's rows with their colours, cached until the pane has new output. */
   async screen(pane_id: string): Promise<Result> {
     const listed = await this.panes();
     if (!listed.ok) return listed;
     const written_s = listed.panes.get(pane_id)?.written_s ?? Infinity;
     const cached = this.#cached.get(pane_id);
     if (cached?.written_s === written_s) return cached.screen;
-    // More may be written in the very second that this is read in, and its count be the same.
+    // A screen read in the second of the last output may change within that second.
     const isSettled = this.#clock.now() >= (written_s + 1) * 1000;
     const screen = await this.#tmux.capture(pane_id);
     if (isSettled && screen.ok) this.#cached.set(pane_id, { written_s, screen });

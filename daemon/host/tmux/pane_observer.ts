@@ -1,4 +1,4 @@
-/** What tmux and the kernel say of panes: which there are, and which process reads in each. */
+/** Observes panes by tmux and the kernel: which exist, and which process reads in each. */
 
 import { join } from "node:path";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
@@ -8,28 +8,28 @@ import type { Pane } from "./pane.ts";
 /** The process that reads what is typed into a pane. */
 export interface ForegroundProcess {
   readonly pid: number;
-  /** Its start time; a pid means nothing without. */
+  /** Start time of `pid`. */
   readonly started: string;
   /** The program and its arguments. */
   readonly args: readonly string[];
 }
 
-/** A pane of any server, which its socket names, and who reads in it. */
+/** A pane of any server, with the process that reads in it. */
 export interface PaneFacts extends Pane {
   readonly tmux_socket: string;
-  /** Null when nobody reads there. */
+  /** Null if no process reads there. */
   readonly foreground: ForegroundProcess | null;
 }
 
-/** `unknown`: the server could not be asked, so that nothing is known. */
+/** `unknown`: the server did not answer. */
 export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
 export interface PaneObserver {
-  /** All panes of these servers and of the user's own; a server that does not answer has none. */
+  /** All panes of these servers and of the user's own; none of a server that does not answer. */
   all(sockets: readonly string[]): Promise<PaneFacts[]>;
-  /** One pane, on the user's own server where none is named. */
+  /** One pane; on the user's own server if `tmux_socket` is null. */
   at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation>;
   /** Whether a process runs in the pane. */
   holds(pane: PaneFacts, pid: number): boolean;
@@ -37,7 +37,7 @@ export interface PaneObserver {
 
 type Env = Readonly<Record<string, string>>;
 
-/** The socket of the user's own tmux server, as tmux itself finds it. */
+/** The socket of the user's own tmux server, found as tmux finds it. */
 export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
   const fromTmux = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
   return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
@@ -56,7 +56,7 @@ export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string): Pa
     async at(tmux_socket, pane_id) {
       const socket = tmux_socket ?? own_socket;
       const listed = await tmuxServers.at(socket).panes();
-      // A server that is not there has taken its panes along; one that is slow has not.
+      // If a server is gone, so are its panes; if it is slow, they may still exist.
       if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
       return pane ? { state: "found", pane: toFacts(socket, pane) } : { state: "missing" };
@@ -73,7 +73,7 @@ function toFacts(tmux_socket: string, pane: Pane): PaneFacts {
   };
 }
 
-/** The leader of the group in front; of a pipeline whose leader has ended, nobody. */
+/** The foreground group's leader; null for a pipeline whose leader has ended. */
 function foregroundProcessOf(pane_pid: number): ForegroundProcess | null {
   const pid = foregroundOf(pane_pid);
   const started = pid === undefined ? undefined : startTimeOf(pid);

@@ -1,4 +1,4 @@
-/** Panes of agents that we start: opened, watched, started anew. No shell reads what is given. */
+/** tmux panes in which agents are started. Programs are executed directly, without a shell. */
 
 import { dirname } from "node:path";
 import type { Log } from "kit/core/log.ts";
@@ -6,56 +6,58 @@ import { isThere, pathIn } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
 import { isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
-import { commandLine, quote, type Tmux, type TmuxServers } from "./tmux.ts";
+import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 
-/** A program as it is to run: executed directly, in `cwd`, with `env` over the server's own. */
+/** A program to run: executed directly, in `cwd`, with `env` added to the server's environment. */
 export interface Launch {
   readonly cwd: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** A word by which `find` knows the pane again, whoever has forgotten its id. */
+  /** A text by which `find` recognizes the pane if its id was lost. */
   readonly mark?: string | undefined;
 }
 
 export type OpenResult = { readonly ok: true; readonly pane: Pane } | {
   readonly ok: false;
-  /** In tmux's words, or ours. */
+  /** tmux's own message, or ours. */
   readonly reason: string;
 };
 
-/** What the spawn room needs of tmux and of the kernel. */
+/** What starting agents needs of tmux and the kernel. */
 export interface Terminals {
-  /** The user's home, for paths that begin with `~`. */
+  /** The user's home folder, for paths that begin with `~`. */
   readonly home: string;
-  /** The tmux server that agents are spawned in where no other is named. */
+  /** The tmux server in which agents are spawned by default. */
   readonly socket: string;
-  /** Whether there is a tmux to be had. */
+  /** Whether tmux is installed. */
   isAvailable(): Promise<boolean>;
-  /** Opens a window in the session of this name, which is made when it is missing. */
+  /** Opens a window in the session of this name, which is created if missing. */
   openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult>;
-  /** Splits the window that a pane is in. */
+  /** Splits the window of a pane. */
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult>;
-  /** What a pane is now; undefined when tmux knows of none, or does not answer. */
+  /** The pane's current record; undefined if tmux does not know it or does not answer. */
   look(socket: string, pane_id: string): Promise<Pane | undefined>;
-  /** The pane that was opened with this mark; undefined when tmux knows of none. */
+  /** The pane that was opened with this mark; undefined if tmux knows none. */
   find(socket: string, mark: string): Promise<Pane | undefined>;
-  /** Whether tmux says that a pane, or its program, is no more; false where it says nothing. */
+  /** Whether tmux reports that a pane or its program has ended; false if it does not answer. */
   isGone(socket: string, pane_id: string): Promise<boolean>;
-  /** Ends a pane with all that runs in it. */
+  /** Kills a pane with everything that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
-  /** Ends a pane, if its process is still this one; whether it was. */
+  /** Kills a pane if its process is still the given one; returns whether it was. */
   closeIfSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
-  /** Whether a pane stays when its program ends. */
+  /** Sets whether the pane stays open when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
   /** Runs another program in a pane, if its process is still the one that was seen. */
   respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult>;
-  /** Whether the program that would be run is there, as far as can be seen from here. */
+  /** Whether the program is installed, as far as the daemon can tell. */
   hasProgram(socket: string, launch: Launch): Promise<boolean>;
-  /** Whether a process runs in a pane, or below what runs there. */
+  /** Whether a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean;
-  /** Whether something runs in a pane that is neither this process, above it nor below it. */
+  /**
+   * Whether the pane runs a process that is neither this one, nor an ancestor or descendant of it.
+   */
   isShared(pid: number, pane_pid: number): Promise<boolean>;
 }
 
@@ -66,10 +68,10 @@ export interface PanesOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Secrets of ours, and marks by which a running agent knows itself: no other agent's business. */
+/** Our secrets, and variables by which a running agent recognizes itself. */
 const WITHHELD = [
   /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
-  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
+  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // Spawned agents' variables may hold keys.
   /^MESH_ROUTING__WEBHOOK$/i,
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
@@ -77,18 +79,18 @@ const WITHHELD = [
 
 const MESH_PATHS: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
-/** Whether a variable must not be seen by a spawned agent. */
+/** Whether a variable is withheld from programs that we start. */
 export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
 }
 
-/** An environment for a program of others. */
+/** The environment for programs that are not ours. */
 export function withoutSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
 }
 
 const PRINT_PANE = ["-P", "-F", PANE_FORMAT];
-/** What a window of a session that nobody looks at measures. */
+/** Window size of a session without an attached client. */
 const WINDOW_SIZE = ["-x", "200", "-y", "50"];
 
 export class Panes implements Terminals {
@@ -118,7 +120,7 @@ export class Panes implements Terminals {
     }
   }
 
-  /** One after the other, as two that find no session would both make it. */
+  /** Exclusive per session name, because two concurrent calls would both create the session. */
   openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
     return tmux.runExclusive(`session ${session}`, async () => {
@@ -126,7 +128,7 @@ export class Panes implements Terminals {
       if (!listed.ok && listed.reason !== "no_server") return toRefusal(listed);
       if (!listed.ok) return await this.#startServer(socket, session, launch);
       const launchArgs = await this.#launchArgs(tmux, launch);
-      // A target's name is else the beginning of one, or a pattern.
+      // The `=` prevents tmux from taking the name as a prefix or a pattern.
       const target = listed.lines.includes(session)
         ? ["new-window", "-d", "-t", `=${session}:`]
         : ["new-session", "-d", "-E", "-s", session, ...WINDOW_SIZE];
@@ -155,7 +157,7 @@ export class Panes implements Terminals {
     return shown.ok ? shown.pane : undefined;
   }
 
-  /** The mark stands in the command that the pane was opened with. */
+  /** The mark is part of the command with which the pane was opened. */
   async find(socket: string, mark: string): Promise<Pane | undefined> {
     const format = "#{pane_id} #{pane_start_command}";
     const listed = await this.#options.tmuxServers.at(socket).query([
@@ -179,25 +181,13 @@ export class Panes implements Terminals {
     await this.#runLogged(socket, ["kill-pane", "-t", pane_id]);
   }
 
-  /** Guard and deed are one command, evaluated in the server. */
   async closeIfSame(
     socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
   ): Promise<boolean> {
-    const tmux = this.#options.tmuxServers.at(socket);
-    const display = (word: string) => `display-message -p ${quote(word)}`;
-    const action = `${display("done")} ; ${commandLine(["kill-pane", "-t", pane_id])}`;
     const condition = sameProcessCondition({ pane_id, pane_pid });
-    const run = await tmux.run([
-      "if-shell",
-      "-F",
-      "-t",
-      pane_id,
-      condition,
-      action,
-      display("changed"),
-    ]);
-    return run.ok && run.lines.includes("done");
+    const tmux = this.#options.tmuxServers.at(socket);
+    return await tmux.runIf(pane_id, condition, ["kill-pane", "-t", pane_id]) === "done";
   }
 
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
@@ -205,23 +195,21 @@ export class Panes implements Terminals {
     await this.#runLogged(socket, ["set-option", "-p", "-t", pane_id, ...option]);
   }
 
-  /** Guard and deed are one command, evaluated in the server. */
   async respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult> {
-    const { pane_id, pane_pid } = seen;
+    const { pane_id } = seen;
     const tmux = this.#options.tmuxServers.at(socket);
     const launchArgs = await this.#launchArgs(tmux, launch);
-    const action = commandLine(["respawn-pane", "-k", "-t", pane_id, ...launchArgs]);
-    const condition = sameProcessCondition({ pane_id, pane_pid });
-    const display = (word: string) => `display-message -p ${quote(word)}`;
-    const actions = [`${action} ; ${display("done")}`, display("changed")];
-    const run = await tmux.run(["if-shell", "-F", "-t", pane_id, condition, ...actions]);
-    if (!run.ok) return toRefusal(run);
-    if (!run.lines.includes("done")) return { ok: false, reason: `pane ${pane_id} has changed` };
+    const action = ["respawn-pane", "-k", "-t", pane_id, ...launchArgs];
+    const result = await tmux.runIf(pane_id, sameProcessCondition(seen), action);
+    if (result === "changed") return { ok: false, reason: `pane ${pane_id} has changed` };
+    if (result !== "done") return toRefusal(result);
     const pane = await this.look(socket, pane_id);
     return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
   }
 
-  /** It runs with its own search path, else with the server's, which need not be ours. */
+  /**
+   * The program is found by its own search path, else by the server's, which may differ from ours.
+   */
   async hasProgram(socket: string, launch: Launch): Promise<boolean> {
     const own = pathIn(launch.argv) ?? launch.env["PATH"];
     if (own !== undefined) return await isThere(launch, [own]);
@@ -253,8 +241,9 @@ export class Panes implements Terminals {
   }
 
   /**
-   * A server takes its environment from whoever starts it: ours, without what is withheld. Only our
-   * own socket is made; the command connects to whatever listens there already, as a client does.
+   * A server gets its environment from the process that starts it: ours, without withheld
+   * variables. Only our own socket is created. If a server listens there by now, the command
+   * connects to it as a client.
    */
   async #startServer(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
@@ -288,13 +277,13 @@ export class Panes implements Terminals {
     return toOpened({ ok: true, lines: text(stdout).split("\n") });
   }
 
-  /** What an agent's hooks find this daemon by, where it is not at the usual place. */
+  /** Lets the agent's hooks find this daemon where its paths are not the default ones. */
   #withMeshPaths(launch: Launch): Launch {
     const own = Object.entries(this.#options.env).filter(([name]) => MESH_PATHS.includes(name));
     return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
   }
 
-  /** What is withheld is taken out again where the server or the session has it. */
+  /** Unsets withheld variables that the server or the session has. */
   async #launchArgs(tmux: Tmux, launch: Launch): Promise<string[]> {
     const known = await tmux.query(["show-environment", "-g"]);
     const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
@@ -308,11 +297,11 @@ export class Panes implements Terminals {
   async #runLogged(socket: string, command: readonly string[]): Promise<void> {
     const done = await this.#options.tmuxServers.at(socket).run(command);
     if (done.ok) return;
-    this.#options.log.debug("tmux did not do it", { command: command[0], reason: done.message });
+    this.#options.log.debug("A tmux command failed", { command: command[0], reason: done.message });
   }
 }
 
-/** More than one word, so that tmux executes them itself; the folder is read as a format. */
+/** Several arguments, so that tmux executes them without a shell. `-c` is expanded as a format. */
 function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
   const marked = mark === undefined ? [] : [markOf(mark)];
   return [
@@ -322,12 +311,12 @@ function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly st
   ];
 }
 
-/** Set for the program as well, which makes nothing of it. */
+/** An assignment for env(1). The program gets it as well, and ignores it. */
 function markOf(mark: string): string {
   return `MESH_STARTED_FOR=${mark}`;
 }
 
-/** True in tmux's own words where a pane still holds the process that was seen in it. */
+/** A condition in tmux's format language: the pane still runs the process that was seen. */
 function sameProcessCondition({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
@@ -335,7 +324,7 @@ function sameProcessCondition({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pan
 function toOpened(run: { ok: true; lines: readonly string[] } | Failure): OpenResult {
   if (!run.ok) return toRefusal(run);
   const pane = parsePane(run.lines[0]);
-  return pane ? { ok: true, pane } : { ok: false, reason: "tmux told of no pane" };
+  return pane ? { ok: true, pane } : { ok: false, reason: "tmux did not report the new pane" };
 }
 
 function toRefusal({ reason, message }: Failure): OpenResult {

@@ -1,4 +1,4 @@
-/** One control-mode connection to each tmux server; it must leave no trace in the user's server. */
+/** One control-mode connection per tmux server, which leaves no trace in the user's server. */
 
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
@@ -12,16 +12,16 @@ import {
 import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
-/** Servers that are known at once: each may have a client of its own. */
+/** Servers known at once; each may have a client. */
 export const SERVERS_MAX = 32;
-/** A client that nobody has asked anything for so long is ended. */
+/** An idle client is ended after this time. */
 export const IDLE_MS_MAX = 10 * 60_000;
-/** Whoever holds a server has asked it something within this time, or will not ask again. */
+/** A server that was used within this time may still be held by a caller. */
 const IN_USE_MS_MAX = 60_000;
 
 /**
- * One argument for tmux's command parser. Whatever is not plainly harmless goes as octal bytes,
- * so nothing in it can end the string, expand, or begin a new line.
+ * Quotes one argument for tmux's command parser. Characters that could end the string, expand, or
+ * begin a new line become octal escapes.
  */
 export function quote(argument: string): string {
   let quoted = "";
@@ -34,12 +34,12 @@ export function quote(argument: string): string {
   return `"${quoted}"`;
 }
 
-/** A command as tmux's parser reads it: for a branch of `if-shell`, joined with ` ; `. */
+/** A command as tmux's parser reads it; join several with ` ; `. */
 export function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 
-/** The connections of a daemon, one for each server socket that is in use. */
+/** The tmux connections of a daemon, one per server socket. */
 export class TmuxServers implements AsyncDisposable {
   readonly #options: TmuxOptions;
   readonly #bySocket = new Map<string, Tmux>();
@@ -49,12 +49,11 @@ export class TmuxServers implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** How many servers are known. */
   get size(): number {
     return this.#bySocket.size;
   }
 
-  /** A server by its socket. With `SERVERS_MAX` others in use, one that refuses all commands. */
+  /** The server at a socket. If `SERVERS_MAX` others are in use, one that refuses all commands. */
   at(socket: string): Tmux {
     const existing = this.#bySocket.get(socket);
     if (existing) return existing;
@@ -67,7 +66,7 @@ export class TmuxServers implements AsyncDisposable {
     return tmux;
   }
 
-  /** Ends the clients that nobody asks any more. */
+  /** Closes connections that are idle. */
   tick(now: number): void {
     for (const tmux of this.#bySocket.values()) {
       if (!tmux.busy && now - tmux.used_at >= IDLE_MS_MAX) this.#drop(tmux);
@@ -79,7 +78,7 @@ export class TmuxServers implements AsyncDisposable {
     await Promise.all(this.#closing);
   }
 
-  /** Drops the server that was asked longest ago, those without a client first. */
+  /** Drops the least recently used server, preferring those without a client. */
   #evictIdle(): boolean {
     const since = this.#options.clock.now() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
@@ -102,7 +101,7 @@ export class TmuxServers implements AsyncDisposable {
   }
 }
 
-/** One tmux server, reached through one control client: opened when needed, reopened when lost. */
+/** A tmux server, reached by one control client: opened when needed, reopened when lost. */
 export class Tmux implements AsyncDisposable {
   readonly socket: string;
   readonly cache: PaneCache;
@@ -124,12 +123,12 @@ export class Tmux implements AsyncDisposable {
     this.#bufferPrefix = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
 
-  /** A server is its socket and this pid; undefined until it has answered once. */
+  /** Identifies the server together with its socket; undefined until it has answered once. */
   get server_pid(): number | undefined {
     return this.#server_pid;
   }
 
-  /** When it was last asked something. */
+  /** When it was last used. */
   get used_at(): number {
     return this.#used_at;
   }
@@ -138,12 +137,12 @@ export class Tmux implements AsyncDisposable {
     return this.#connection?.open ?? false;
   }
 
-  /** Whether a command waits for its answer, or work for its turn. */
+  /** Whether a command waits for its answer, or an exclusive operation runs. */
   get busy(): boolean {
     return this.#locks.size > 0 || (this.connected && !this.#connection?.idle);
   }
 
-  /** Runs one command. Its output is split into lines; commands may overlap, and run in order. */
+  /** Runs one command and returns its output as lines. Concurrent commands run in order. */
   run(command: readonly string[]): Promise<Result> {
     this.#used_at = this.#options.clock.now();
     const connection = this.#connected();
@@ -152,7 +151,28 @@ export class Tmux implements AsyncDisposable {
       : connection.execute(commandLine(command));
   }
 
-  /** Runs a command that only reads: once more if the connection was lost, as with its session. */
+  /**
+   * Runs a command if a condition in tmux's format language holds for a pane, else `otherwise`. The
+   * server compares and acts in one step. `done` means that the command ran; on a failure it may
+   * have run as well (see `Failure`).
+   */
+  async runIf(
+    pane_id: string,
+    condition: string,
+    command: readonly string[],
+    otherwise?: readonly string[],
+  ): Promise<"done" | "changed" | Failure> {
+    const reporting = (word: string, command?: readonly string[]) =>
+      [...(command ? [commandLine(command)] : []), `display-message -p ${word}`].join(" ; ");
+    const branches = [reporting("done", command), reporting("changed", otherwise)];
+    const result = await this.run(["if-shell", "-F", "-t", pane_id, condition, ...branches]);
+    if (!result.ok) return result;
+    return result.lines.includes("done") ? "done" : "changed";
+  }
+
+  /**
+   * Runs a read-only command; repeats it once if the connection was lost, e.g. with its session.
+   */
   async query(command: readonly string[]): Promise<Result> {
     const result = await this.run(command);
     return !result.ok && result.reason === "lost" ? await this.run(command) : result;
@@ -164,7 +184,7 @@ export class Tmux implements AsyncDisposable {
     return { ok: true, panes: result.lines.flatMap((line) => parsePane(line) ?? []) };
   }
 
-  /** One pane; undefined where tmux answers for another one instead, as it does for some ids. */
+  /** One pane. Undefined if tmux answers for a different pane, as it does for some ids. */
   async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
     if (!isPaneId(pane_id)) return { ok: true, pane: undefined };
     const result = await this.query(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
@@ -173,14 +193,16 @@ export class Tmux implements AsyncDisposable {
     return { ok: true, pane: pane?.pane_id === pane_id ? pane : undefined };
   }
 
-  /** The pane's rows with their colours (SGR), the last `history_rows` above the screen first. */
+  /**
+   * The pane's rows with their colours (SGR), after the last `history_rows` rows above the screen.
+   */
   capture(pane: string, history_rows = 0): Promise<Result> {
     return this.query(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
   }
 
   /**
-   * Puts a text into a buffer of its own and answers the buffer's name. It goes by a private
-   * file: a text on the command line would stay in the server's message log (`show-messages`).
+   * Loads a text into a new buffer and returns the buffer's name. The text goes through a private
+   * file: on the command line it would stay in the server's message log (`show-messages`).
    */
   async load(text: string): Promise<{ ok: true; buffer: string } | Failure> {
     const buffer = `${this.#bufferPrefix}${++this.#buffers}`;
@@ -198,7 +220,7 @@ export class Tmux implements AsyncDisposable {
     }
   }
 
-  /** Runs `work` alone among all that was given for this pane, in the order of the calls. */
+  /** Runs `work` exclusively for this pane, in the order of the calls. */
   async runExclusive<T>(pane: string, work: () => Promise<T>): Promise<T> {
     const before = this.#locks.get(pane);
     const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -212,7 +234,9 @@ export class Tmux implements AsyncDisposable {
     }
   }
 
-  /** Ends what waits. Texts never pasted go too, unless the server is busy: then at next start. */
+  /**
+   * Fails pending commands. Deletes our buffers, unless the server is busy: the next start does.
+   */
   async close(why = "The connection was closed"): Promise<void> {
     this.#closed ??= why;
     if (this.#connection?.idle) await this.#deleteLeftovers(this.#connection);
@@ -223,7 +247,7 @@ export class Tmux implements AsyncDisposable {
     await this.close();
   }
 
-  /** The socket is checked at each connect: what was there before says nothing of now. */
+  /** Checks the socket at each connect, because it may have been replaced. */
   #connected(): TmuxConnection | Failure {
     if (this.#closed !== undefined) return failure("closed", this.#closed);
     if (this.#connection?.open) return this.#connection;
@@ -240,7 +264,7 @@ export class Tmux implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Logged when the reason is new: a look comes every few seconds. */
+  /** Logged only when the reason changes, because panes are observed every few seconds. */
   #refuse(reason: string): Failure {
     if (reason !== this.#untrusted) {
       this.#options.log.warn("A tmux socket is not trusted", { socket: this.socket, reason });
@@ -255,7 +279,7 @@ export class Tmux implements AsyncDisposable {
     if (answer.ok) this.#server_pid = Number(answer.lines[0]);
   }
 
-  /** Clears the texts that a lost connection of ours, or a dead daemon, has left in the server. */
+  /** Deletes buffers that a lost connection of ours, or a dead daemon, left in the server. */
   async #deleteLeftovers(connection: TmuxConnection): Promise<void> {
     const listed = await connection.execute(commandLine(["list-buffers", "-F", "#{buffer_name}"]));
     if (!listed.ok) return;

@@ -140,6 +140,7 @@ Deno.test("a session's socket that others could replace is not written to", () =
       clock: systemClock,
       log: silent,
       config_dirs: [config_dir],
+      tested_version: SESSION.version,
     });
     const peer = {
       peer_id: "p",

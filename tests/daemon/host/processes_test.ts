@@ -11,7 +11,6 @@ import {
   isAlive,
   isDescendant,
   isStopped,
-  LivenessCache,
   parentOf,
   type ProcessControl,
   type Sent,
@@ -19,6 +18,7 @@ import {
   terminate,
   type Termination,
 } from "../../../daemon/host/processes.ts";
+import { LivenessCache } from "../../../daemon/host/liveness_cache.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 
 /** A pid that no Linux or macOS kernel hands out. */

@@ -41,7 +41,12 @@ function adapterOf({ config_dir, dir }: Lab) {
     state_dir: dir,
     search_path: SEARCH_PATH,
   });
-  const adapter = claudeCodeAdapter({ ...ctx, tmuxServers, config_dirs: [config_dir] });
+  const adapter = claudeCodeAdapter({
+    ...ctx,
+    tmuxServers,
+    config_dirs: [config_dir],
+    tested_version: "2.1.329",
+  });
   return { adapter, [Symbol.asyncDispose]: () => tmuxServers[Symbol.asyncDispose]() };
 }
 

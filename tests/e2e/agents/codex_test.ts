@@ -122,7 +122,8 @@ test("a session that was left is offline, and is the same peer once it is resume
     state_dir: lab.dir,
     search_path: SEARCH_PATH,
   });
-  const options = { clock: systemClock, log: silent, tmuxServers, env: lab.env };
+  const ctx = { clock: systemClock, log: silent };
+  const options = { ...ctx, tmuxServers, env: lab.env, tested_version: "0.169.0" };
   const adapter = codexAdapter({ ...options, codex_home: lab.codex_home });
   const path = `${lab.dir}/api`;
   const [runtime_session_id = ""] = sessionIds(lab);

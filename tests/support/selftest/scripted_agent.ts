@@ -1,7 +1,7 @@
 /** A scripted twin of an agent and its terminal, on a daemon in memory: it may misbehave. */
 
 import type { Adapter, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
-import { claudeCodeHooks } from "../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
 import type { Subject } from "../../../cli/selftest/agents.ts";
 import { AgentDriver, type DriverHarness } from "../../../cli/selftest/agent_driver.ts";

@@ -2,7 +2,9 @@
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
-import { TESTED_VERSION } from "./version.ts";
+
+/** The release that the socket was tested with (`tests/e2e/agents/claude_adapter_test.ts`). */
+export const TESTED_VERSION = "2.1.329";
 
 const home = (env: Env) => env["CLAUDE_CONFIG_DIR"] || homePath(env, ".claude");
 const hooksFile = (env: Env) => `${home(env)}/settings.json`;
@@ -43,10 +45,11 @@ export const claudeCode: AgentDefinition = {
   },
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
-    const { claudeCodeHooks } = await import("./hooks.ts");
+    const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
     // A session may have been started with another setting than the daemon.
     const config_dirs = [...new Set([home(host.env), homePath(host.env, ".claude")])];
-    return { adapter: claudeCodeAdapter({ ...host, config_dirs }), hooks: claudeCodeHooks };
+    const options = { ...host, config_dirs, tested_version: TESTED_VERSION };
+    return { adapter: claudeCodeAdapter(options), hooks: claudeCodeHooks };
   },
   fixture: async () => (await import("./fixture.ts")).claudeCodeFixture,
 };

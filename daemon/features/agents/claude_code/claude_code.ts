@@ -18,6 +18,8 @@ export interface ClaudeCodeOptions {
   readonly tmuxServers: TmuxServers;
   /** Claude Code's configuration folders, e.g. `~/.claude`. */
   readonly config_dirs: readonly string[];
+  /** The newest release that the adapter was tested with. */
+  readonly tested_version: string;
   /** Whether a session's process lives, as looks ask it again and again. */
   readonly isAlive?: IsAlive;
 }

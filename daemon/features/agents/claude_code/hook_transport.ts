@@ -10,7 +10,7 @@ import type {
   WaitingHooks,
   WakeInstruction,
 } from "../adapter.ts";
-import { truncateFramed } from "../pane_transport.ts";
+import { truncateFramed } from "../pane_text.ts";
 import { TEXT_BYTES_MAX } from "../screens.ts";
 
 /** A hook that has its text writes it within milliseconds, and says so. */

@@ -6,8 +6,7 @@ import type { Log } from "kit/core/log.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
-import { peerToken, sessionFor } from "./registry.ts";
-import { isTested } from "./version.ts";
+import { isTested, peerToken, sessionFor } from "./registry.ts";
 
 /** A local socket connects at once, or its owner has stopped taking connections. */
 const CONNECT_MS_MAX = 2_000;
@@ -36,6 +35,8 @@ export interface NativeOptions {
   readonly log: Log;
   /** Claude Code's configuration folders, e.g. `~/.claude`. */
   readonly config_dirs: readonly string[];
+  /** The newest release that the adapter was tested with. */
+  readonly tested_version: string;
 }
 
 export function createNativeTransport(options: NativeOptions): AgentTransport {
@@ -58,7 +59,7 @@ interface Target {
 }
 
 function prepareTarget(
-  { config_dirs }: NativeOptions,
+  { config_dirs, tested_version }: NativeOptions,
   peer: AgentPeer,
   outgoing: OutgoingMessage,
 ): Target | Refusal {
@@ -67,7 +68,7 @@ function prepareTarget(
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;
   if (session.sessionId !== registered) return "session_changed";
-  if (!isTested(session)) return "version_unproved";
+  if (!isTested(session, tested_version)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
   const checked = checkSocket(session.messagingSocketPath ?? "/");
   if (checked.state === "missing") return "no_socket";

@@ -6,6 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { readWhole } from "../../../host/agent_files.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { AgentPeer } from "../adapter.ts";
+import { isLaterPatch } from "../definition.ts";
 
 /** Far more than an entry, or a key, has. */
 const ENTRY_BYTES_MAX = 65_536;
@@ -68,6 +69,21 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
     }
   }
   return undefined;
+}
+
+/** The version of the socket's protocol, as a session reports it. */
+const TESTED_PROTOCOL = 1;
+
+/**
+ * Whether the session's socket may be used. The socket never answers: a release that ignores a line
+ * looks like one that accepts it. A later patch is accepted while it reports the same protocol;
+ * messages to other releases go through the pane.
+ */
+export function isTested(
+  { version, peerProtocol }: Pick<Session, "version" | "peerProtocol">,
+  tested_version: string,
+): boolean {
+  return peerProtocol === TESTED_PROTOCOL && isLaterPatch(version, tested_version);
 }
 
 export function turnState({ status }: Session): AgentPeer["turn_state"] {

@@ -2,7 +2,9 @@
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
-import { TESTED_VERSION } from "./version.ts";
+
+/** The release that the shared server was tested with (`tests/e2e/agents/codex_test.ts`). */
+export const TESTED_VERSION = "0.169.0";
 
 const home = (env: Env) => env["CODEX_HOME"] || homePath(env, ".codex");
 const hooksFile = (env: Env) => `${home(env)}/hooks.json`;
@@ -44,8 +46,8 @@ export const codex: AgentDefinition = {
   async open(host) {
     const { codexAdapter } = await import("./codex.ts");
     const { codexHooks } = await import("./hooks.ts");
-    const codex_home = home(host.env);
-    return { adapter: codexAdapter({ ...host, codex_home }), hooks: codexHooks() };
+    const options = { ...host, codex_home: home(host.env), tested_version: TESTED_VERSION };
+    return { adapter: codexAdapter(options), hooks: codexHooks() };
   },
   fixture: async () => (await import("./fixture.ts")).codexFixture,
 };

@@ -20,6 +20,8 @@ export interface CodexOptions {
   readonly tmuxServers: TmuxServers;
   /** Codex's folder, e.g. `~/.codex`. */
   readonly codex_home: string;
+  /** The newest release that the adapter was tested with. */
+  readonly tested_version: string;
   /** The environment in which `codex queue` runs. */
   readonly env: Readonly<Record<string, string>>;
   /** Whether a session's process lives, as looks ask it again and again. */
@@ -29,10 +31,10 @@ export interface CodexOptions {
 }
 
 export function codexAdapter(options: CodexOptions): Adapter {
-  const { codex_home, clock } = options;
+  const { codex_home } = options;
   const findHost = options.hostOf ?? hostOf;
   const hasOpenDialog = async (peer: AgentPeer) => {
-    const thread = await threadOf(codex_home, peer, clock);
+    const thread = await threadOf(options, peer);
     return typeof thread !== "string" && thread.activity === "awaiting_input";
   };
   const transports = [
@@ -69,7 +71,11 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
   if (server === "no_server" || server === "connection_refused") return goneObservation;
   if (typeof server === "string") return undefined;
   using connection = server;
-  const { activity, proved } = await readThread(connection, runtime_session_id);
+  const { activity, proved } = await readThread(
+    connection,
+    runtime_session_id,
+    options.tested_version,
+  );
   if (activity === "not_loaded") return goneObservation;
   if (activity === "idle" && proved) await startQueue(connection, runtime_session_id);
   return activity === "unknown" || activity === "broken"

@@ -1,7 +1,7 @@
 /** What Codex's hooks tell us, in Claude Code's format; and which Codex it was that ran them. */
 
 import * as z from "zod";
-import { claudeCodeHooks } from "../claude_code/hooks.ts";
+import { claudeCodeHooks } from "../hooks/claude_format.ts";
 import type { HookFacts, HookReader, HookReport } from "../adapter.ts";
 import { argumentsOf, commandOf, parentOf } from "../../../host/processes.ts";
 

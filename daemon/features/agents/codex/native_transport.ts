@@ -36,6 +36,8 @@ export interface NativeOptions {
   readonly log: Log;
   /** Codex's folder, e.g. `~/.codex`. */
   readonly codex_home: string;
+  /** The newest release that the adapter was tested with. */
+  readonly tested_version: string;
   /** The environment in which `codex` is looked for and run. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -80,7 +82,7 @@ interface ThreadConnection {
 
 /** What comes of a conversation about the peer's thread; or of its absence. */
 async function withThread<T>(
-  { codex_home, clock }: NativeOptions,
+  { codex_home, clock, tested_version }: NativeOptions,
   { runtime_session_id: threadId }: AgentPeer,
   operation: (opened: ThreadConnection) => T | Promise<T>,
   onUnreachable: (reason: Refusal) => T,
@@ -91,7 +93,7 @@ async function withThread<T>(
   using connection = server;
   return await operation({
     server: connection,
-    thread: await readThread(connection, threadId),
+    thread: await readThread(connection, threadId, tested_version),
     threadId,
   });
 }

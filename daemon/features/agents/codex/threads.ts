@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { AppServer, type Unreachable } from "./app_server.ts";
-import { isTested } from "./version.ts";
+import { isLaterPatch } from "../definition.ts";
 
 /** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
@@ -32,8 +32,13 @@ export function isThreadId(text: string): boolean {
 }
 
 /** Reads a thread without loading it. */
-export async function readThread(server: AppServer, threadId: string): Promise<Thread> {
-  const proved = isTested(server.version);
+export async function readThread(
+  server: AppServer,
+  threadId: string,
+  tested_version: string,
+): Promise<Thread> {
+  // The protocol of other release lines, older patches and previews was not tested.
+  const proved = isLaterPatch(server.version, tested_version);
   const reply = await server.call("thread/read", { threadId });
   // Its words for a thread that it has never had, or whose first prompt is still to come.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
@@ -59,15 +64,18 @@ export async function interrupt(server: AppServer, threadId: string): Promise<vo
 
 /** The thread of a registered agent, in a conversation of its own. */
 export async function threadOf(
-  codex_home: string,
+  { codex_home, clock, tested_version }: {
+    readonly codex_home: string;
+    readonly clock: Clock;
+    readonly tested_version: string;
+  },
   { runtime_session_id }: AgentPeer,
-  clock: Clock,
 ): Promise<Thread | Unreachable | "no_session"> {
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return "no_session";
   const server = await AppServer.connect(codex_home, clock);
   if (typeof server === "string") return server;
   using connection = server;
-  return await readThread(connection, runtime_session_id);
+  return await readThread(connection, runtime_session_id, tested_version);
 }
 
 type ThreadAnswer = z.infer<typeof Answer>["thread"];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { claudeCodeHooks } from "../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { PAGE_MS, PAGES_MAX, TICKET_MS } from "../../../../daemon/api/pages/pages.ts";
 import {
   BASE,

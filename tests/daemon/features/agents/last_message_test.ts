@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { claudeCodeHooks } from "../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";
 import type { HookReader } from "../../../../daemon/features/agents/adapter.ts";
 import { copilotReader } from "../../../../daemon/features/agents/copilot/hooks.ts";

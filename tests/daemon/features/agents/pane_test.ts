@@ -1,109 +1,24 @@
 /** The pane transport against real tmux and a scripted agent: what arrives, and what never does. */
 
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "kit/core/clock.ts";
-import type {
-  AgentPeer,
-  OutgoingMessage,
-  Receipt,
-} from "../../../../daemon/features/agents/adapter.ts";
+import { systemClock } from "kit/core/clock.ts";
+import type { AgentPeer } from "../../../../daemon/features/agents/adapter.ts";
+import { startTimeOf } from "../../../../daemon/host/processes.ts";
 import {
-  createPaneTransport,
-  type PaneOptions,
-} from "../../../../daemon/features/agents/pane_transport.ts";
-import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
-import { isAlive, startTimeOf } from "../../../../daemon/host/processes.ts";
+  addressee,
+  assertNothingTyped,
+  ID,
+  outgoing,
+  paneTransport,
+  replaceProgram,
+} from "../../../support/agents/pane_delivery.ts";
 import {
   Agent,
-  recorder,
-  silent,
   type Terminal,
   until,
   waitSync,
   withTmux,
 } from "../../../support/host/private_tmux.ts";
-
-const ID = "ask-3f9c04d1a2b7";
-const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
-
-function outgoing(text: string, framed = `${FRAME}${text}</peer-message>`): OutgoingMessage {
-  return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
-}
-
-function addressee(terminal: Terminal, { pane, pid }: { pane: string; pid: number }): AgentPeer {
-  return {
-    peer_id: "peer-1",
-    backend: "claude-code",
-    tmux_socket: terminal.socket,
-    pane_id: pane,
-    agent_pid: pid,
-    agent_started: startTimeOf(pid) ?? null,
-    runtime_session_id: null,
-    turn_state: null,
-    metadata: {},
-  };
-}
-
-function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOptions> = {}) {
-  const defaults = {
-    tmuxServers,
-    clock: systemClock,
-    log: silent,
-    screen: claudeScreen,
-    settle_ms: 40,
-  };
-  return createPaneTransport({ ...defaults, ...options });
-}
-
-/** A transport that runs `swap` after its last look at the screen, before the server pastes. */
-function swappedBeforePaste(terminal: Terminal, swap: () => void) {
-  let captures = 0;
-  return paneTransport(terminal, {
-    screen: {
-      ...claudeScreen,
-      composerEmpty(view) {
-        const empty = claudeScreen.composerEmpty(view);
-        if (++captures === 2) swap();
-        return empty;
-      },
-    },
-  });
-}
-
-/** A transport that runs `swap` once, when the text is in the pane and Enter is not. */
-function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
-  let swapped = false;
-  const clock: Clock = {
-    ...systemClock,
-    async sleep(ms, signal) {
-      if (!swapped) await until("the paste", () => agent.input.endsWith("\x1b[201~"));
-      if (!swapped) swap();
-      swapped = true;
-      await systemClock.sleep(ms, signal);
-    },
-  };
-  return paneTransport(terminal, { clock });
-}
-
-/** Another program takes the pane over, and records all that it is given. */
-function respawn(terminal: Terminal, pane: string): void {
-  terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
-  waitSync("the other program", () => terminal.screen(pane).includes("ready"));
-}
-
-/** The same, and the agent's process is gone too: tmux only asks it to go. */
-function replaceProgram(terminal: Terminal, { pane, pid }: Agent): void {
-  respawn(terminal, pane);
-  waitSync("the agent's end", () => !isAlive(pid));
-}
-
-function assertNothingTyped(terminal: Terminal, agent: Agent): void {
-  assert.equal(agent.input, "");
-  assert.equal(terminal.read("other"), "");
-  assert.equal(terminal.cli("list-buffers"), "");
-}
-
-const UNCLEAR: Receipt = { state: "unclear", reason: "typed_not_submitted" };
 
 const ARRIVES = {
   "a short message": "hello",
@@ -286,85 +201,6 @@ withTmux("an agent that exited to its shell refuses, though its screen still sta
   assert.equal(t.screen(pane), before);
 });
 
-/** What may happen between the last look and the paste: the server must see each by itself. */
-const BEFORE_PASTE: [string, (terminal: Terminal, agent: Agent) => void][] = [
-  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
-  ["a dialog opens", (_, agent) => agent.openDialog()],
-  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
-  ["the pane goes", (t, { pane }) => {
-    t.cli("new-window", "-d", "-t", "work", "cat");
-    t.cli("kill-pane", "-t", pane);
-  }],
-];
-
-for (const [what, swap] of BEFORE_PASTE) {
-  withTmux(`when ${what} between check and paste, nothing enters`, async (terminal) => {
-    const agent = await Agent.start(terminal);
-    const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
-    const receipt = await late.deliver(addressee(terminal, agent), outgoing("x"));
-    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
-    assertNothingTyped(terminal, agent);
-  });
-}
-
-withTmux(
-  "when the human begins to type between check and paste, the draft stays alone",
-  async (t) => {
-    const agent = await Agent.start(t);
-    const late = swappedBeforePaste(t, () => {
-      t.cli("send-keys", "-t", agent.pane, "my draft");
-      waitSync("the draft", () => t.screen(agent.pane).includes("my draft"));
-    });
-    const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
-    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
-    assert.equal(agent.input, "my draft");
-  },
-);
-
-withTmux("when the agent dies between check and paste, its shell gets nothing", async (t) => {
-  const pane = t.start("PS1= bash --norc --noprofile");
-  t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
-  const agent = await Agent.find(t, pane);
-  let before = "";
-  const late = swappedBeforePaste(t, () => {
-    Deno.kill(agent.pid, "SIGKILL");
-    waitSync("the shell", () => t.screen(pane).includes("Killed"));
-    before = t.screen(pane);
-  });
-  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
-  assert.deepEqual(receipt, { state: "refused", reason: "changed" });
-  assert.equal(t.screen(pane), before);
-});
-
-/** What may happen between the paste and Enter: the text is in, and must not be submitted. */
-const BEFORE_ENTER: [string, (terminal: Terminal, agent: Agent) => void][] = [
-  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
-  ["a dialog opens", (_, agent) => agent.openDialog()],
-  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
-];
-
-for (const [what, swap] of BEFORE_ENTER) {
-  withTmux(`when ${what} between paste and Enter, no Enter is sent`, async (terminal) => {
-    const agent = await Agent.start(terminal);
-    const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
-    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
-    assert.equal(agent.input, `\x1b[200~${outgoing("x").framed}\x1b[201~`);
-    assert.deepEqual(agent.submitted, []);
-    assert.ok(!agent.events.some(({ approved }) => approved));
-    assert.equal(terminal.read("other"), "");
-  });
-}
-
-withTmux("when the human types between paste and Enter, both stay for the human", async (t) => {
-  const agent = await Agent.start(t);
-  const late = swappedBeforeEnter(t, agent, () => {
-    t.cli("send-keys", "-t", agent.pane, "my words");
-    waitSync("the words", () => t.screen(agent.pane).includes("my words"));
-  });
-  assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
-  assert.deepEqual(agent.submitted, []);
-});
-
 withTmux(
   "an agent's own word that a dialog is open refuses, whatever its screen shows",
   async (t) => {
@@ -375,37 +211,6 @@ withTmux(
     assertNothingTyped(t, agent);
   },
 );
-
-withTmux("a paste that the composer does not show is not submitted", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  const blindTransport = paneTransport(terminal, {
-    settle_ms: 1,
-    screen: { ...claudeScreen, composerHolds: () => false, collapsedPaste: () => false },
-  });
-  assert.deepEqual(
-    await blindTransport.deliver(addressee(terminal, agent), outgoing("x")),
-    UNCLEAR,
-  );
-  await until("the paste", () => agent.input.endsWith("\x1b[201~"));
-  assert.deepEqual(agent.submitted, []);
-});
-
-withTmux("a server that dies before the paste refuses; a new one is delivered to", async (t) => {
-  const agent = await Agent.start(t);
-  const late = swappedBeforePaste(t, () => t.killServer());
-  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
-  assert.ok(receipt.state === "refused" || receipt.state === "unclear", JSON.stringify(receipt));
-  await Deno.remove(`${t.dir}/agent.log`);
-  const next = await Agent.start(t);
-  const peer = addressee(t, next);
-  assert.deepEqual(await paneTransport(t).deliver(peer, outgoing("x")), { state: "sent" });
-});
-
-withTmux("a server that dies between paste and Enter leaves it unclear", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
-  assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
-});
 
 withTmux(
   "ten messages at once for one pane arrive one after the other, whole",

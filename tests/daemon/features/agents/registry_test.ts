@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
-import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/versions.ts";
+import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/definition.ts";
 import { loadAgents } from "../../../../daemon/app/platform.ts";
 import { Backend } from "../../../../daemon/features/agents/contract.ts";
 import { foldersIn, type Source, sources } from "../../../tidy/sources.ts";

@@ -1,7 +1,7 @@
 /** What a prompt hook hands its agent: whole where that fits, else its beginning; none waits on. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { type World, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 

@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
-import { hookAnswer, readHook } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { hookAnswer, readHook } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native_transport.ts";
-import { isTested } from "../../../../../daemon/features/agents/claude_code/version.ts";
+import { TESTED_VERSION } from "../../../../../daemon/features/agents/claude_code/agent.ts";
+import { isTested } from "../../../../../daemon/features/agents/claude_code/registry.ts";
 import {
   sessionFor,
   sessionOf,
@@ -171,7 +172,12 @@ const OUTGOING: OutgoingMessage = {
 };
 
 function nativeTransport({ config_dirs }: Registry, clock = systemClock) {
-  return createNativeTransport({ clock, log: silent, config_dirs });
+  return createNativeTransport({
+    clock,
+    log: silent,
+    config_dirs,
+    tested_version: TESTED_VERSION,
+  });
 }
 
 /** The last line that a session was sent, which is its user line. */
@@ -310,9 +316,13 @@ Deno.test("a line longer than the socket takes is refused, not lost", async () =
 Deno.test("a newer patch is believed while it speaks the proved protocol", () => {
   const session = { pid: 1, sessionId: "s", cwd: "/", peerProtocol: 1 };
   const proved = ["2.1.329", "2.1.330", "2.1.1000"];
-  for (const version of proved) assert.equal(isTested({ ...session, version }), true, version);
+  for (const version of proved) {
+    assert.equal(isTested({ ...session, version }, TESTED_VERSION), true, version);
+  }
   const unproved = ["2.1.328", "2.2.0", "3.0.0", "2.1.330-beta", "12.1.400"];
-  for (const version of unproved) assert.equal(isTested({ ...session, version }), false, version);
+  for (const version of unproved) {
+    assert.equal(isTested({ ...session, version }, TESTED_VERSION), false, version);
+  }
 });
 
 // Screens, as captured.

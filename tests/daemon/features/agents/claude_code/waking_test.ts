@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { waitForWake } from "../../../../../daemon/features/agents/claude_code/wake_hook.ts";
 import {
   createHookTransport,

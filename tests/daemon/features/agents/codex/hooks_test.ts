@@ -90,7 +90,14 @@ function codex(observe: () => Observation | undefined = () => undefined): Adapte
     state_dir: "/none",
     search_path: "",
   });
-  const options = { ...ctx, tmuxServers, codex_home: "/none", env: {}, hostOf: above };
+  const options = {
+    ...ctx,
+    tmuxServers,
+    codex_home: "/none",
+    tested_version: "0.0.0",
+    env: {},
+    hostOf: above,
+  };
   const queue: AgentTransport = {
     name: "native",
     check: () => Promise.resolve({ ready: true }),

@@ -1,7 +1,7 @@
 /** Gated tools: the hook of a permission dialog is held until the human has answered. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { FakeSockets, type World, world } from "../../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 

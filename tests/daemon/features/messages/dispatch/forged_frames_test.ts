@@ -8,7 +8,7 @@ import type {
   AgentTransport,
   OutgoingMessage,
 } from "../../../../../daemon/features/agents/adapter.ts";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import {
   PROOF_MS_MAX,
   type StoredMessage,

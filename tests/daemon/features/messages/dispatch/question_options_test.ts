@@ -1,7 +1,7 @@
 /** Structured questions as agents read them: their options, and how to choose one. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/claude_code/hooks.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { recordingAgent } from "../../../../support/agents/accepting_adapter.ts";

@@ -1,8 +1,8 @@
-/** What Claude Code's hooks tell us, and what they may be answered. Pure: no I/O, no state. */
+/** The hook format of Claude Code, which Codex uses as well: payloads and answers. No I/O. */
 
 import * as z from "zod";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
-import { commonFields, payloadReader } from "../hooks/payload_reader.ts";
+import { commonFields, payloadReader } from "./payload_reader.ts";
 
 const SessionStart = z.object({
   ...commonFields,
@@ -110,7 +110,6 @@ export function formatDecision({ behavior, message }: Decision): Record<string, 
   return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
 }
 
-/** The house's interface to all of this (`agents.ts`). */
 export const claudeCodeHooks: HookReader = {
   read: readHook,
   answer: hookAnswer,

@@ -1,0 +1,73 @@
+/** Checks the same processes again and again, at a quarter of the cost of `isAlive`. */
+
+import { type IsAlive, isAlive, isGone, isMac, isPid } from "./processes.ts";
+
+/** Files kept open at once; a process may usually have a thousand. */
+const FILES_MAX = 256;
+const ASCII_ZERO = "0".charCodeAt(0);
+
+/** A process that was alive when its file was opened. The file never refers to a later process. */
+interface OpenProcess {
+  readonly started: string | undefined;
+  readonly file: Deno.FsFile;
+}
+
+/**
+ * Keeps the `statm` file of each process open. Once the process is gone, reading it fails; for a
+ * zombie it reports zero pages.
+ */
+export class LivenessCache implements Disposable {
+  readonly #open = new Map<number, OpenProcess>();
+  readonly #firstByte = new Uint8Array(1);
+  readonly #files_max: number;
+
+  constructor(files_max = FILES_MAX) {
+    this.#files_max = files_max;
+  }
+
+  readonly isAlive: IsAlive = (pid, started) => {
+    const known = this.#open.get(pid);
+    if (known && known.started === started && this.#isReadable(known)) return true;
+    this.#forget(pid);
+    const file = openStatm(pid);
+    const alive = isAlive(pid, started); // Checked after opening: the file is this process's.
+    if (file && alive) this.#remember(pid, { started, file });
+    else file?.close();
+    return alive;
+  };
+
+  [Symbol.dispose](): void {
+    for (const pid of this.#open.keys()) this.#forget(pid);
+  }
+
+  #isReadable({ file }: OpenProcess): boolean {
+    try {
+      file.seekSync(0, Deno.SeekMode.Start);
+      return file.readSync(this.#firstByte) === 1 && this.#firstByte[0] !== ASCII_ZERO;
+    } catch (error) {
+      if (isGone(error)) return false;
+      throw error;
+    }
+  }
+
+  #remember(pid: number, entry: OpenProcess): void {
+    if (this.#open.size >= this.#files_max) this[Symbol.dispose]();
+    this.#open.set(pid, entry);
+  }
+
+  #forget(pid: number): void {
+    this.#open.get(pid)?.file.close();
+    this.#open.delete(pid);
+  }
+}
+
+/** The memory use of a process, in pages; undefined where the platform has no such file. */
+function openStatm(pid: number): Deno.FsFile | undefined {
+  if (isMac() || !isPid(pid)) return undefined;
+  try {
+    return Deno.openSync(`/proc/${pid}/statm`);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}

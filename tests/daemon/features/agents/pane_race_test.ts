@@ -1,0 +1,162 @@
+/** The pane transport when a pane changes in the middle of a delivery, against real tmux. */
+
+import assert from "node:assert/strict";
+import { type Clock, systemClock } from "kit/core/clock.ts";
+import type { Receipt } from "../../../../daemon/features/agents/adapter.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
+import {
+  addressee,
+  assertNothingTyped,
+  outgoing,
+  paneTransport,
+  respawn,
+} from "../../../support/agents/pane_delivery.ts";
+import {
+  Agent,
+  type Terminal,
+  until,
+  waitSync,
+  withTmux,
+} from "../../../support/host/private_tmux.ts";
+
+const UNCLEAR: Receipt = { state: "unclear", reason: "typed_not_submitted" };
+
+/** A rung that runs `swap` after its last look at the screen, before the server pastes. */
+function swappedBeforePaste(terminal: Terminal, swap: () => void) {
+  let captures = 0;
+  return paneTransport(terminal, {
+    screen: {
+      ...claudeScreen,
+      composerEmpty(view) {
+        const empty = claudeScreen.composerEmpty(view);
+        if (++captures === 2) swap();
+        return empty;
+      },
+    },
+  });
+}
+
+/** A rung that runs `swap` once, when the text is in the pane and Enter is not. */
+function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
+  let swapped = false;
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, signal) {
+      if (!swapped) await until("the paste", () => agent.input.endsWith("\x1b[201~"));
+      if (!swapped) swap();
+      swapped = true;
+      await systemClock.sleep(ms, signal);
+    },
+  };
+  return paneTransport(terminal, { clock });
+}
+
+/** What may happen between the last look and the paste: the server must see each by itself. */
+const BEFORE_PASTE: [string, (terminal: Terminal, agent: Agent) => void][] = [
+  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["a dialog opens", (_, agent) => agent.openDialog()],
+  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
+  ["the pane goes", (t, { pane }) => {
+    t.cli("new-window", "-d", "-t", "work", "cat");
+    t.cli("kill-pane", "-t", pane);
+  }],
+];
+
+for (const [what, swap] of BEFORE_PASTE) {
+  withTmux(`when ${what} between check and paste, nothing enters`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
+    const receipt = await late.deliver(addressee(terminal, agent), outgoing("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+    assertNothingTyped(terminal, agent);
+  });
+}
+
+withTmux(
+  "when the human begins to type between check and paste, the draft stays alone",
+  async (t) => {
+    const agent = await Agent.start(t);
+    const late = swappedBeforePaste(t, () => {
+      t.cli("send-keys", "-t", agent.pane, "my draft");
+      waitSync("the draft", () => t.screen(agent.pane).includes("my draft"));
+    });
+    const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+    assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+    assert.equal(agent.input, "my draft");
+  },
+);
+
+withTmux("when the agent dies between check and paste, its shell gets nothing", async (t) => {
+  const pane = t.start("PS1= bash --norc --noprofile");
+  t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
+  const agent = await Agent.find(t, pane);
+  let before = "";
+  const late = swappedBeforePaste(t, () => {
+    Deno.kill(agent.pid, "SIGKILL");
+    waitSync("the shell", () => t.screen(pane).includes("Killed"));
+    before = t.screen(pane);
+  });
+  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+  assert.deepEqual(receipt, { state: "refused", reason: "changed" });
+  assert.equal(t.screen(pane), before);
+});
+
+/** What may happen between the paste and Enter: the text is in, and must not be submitted. */
+const BEFORE_ENTER: [string, (terminal: Terminal, agent: Agent) => void][] = [
+  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["a dialog opens", (_, agent) => agent.openDialog()],
+  ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
+];
+
+for (const [what, swap] of BEFORE_ENTER) {
+  withTmux(`when ${what} between paste and Enter, no Enter is sent`, async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
+    assert.equal(agent.input, `\x1b[200~${outgoing("x").framed}\x1b[201~`);
+    assert.deepEqual(agent.submitted, []);
+    assert.ok(!agent.events.some(({ approved }) => approved));
+    assert.equal(terminal.read("other"), "");
+  });
+}
+
+withTmux("when the human types between paste and Enter, both stay for the human", async (t) => {
+  const agent = await Agent.start(t);
+  const late = swappedBeforeEnter(t, agent, () => {
+    t.cli("send-keys", "-t", agent.pane, "my words");
+    waitSync("the words", () => t.screen(agent.pane).includes("my words"));
+  });
+  assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
+  assert.deepEqual(agent.submitted, []);
+});
+
+withTmux("a paste that the composer does not show is not submitted", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const blindTransport = paneTransport(terminal, {
+    settle_ms: 1,
+    screen: { ...claudeScreen, composerHolds: () => false, collapsedPaste: () => false },
+  });
+  assert.deepEqual(
+    await blindTransport.deliver(addressee(terminal, agent), outgoing("x")),
+    UNCLEAR,
+  );
+  await until("the paste", () => agent.input.endsWith("\x1b[201~"));
+  assert.deepEqual(agent.submitted, []);
+});
+
+withTmux("a server that dies before the paste refuses; a new one is delivered to", async (t) => {
+  const agent = await Agent.start(t);
+  const late = swappedBeforePaste(t, () => t.killServer());
+  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+  assert.ok(receipt.state === "refused" || receipt.state === "unclear", JSON.stringify(receipt));
+  await Deno.remove(`${t.dir}/agent.log`);
+  const next = await Agent.start(t);
+  const peer = addressee(t, next);
+  assert.deepEqual(await paneTransport(t).deliver(peer, outgoing("x")), { state: "sent" });
+});
+
+withTmux("a server that dies between paste and Enter leaves it unclear", async (terminal) => {
+  const agent = await Agent.start(terminal);
+  const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
+  assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
+});

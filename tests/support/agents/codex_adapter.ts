@@ -1,0 +1,21 @@
+/** Codex's adapter over a Codex folder of a test. */
+
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { TESTED_VERSION } from "../../../daemon/features/agents/codex/agent.ts";
+import { codexAdapter, type CodexOptions } from "../../../daemon/features/agents/codex/codex.ts";
+import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
+import { silent } from "../host/private_tmux.ts";
+import type { CodexHome } from "./codex_server.ts";
+
+export function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) {
+  const ctx = { clock: systemClock, log: silent };
+  const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: dir, search_path: "" });
+  return codexAdapter({
+    ...ctx,
+    tmuxServers,
+    codex_home: dir,
+    tested_version: TESTED_VERSION,
+    env: {},
+    ...more,
+  });
+}
