@@ -36,8 +36,8 @@ export interface GivenAnswer {
 }
 
 /**
- * Validates an answer. A `choice` needs an option, by `option_id` or by a text with its id or title;
- * a `text` needs a text; an `acknowledge` and any refusal need neither.
+ * Validates an answer. A `choice` needs an option, by `option_id` or by a text with its id or
+ * title; a `text` needs a text; an `acknowledge` and any refusal need neither.
  */
 export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const { kind } = question;

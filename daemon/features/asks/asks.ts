@@ -14,7 +14,12 @@ import {
   type Resolution,
   type Thread,
 } from "./contract.ts";
-import { AskCloser, type HumanInbox, type MessageSender } from "./ask_closer.ts";
+import {
+  AskCloser,
+  type ClosingDetails,
+  type HumanInbox,
+  type MessageSender,
+} from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
 import { publishOpened } from "./ask_events.ts";
 import type { Routing } from "./routing/contract.ts";
@@ -152,15 +157,9 @@ export class Asks {
         throw alreadyClosed(ask);
       }
       const attachments = this.#deps.attach(ids);
-      const details = { responder, ...requestContext, attachments };
-      if (message === "") {
-        return this.#closer.close(ask, ids.length === 0 ? "ack" : "ack_with_msg", details);
-      }
-      if (ask.question?.kind === "choice") {
-        const answer = chooseOption(ask.question, message);
-        return this.#closer.close(ask, "answered", { ...details, reply: answer.text, answer });
-      }
-      return this.#closer.close(ask, "ack_with_msg", { ...details, reply: message });
+      const { close_reason, ...reply } = toAckClosing(ask, message, ids.length > 0);
+      const details = { responder, ...requestContext, attachments, ...reply };
+      return this.#closer.close(ask, close_reason, details);
     });
   }
 
@@ -205,15 +204,6 @@ export class Asks {
       if (ask.state === "open") {
         this.#closer.close(ask, "send_failed", { responder: null, reply: reason });
       }
-    });
-  }
-
-  /** Closes an ask that nobody answered in time, and notifies its asker. */
-  evict(correlation_id: string): void {
-    const { db } = this.#ctx;
-    db.transact(() => {
-      const ask = this.get(correlation_id);
-      if (ask?.state === "open") this.#closer.close(ask, "evicted", { responder: null });
     });
   }
 
@@ -324,4 +314,16 @@ export class Asks {
       : sender.peer_id === ask.from_peer_id;
     if (!same) throw new Problem("not_the_asker", { correlation_id: ask.correlation_id });
   }
+}
+
+/** How an ack closes an ask: a message answers a choice by naming one of its options. */
+function toAckClosing(
+  { question }: Ask,
+  message: string,
+  hasAttachments: boolean,
+): Pick<ClosingDetails, "reply" | "answer"> & { close_reason: CloseReason } {
+  if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
+  if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
+  const answer = chooseOption(question, message);
+  return { close_reason: "answered", reply: answer.text, answer };
 }

@@ -1,4 +1,4 @@
-/** Normalizes the keys of an `/ask` body: any case matches, look-alikes of `to_peer` are refused. */
+/** Normalizes the keys of an `/ask` body: any case matches, `to_peer` look-alikes are refused. */
 
 import { Problem } from "kit/core/problem.ts";
 

@@ -1,4 +1,4 @@
-/** The inbox desk: what waits for the human, what was read, what was said back. */
+/** The human's inbox: new items, reading, replying, and deleting old items. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -10,10 +10,10 @@ import type { InboxItem, InboxQuery, InboxReply } from "./contract.ts";
 import * as pushes from "./pushes.ts";
 import * as rows from "./store.ts";
 
-/** How far back a thread is followed to the ask that it began with. */
+/** How many asks a thread is followed back to find its first ask. */
 const THREAD_ASKS_MAX = 32;
 
-/** Items that retention looks at in one beat, and how long it rests when it has seen them all. */
+/** Items that retention looks at per tick, and its pause after a pass over all items. */
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
@@ -45,14 +45,14 @@ export interface InboxDeps {
   readonly history_ms: number;
 }
 
-/** How a reply came in. */
+/** The author of a reply. */
 export interface ReplyAuthor {
-  /** Whether it counts as the human's word (contract 2). */
+  /** Whether the reply has a proven human origin (contract 2). */
   readonly proven_human: boolean;
 }
 
 type NewInboxItem = Omit<InboxItem, "pushes" | "read" | "replied">;
-/** Which message on a surface an ask of the human's began as (specification 2); null without. */
+/** The message on a surface that opened an ask of the human (specification 2); null without. */
 type Origin = { readonly surface: string; readonly ref: string } | null;
 
 interface ReplyInput {
@@ -63,13 +63,13 @@ interface ReplyInput {
   readonly ref?: string | undefined;
 }
 
-/** What is asked with files alone: an ask has a text. */
+/** The text of a reply that has attachments only, as an ask needs a text. */
 const FILES_ONLY_TEXT = "(see the attached files)";
 
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** How far retention has come, by number, and until when it rests. */
+  /** The last row number that retention has looked at, and the end of its pause. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -78,7 +78,7 @@ export class Inbox {
     this.#deps = deps;
   }
 
-  /** Takes a message to the human in: stored, told, pushed to the surfaces that are there. */
+  /** Adds an item for a message to the human: stores it, publishes it, offers it to surfaces. */
   add(message: StoredMessage): { item_id: string; surfaces: string[] } {
     const { db, events, ids } = this.#ctx;
     return db.transact((tx) => {
@@ -119,12 +119,12 @@ export class Inbox {
     return item;
   }
 
-  /** Whether an ask is there to be answered. */
+  /** Whether the inbox has an item for the ask. */
   hasAsk(correlation_id: string): boolean {
     return rows.itemOfAsk(this.#ctx.db, correlation_id) !== undefined;
   }
 
-  /** Read for every surface; a second time changes nothing. */
+  /** Marks an item as read, for every surface; repeating it changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -135,7 +135,7 @@ export class Inbox {
     });
   }
 
-  /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
+  /** Answers the item's ask if it is open; else opens an ask to its sender (specification 4). */
   reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -156,7 +156,7 @@ export class Inbox {
     });
   }
 
-  /** The same, for the item that a surface has rendered as this message, in whole or in part. */
+  /** Replies to the item that a surface has rendered as this message, in whole or in part. */
   replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
     this.mustHuman();
     const { surface } = reply;
@@ -166,7 +166,7 @@ export class Inbox {
     return this.reply(item_id, reply, by);
   }
 
-  /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
+  /** Marks the item of a closed ask as read and replied, if the human answered it anywhere. */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
     const item = rows.itemOfAsk(db, ask.correlation_id);
@@ -180,7 +180,7 @@ export class Inbox {
     this.#publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
-  /** Once a second: forgets items that were read long ago, unless their ask is open. */
+  /** Once a second: deletes items that were read long ago, unless their ask is open. */
   tick(now: number): void {
     if (now < this.#paused_until) return;
     const { db } = this.#ctx;
@@ -235,7 +235,7 @@ export class Inbox {
     return rows.renderedThrough(db, { ...filter, digits: stripLeadingZeros(through_ref) });
   }
 
-  /** The first ask of the talk that an ask belongs to: of its items, or along `reply_to`. */
+  /** The first ask of an ask's thread: from a stored item, or by following `reply_to`. */
   #threadOf(correlation_id: string | null): string | null {
     let first = correlation_id;
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {
@@ -255,7 +255,7 @@ export class Inbox {
 
 const DECIMAL = /^\d+$/;
 
-/** Refs are decimal numbers of any length (contract 4): their digits without leading zeros. */
+/** Normalizes a decimal ref, which may have any length (contract 4). */
 function stripLeadingZeros(ref: string): string {
   return ref.replace(/^0+/, "");
 }

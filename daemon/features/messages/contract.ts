@@ -151,9 +151,9 @@ export const Unaccounted = z.object({
 export type Unaccounted = z.output<typeof Unaccounted>;
 
 /**
- * `counts` holds the number of stored messages by state, and `total` is their sum. `unproved` counts
- * those that were sent and not proved within 30 s. `unaccounted` should be empty; it lists at most
- * 100 messages.
+ * `counts` holds the number of stored messages by state, and `total` is their sum. `unproved`
+ * counts those that were sent and not proved within 30 s. `unaccounted` should be empty; it lists
+ * at most 100 messages.
  */
 export const listDeliveries = contract({
   id: "delivery.list",

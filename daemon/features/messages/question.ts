@@ -20,7 +20,7 @@ export type Question = z.output<typeof Question>;
 
 /**
  * The question as tags within an ask's frame (contract 5): the prompt if it differs from the ask's
- * text, then one line per option, all escaped. Option ids stay exact, as the agent must repeat them.
+ * text, then one line per option, all escaped. Option ids stay exact, as the agent repeats them.
  */
 export function toQuestionTags(
   { kind, prompt, options = [] }: z.input<typeof Question>,

@@ -72,7 +72,7 @@ export class MultiAsks {
     db.transact((tx) => {
       for (const { parent_id, children } of due) {
         for (const child of children) {
-          if ("correlation_id" in child) this.#asks.evict(child.correlation_id);
+          if ("correlation_id" in child) this.#evict(child.correlation_id);
         }
         rows.clearDue(tx, parent_id);
       }
@@ -98,6 +98,11 @@ export class MultiAsks {
       if (error instanceof Problem && error.code !== "storage_failed") return error;
       throw error;
     }
+  }
+
+  #evict(correlation_id: string): void {
+    const ask = this.#asks.get(correlation_id);
+    if (ask?.state === "open") this.#asks.closer.close(ask, "evicted", { responder: null });
   }
 
   /** The result of a child. An ask that retention has deleted counts as failed. */

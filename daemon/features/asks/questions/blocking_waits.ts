@@ -27,7 +27,7 @@ export class BlockingWaits {
     this.#deps = deps;
   }
 
-  /** Stores the wait in the transaction that opens the ask, so that a crash cannot leave it open. */
+  /** Stores the wait in the transaction that opens the ask, so that a crash leaves none open. */
   add(correlation_id: string): void {
     this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id));
   }

@@ -9,8 +9,8 @@ import { quotedAttribute } from "../frame_markers.ts";
 export const ATTACHMENTS_MAX = 20;
 
 /**
- * An uploaded file (contract 2). `size` is in bytes. `path` is where agents on this machine read it;
- * it must not be sent to another machine.
+ * An uploaded file (contract 2). `size` is in bytes. `path` is where agents on this machine read
+ * it; it must not be sent to another machine.
  */
 export const Attachment = z.object({
   id: z.string(),
