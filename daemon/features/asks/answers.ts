@@ -1,22 +1,22 @@
-/** What an end of an ask is called: the answer that was meant, the resolution, the refusal. */
+/** Typed answers of structured questions, and resolutions of asks. */
 
 import { Problem } from "kit/core/problem.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 
-/** The scope of a question that lets a tool run, and the one option that does (contract 3). */
+/** The scope of a tool permission question, and its one option that permits (contract 3). */
 export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
-/** Outcomes that need no option and no text. */
+/** Outcomes that need neither an option nor a text. */
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
-/** The refusal of whoever comes after the end. */
+/** The refusal of a second answer. */
 export function alreadyClosed({ correlation_id, close_reason }: Ask): Problem {
   return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
 }
 
-/** The option that a text names, by its id or else its title. */
+/** The option whose id or title is the given text. */
 export function chooseOption(question: Question, text: string): TypedAnswer {
   const { options } = question;
   const normalized = text.trim().toLowerCase();
@@ -27,7 +27,7 @@ export function chooseOption(question: Question, text: string): TypedAnswer {
   return { outcome: "answered", option_id: option.id, text: option.title, message: null };
 }
 
-/** An answer as it is said. */
+/** An answer as the caller gives it. */
 export interface GivenAnswer {
   readonly option_id?: string | undefined;
   readonly text?: string | undefined;
@@ -36,8 +36,8 @@ export interface GivenAnswer {
 }
 
 /**
- * The answer to a structured question: a choice needs an option, by its id or by a text that names
- * it; a text needs a text; an acknowledgement needs nothing. A refusal needs nothing either.
+ * Validates an answer. A `choice` needs an option, by `option_id` or by a text with its id or
+ * title; a `text` needs a text; an `acknowledge` and any refusal need neither.
  */
 export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const { kind } = question;
@@ -45,18 +45,18 @@ export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const outcome = given.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
   const isRefusal = REFUSING_OUTCOMES.includes(outcome);
   if (outcome === "acknowledged" && kind !== "acknowledge") {
-    throw invalidAnswer("outcome", `A ${kind} is answered, not acknowledged`);
+    throw invalidAnswer("outcome", `A question of kind ${kind} must be answered, not acknowledged`);
   }
   if (kind !== "choice") {
     if (given.option_id !== undefined) throw unknownOption(question, given.option_id);
     if (kind === "text" && !isRefusal && !text?.trim()) {
-      throw invalidAnswer("text", "It asks for a text");
+      throw invalidAnswer("text", "The question needs a text");
     }
     return { outcome, option_id: null, text, message };
   }
   const chosen = chosenOptionOf(question, given, isRefusal);
   if (isRefusal && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
-    throw invalidAnswer("outcome", `It cannot be ${outcome} and allowed at once`);
+    throw invalidAnswer("outcome", `The outcome "${outcome}" contradicts the option "${ALLOW}"`);
   }
   return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
 }
@@ -68,16 +68,16 @@ function chosenOptionOf(question: Question, { option_id, text }: GivenAnswer, is
     return { option_id, text: text ?? option.title };
   }
   if (isRefusal) return undefined;
-  if (text === undefined) throw invalidAnswer("option_id", "A choice needs an option");
+  if (text === undefined) throw invalidAnswer("option_id", "The question needs an option");
   return chooseOption(question, text);
 }
 
-/** What the asker reads of an answer; null when it holds no word. */
+/** The reply text of an answer; null without text and message. */
 export function replyOf({ text, message }: TypedAnswer): string | null {
   return [text, message].filter((part) => part !== null).join("\n") || null;
 }
 
-/** What a wait answers once there is an end. */
+/** The response to a wait for an ask that is closed. */
 export function toResolution(ask: Ask): Resolution {
   const { correlation_id, outcome, reply, close_reason, reply_attachments, responder } = ask;
   return {

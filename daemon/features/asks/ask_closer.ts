@@ -1,4 +1,4 @@
-/** The end of an ask, whichever way it came: its row, its event, its asker, those who wait. */
+/** Closes asks: writes the row, appends the event, notifies the asker, resolves waiters. */
 
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
@@ -9,7 +9,7 @@ import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
-/** The way out: the delivery desk. */
+/** Sends messages: the part of `Delivery` that asks use. */
 export interface MessageSender {
   send(draft: {
     kind: "ask" | "ack";
@@ -26,17 +26,17 @@ export interface MessageSender {
     closing?: Pick<StoredMessage, "close_reason" | "outcome">;
     opening?: AskFields;
   }): { readonly message: StoredMessage; readonly state: StoredMessage["state"] };
-  /** Its ask is closed; whether the message may have reached the recipient. */
+  /** Stops the delivery of a closed ask; true if the message may have reached the recipient. */
   release(correlation_id: string, reason: string): boolean;
 }
 
-/** The human's side: what is asked of the human, and what comes back to it. */
+/** The human's inbox: the part of `Inbox` that asks use. */
 export interface HumanInbox {
   add(message: StoredMessage, reply_to_item?: string): { item_id: string; surfaces: string[] };
   onAskClosed(ask: Ask): void;
 }
 
-export interface EndingsDeps {
+export interface AskCloserDeps {
   readonly directory: {
     human(): Address | undefined;
     authorKindOf(
@@ -51,16 +51,16 @@ export interface EndingsDeps {
   address(peer_id: string): Address | undefined;
 }
 
-/** Who brought the end about, and with which words. */
+/** Who closed an ask, and how. */
 export interface ClosingDetails {
   readonly responder: string | null;
   readonly proven_human?: boolean;
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
-  /** True when somebody else than the recipient brought it about. */
+  /** True if someone other than the recipient closed it. */
   readonly elsewhere?: boolean;
-  /** What the end stands for, where that is not what its reason stands for. */
+  /** The outcome, if it differs from that of the close reason. */
   readonly outcome?: Outcome;
   readonly attachments?: Attachments;
 }
@@ -69,15 +69,15 @@ type Waiter = (ask: Ask | undefined) => void;
 
 export class AskCloser {
   readonly #ctx: Context;
-  readonly #deps: EndingsDeps;
+  readonly #deps: AskCloserDeps;
   readonly #waiters = new Map<string, Set<Waiter>>();
 
-  constructor(ctx: Context, deps: EndingsDeps) {
+  constructor(ctx: Context, deps: AskCloserDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  /** Closes an ask: its row, its event, its asker, and those who wait. */
+  /** Closes an ask, within the caller's transaction. */
   close(
     ask: Ask,
     close_reason: CloseReason,
@@ -104,7 +104,7 @@ export class AskCloser {
       closed_at: at,
     };
     ledger.close(closedAsk, at);
-    // The recipient's own word proves its delivery; another's does not.
+    // An answer of the recipient proves the delivery; anyone else's does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);
@@ -127,7 +127,7 @@ export class AskCloser {
     return close_reason;
   }
 
-  /** Sends the end of an ask to whoever does not know it; in pull mode the asker comes for it. */
+  /** Notifies one side that the ask is closed. In pull mode, the asker fetches the reply. */
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
@@ -158,10 +158,10 @@ export class AskCloser {
     if (to.role === "human") this.#deps.human.add(ticket.message);
   }
 
-  /** Whose word the end of an ask is: `end` hears it, the other side speaks. */
+  /** The author kind of the message that tells `side` of the end. */
   #authorKindOf(ask: Ask, side: "asker" | "recipient", proven_human: boolean): AuthorKind {
     const { directory, address } = this.#deps;
-    if (ask.responder === null) return "peer"; // The daemon has closed it.
+    if (ask.responder === null) return "peer"; // The daemon closed it.
     const [peer_id, name] = side === "asker"
       ? [ask.to_peer_id, ask.to_peer_name]
       : [ask.from_peer_id, ask.from_peer_name];
@@ -169,7 +169,7 @@ export class AskCloser {
     return directory.authorKindOf({ role, name }, proven_human);
   }
 
-  /** The ask's end once it comes; undefined when the time is up first, or the caller is gone. */
+  /** Waits until the ask is closed; undefined on timeout or when the caller is gone. */
   async waitForClose(
     correlation_id: string,
     ms_max: number,
@@ -186,7 +186,7 @@ export class AskCloser {
     }
   }
 
-  /** Wakes everyone who waits, with nothing: the daemon goes, the asks stay. */
+  /** Resolves all waiters without an ask: the daemon shuts down, the asks stay open. */
   releaseWaiters(): void {
     for (const waiters of this.#waiters.values()) waiters.forEach((resolve) => resolve(undefined));
   }

@@ -1,4 +1,4 @@
-/** The asks desk. Every change to an ask happens here, in one synchronous transaction. */
+/** Asks: opening, answering, cancelling, waiting and listing, each in one transaction. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -14,12 +14,17 @@ import {
   type Resolution,
   type Thread,
 } from "./contract.ts";
-import { AskCloser, type HumanInbox, type MessageSender } from "./ask_closer.ts";
+import {
+  AskCloser,
+  type ClosingDetails,
+  type HumanInbox,
+  type MessageSender,
+} from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
-import { publishQuestion } from "./questions/question_event.ts";
+import { publishOpened } from "./ask_events.ts";
 import type { Routing } from "./routing/contract.ts";
 
-/** Asks that are evicted in one beat, so that no beat is long. */
+/** Asks that one tick evicts, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
 interface Sender {
@@ -35,19 +40,19 @@ interface Scope {
   readonly caller?: Sender & { readonly mesh_session_id: string | null };
 }
 
-/** Who is who: the peers' directory. */
+/** The part of the peers' directory that asks use. */
 interface Directory {
   sender(argument: string, scope?: Scope): Sender & { readonly mesh_session_id: string | null };
   target(argument: string, scope: Scope): Address;
   human(): Address | undefined;
-  /** Whose word a message counts as (contract 2). */
+  /** Who counts as the author of a message (contract 2). */
   authorKindOf(from: Pick<Sender, "role" | "name">, proven_human?: boolean): AuthorKind;
 }
 
-/** Threads that one look at the history tells; the next look begins where this one ends. */
+/** Threads per history request; the next request starts at the last `closed_at`. */
 const THREADS_MAX = 1000;
 
-/** Which asks to list: newest first, before a number of the ledger. */
+/** Which asks to list: newest first, below a row number. */
 export interface Page {
   readonly state: string | null;
   readonly peer_id: string | null;
@@ -55,7 +60,7 @@ export interface Page {
   readonly limit: number;
 }
 
-/** What the ledger keeps of asks. */
+/** SQL of asks. */
 export interface AskLedger {
   ask(correlation_id: string): Ask | undefined;
   openTo(peer_id: string): Ask[];
@@ -79,14 +84,14 @@ export interface AsksDeps {
   readonly ask_ttl_ms: number;
 }
 
-/** How an ask came in. */
+/** The request context of an ask. */
 export interface AskContext {
-  /** The request came through a proven human door (contract 2). */
+  /** Whether the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
-  /** The ask to many that this one is a part of. */
+  /** The parent, if this ask is part of an ask to many. */
   readonly parent_id?: string | undefined;
-  /** How its recipient was found, where it named none. */
+  /** How the recipient was chosen, if the ask named none. */
   readonly routing?: Routing;
 }
 
@@ -101,7 +106,7 @@ export class Asks {
     this.#closer = new AskCloser(ctx, deps);
   }
 
-  /** Opens an ask. Everything is checked before anything is registered or queued. */
+  /** Opens an ask. All checks precede the first write. */
   open(body: OpenAsk, requestContext: AskContext) {
     const { db, events } = this.#ctx;
     const { directory, delivery, human } = this.#deps;
@@ -133,15 +138,7 @@ export class Asks {
           routing: requestContext.routing ?? null,
         },
       });
-      events.append("ask", {
-        correlation_id: ticket.message.correlation_id ?? "",
-        from_peer_id: from.peer_id,
-        from: from.name,
-        to_peer_id: to.peer_id,
-        to: to.name,
-        reply_delivery: body.reply_delivery,
-      });
-      if (body.question) publishQuestion(events, ticket.message, body.question);
+      publishOpened(events, ticket.message, body.reply_delivery, body.question);
       return { ticket, to, inbox: to.role === "human" ? human.add(ticket.message) : undefined };
     });
   }
@@ -160,19 +157,13 @@ export class Asks {
         throw alreadyClosed(ask);
       }
       const attachments = this.#deps.attach(ids);
-      const details = { responder, ...requestContext, attachments };
-      if (message === "") {
-        return this.#closer.close(ask, ids.length === 0 ? "ack" : "ack_with_msg", details);
-      }
-      if (ask.question?.kind === "choice") {
-        const answer = chooseOption(ask.question, message);
-        return this.#closer.close(ask, "answered", { ...details, reply: answer.text, answer });
-      }
-      return this.#closer.close(ask, "ack_with_msg", { ...details, reply: message });
+      const { close_reason, ...reply } = toAckClosing(ask, message, ids.length > 0);
+      const details = { responder, ...requestContext, attachments, ...reply };
+      return this.#closer.close(ask, close_reason, details);
     });
   }
 
-  /** Closes an unhandled ask; the reason goes to the asker. */
+  /** Declines an ask; the reason is sent to the asker. */
   decline(
     { correlation_id, reason, from_peer }: DeclineAsk,
     requestContext: AskContext,
@@ -186,7 +177,7 @@ export class Asks {
     });
   }
 
-  /** Takes an ask back; the asker only. */
+  /** Cancels an ask; only its asker may. */
   cancel(
     correlation_id: string,
     { asker, reason }: { asker: string; reason: string | undefined },
@@ -205,7 +196,7 @@ export class Asks {
     });
   }
 
-  /** The bytes of an ask could not be handed over at all. */
+  /** Closes an ask that could not be delivered. */
   sendFailed(correlation_id: string, reason: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -216,16 +207,7 @@ export class Asks {
     });
   }
 
-  /** Nobody answered in time: what is open yet is closed, and its asker told. */
-  evict(correlation_id: string): void {
-    const { db } = this.#ctx;
-    db.transact(() => {
-      const ask = this.get(correlation_id);
-      if (ask?.state === "open") this.#closer.close(ask, "evicted", { responder: null });
-    });
-  }
-
-  /** Closes all that a peer was asked, as it cannot answer any more; how many they were. */
+  /** Closes all open asks to a peer that can no longer answer; returns their number. */
   closeAllTo(peer_id: string, why: "peer_retired" | "peer_not_addressable"): number {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -236,8 +218,8 @@ export class Asks {
   }
 
   /**
-   * The resolution once there is one, or `pending` when the time is up first. The first wait turns
-   * push into pull; a wait that times out records nothing (specification 3).
+   * Waits for the resolution; `pending` on timeout. The first wait changes the reply delivery from
+   * push to pull; a timeout is not recorded (specification 3).
    */
   async wait(
     { correlation_id, asker, ms_max, signal }: {
@@ -262,12 +244,12 @@ export class Asks {
     return found ? toResolution(found) : PENDING;
   }
 
-  /** Answers everyone who waits with `pending`: the daemon goes, the asks stay. */
+  /** Answers all waiting callers with `pending`: the daemon shuts down, the asks stay open. */
   releaseWaiters(): void {
     this.#closer.releaseWaiters();
   }
 
-  /** How asks end: shared by all desks of this room. */
+  /** Closes asks; shared with the questions. */
   get closer(): AskCloser {
     return this.#closer;
   }
@@ -288,7 +270,7 @@ export class Asks {
     return { asks: found, next: last ? String(last.seq) : null };
   }
 
-  /** Open asks to or from a peer; without one, all those of a name that is not registered. */
+  /** Open asks to or from a peer, or from an unregistered sender by its name. */
   pending(
     peer: { peer_id: string | null; name: string },
     direction: "inbound" | "outbound" | "both",
@@ -299,12 +281,12 @@ export class Asks {
     return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
-  /** Closed threads of a peer, whether it asked or was asked, oldest first. */
+  /** Closed asks to and from a peer, oldest first. */
   history(peer_id: string, since: number): Thread[] {
     return this.#deps.ledger.threads({ peer_id, since, limit: THREADS_MAX });
   }
 
-  /** Closes what nobody answered in time, and tells its asker; asks to the human do not expire. */
+  /** Evicts asks that nobody answered in time; asks to the human do not expire. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const { ledger, ask_ttl_ms, directory } = this.#deps;
@@ -323,7 +305,7 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  /** An id is the asker's own for ever, even when its peer is gone. */
+  /** Refuses a caller that is not the asker. The asker's id stays valid when its peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
     if (asker === ask.from_peer_id) return;
     const sender = this.#deps.directory.sender(asker);
@@ -332,4 +314,16 @@ export class Asks {
       : sender.peer_id === ask.from_peer_id;
     if (!same) throw new Problem("not_the_asker", { correlation_id: ask.correlation_id });
   }
+}
+
+/** How an ack closes an ask: a message answers a choice by naming one of its options. */
+function toAckClosing(
+  { question }: Ask,
+  message: string,
+  hasAttachments: boolean,
+): Pick<ClosingDetails, "reply" | "answer"> & { close_reason: CloseReason } {
+  if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
+  if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
+  const answer = chooseOption(question, message);
+  return { close_reason: "answered", reply: answer.text, answer };
 }

@@ -1,8 +1,8 @@
-/** The keys of `/ask`: matched without regard to case, look-alikes of `to_peer` refused. */
+/** Normalizes the keys of an `/ask` body: any case matches, `to_peer` look-alikes are refused. */
 
 import { Problem } from "kit/core/problem.ts";
 
-/** The same where no arm picks a recipient: an absent `to_peer` is no target, before all else. */
+/** `foldAskKeys` for `routing.strategy: static`: refuses a body without `to_peer`. */
 export function foldNamedAskKeys(body: unknown): unknown {
   const ask = foldAskKeys(body);
   if (isRecord(ask) && !Object.hasOwn(ask, "to_peer")) throw new Problem("no_target", {});
@@ -10,12 +10,12 @@ export function foldNamedAskKeys(body: unknown): unknown {
 }
 
 /**
- * A string, with the colon that makes it a key; or what goes in and out of a level. A string that
- * is never closed matches, too: otherwise each of its quotes would be read to the end in vain.
+ * A JSON string, with the colon after it if it is a key; or a bracket. An unclosed string matches,
+ * too: otherwise the search would restart at each later quote and take quadratic time.
  */
 const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}[\]]/gs;
 
-/** A key that comes twice in one spelling, which a parsed body does not show (contract 1). */
+/** Refuses a key that occurs twice in the same spelling, which JSON.parse hides (contract 1). */
 export function refuseRepeatedKeys(text: string): void {
   const seen = new Set<string>();
   let depth = 0;
@@ -32,7 +32,7 @@ export function refuseRepeatedKeys(text: string): void {
 
 /**
  * Folds top-level keys to lower case (contract 1, "Keys of /ask"; specification 7, routing rules).
- * Only an absent `to_peer` is none; null, empty and blank ones name a peer that is unknown.
+ * A `to_peer` that is null, empty or blank is not absent: it is an unknown peer.
  */
 export function foldAskKeys(body: unknown): unknown {
   if (!isRecord(body)) return body;
@@ -55,7 +55,7 @@ export function foldAskKeys(body: unknown): unknown {
   return ask;
 }
 
-/** Wide, accented and otherwise dressed letters look alike, too. */
+/** The Latin base letters of a key: NFKD decomposes wide, accented and styled letters. */
 function latinLettersOf(key: string): string {
   return key.normalize("NFKD").replaceAll(/[^a-z]/g, "");
 }

@@ -1,4 +1,4 @@
-/** What the world may say about asks: questions that want replies. */
+/** Schemas and routes of asks. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -36,7 +36,7 @@ export const Outcome = z.enum([
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-/** A question as it is asked: it can be answered. */
+/** A question in a request. It must be answerable. */
 export const GivenQuestion = Question.refine(
   ({ kind, options }) => kind !== "choice" || options.length > 0,
   "A choice needs options",
@@ -45,7 +45,7 @@ export const GivenQuestion = Question.refine(
   "Two options have the same id",
 ).refine(
   ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
-  { path: ["metadata"], message: "Too long, or nested too deep" },
+  { path: ["metadata"], message: "The metadata is too long or nested too deep" },
 );
 
 export const TypedAnswer = z.object({
@@ -81,7 +81,7 @@ export const Ask = z.object({
   close_reason: CloseReasons.nullable(),
   outcome: Outcome.nullable(),
   reply: nullableString,
-  /** Who speaks in the reply; null where nobody does. */
+  /** The author kind of the reply; null without a responder. */
   reply_voice: AuthorKind.nullable(),
   reply_attachments: Attachments,
   responder: nullableString,
@@ -92,7 +92,7 @@ export const Ask = z.object({
 }).meta({ id: "Ask" });
 export type Ask = z.output<typeof Ask>;
 
-const given = {
+const askFields = {
   from_peer: Sender,
   text: Text,
   attachments: Attaching.optional(),
@@ -113,7 +113,7 @@ export const openAsk = contract({
   body: z.preprocess(
     foldNamedAskKeys,
     z.object({
-      ...given,
+      ...askFields,
       to_peer: z.string(),
       question: GivenQuestion.optional(),
       reply_delivery: ReplyDelivery.default("push"),
@@ -129,7 +129,7 @@ export const openAsk = contract({
     to_peer_name: z.string(),
     delivery_state: DeliveryState.nullable(),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
-    /** Only where an arm picked the recipient. */
+    /** Only if a routing strategy chose the recipient. */
     routing: Routing.optional(),
   }),
   fails: [
@@ -210,7 +210,7 @@ export const ackAsk = contract({
   tunnel: "open",
   body: z.object({
     correlation_id: z.string(),
-    /** An empty one is none: a bare ack. */
+    /** Empty or absent: a bare ack. */
     message: TextOrEmpty.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),
@@ -232,12 +232,12 @@ export const declineAsk = contract({
   id: "asks.decline",
   method: "POST",
   path: "/decline",
-  summary: "Close an unhandled ask; the reason goes to the asker",
+  summary: "Close an ask without handling it; the reason goes to the asker",
   access: "caller",
   tunnel: "open",
   body: z.object({
     correlation_id: z.string(),
-    reason: Text.refine((reason) => reason.trim() !== "", "A reason, not blank"),
+    reason: Text.refine((reason) => reason.trim() !== "", "Give a reason that is not blank"),
     from_peer: Sender.optional(),
   }),
   returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
@@ -249,7 +249,7 @@ export const cancelAsk = contract({
   id: "asks.cancel",
   method: "POST",
   path: "/asks/:id/cancel",
-  summary: "Take an ask back; the asker only",
+  summary: "Cancel an ask; only its asker may",
   access: "caller",
   tunnel: "open",
   params: byId,
@@ -258,7 +258,7 @@ export const cancelAsk = contract({
   fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
 
-/** What a wait answers when its time is up first: exactly this. */
+/** The response to a wait that times out. */
 export const PENDING: { status: "pending" } = { status: "pending" };
 
 export const Resolution = z.object({
@@ -291,11 +291,11 @@ export const waitAsk = contract({
   fails: ["unknown_ask", "not_the_asker", "ambiguous_peer", "shutting_down"],
 });
 
-/** A closed ask as one who took part in it sees it (contract 3). */
+/** A closed ask from the point of view of one side (contract 3). */
 export const Thread = z.object({
   correlation_id: z.string(),
   role: z.enum(["asker", "recipient"]),
-  /** The name of the one at the other end. */
+  /** The name of the other side. */
   other: z.string(),
   other_peer_id: nullableString,
   close_reason: CloseReasons,
@@ -304,9 +304,9 @@ export const Thread = z.object({
 });
 export type Thread = z.output<typeof Thread>;
 
-/** A plus sign that was not escaped in a query arrives as a blank. */
+/** An unescaped `+` of a UTC offset arrives as a space in a query. */
 const QueryInstant = z.preprocess(
-  (said) => typeof said === "string" ? said.replace(/ (?=\d\d:?\d\d$)/, "+") : said,
+  (value) => typeof value === "string" ? value.replace(/ (?=\d\d:?\d\d$)/, "+") : value,
   Instant,
 );
 
@@ -314,7 +314,7 @@ export const askHistory = contract({
   id: "asks.history",
   method: "GET",
   path: "/asks/history",
-  summary: "Threads of a peer that were closed after an instant, oldest first",
+  summary: "Closed asks of a peer since an instant, oldest first",
   access: "caller",
   tunnel: "open",
   query: z.object({
@@ -323,7 +323,7 @@ export const askHistory = contract({
     tmux_socket: z.string().optional(),
     since: QueryInstant,
   }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
-    message: "Exactly one of peer_id and pane_id",
+    message: "Give exactly one of peer_id and pane_id",
   }),
   returns: z.object({ threads: z.array(Thread), mesh_session_id: nullableString }),
   fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],

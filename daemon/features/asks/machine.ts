@@ -1,4 +1,4 @@
-/** The life of an ask, and what each way of closing means. Specification, section 3, "Ask". */
+/** The states of an ask, and the meaning of each close reason (specification 3, "Ask"). */
 
 import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 import type { Reason } from "kit/core/reasons.ts";
@@ -6,12 +6,12 @@ import type { Reason } from "kit/core/reasons.ts";
 // deno-fmt-ignore
 export const askMachine = stateMachine("ask", [
   // from  on                to
-  ["open", "pulled",         "open"  ], // The first wait turns push into pull.
+  ["open", "pulled",         "open"  ], // The first wait changes push to pull.
   ["open", "acked",          "closed"],
   ["open", "answered",       "closed"],
   ["open", "declined",       "closed"],
-  ["open", "superseded",     "closed"], // A follow-up with reply_to stands in its place.
-  ["open", "unreachable",    "closed"], // The recipient lost its addressability, or is retired.
+  ["open", "superseded",     "closed"], // A follow-up with reply_to replaces it.
+  ["open", "unreachable",    "closed"], // The recipient lost its addressability or is retired.
   ["open", "send_failed",    "closed"],
   ["open", "evicted",        "closed"], // 24 h without an answer.
   ["open", "cancelled",      "closed"],
@@ -19,7 +19,7 @@ export const askMachine = stateMachine("ask", [
 
 export type AskEvent = EventOf<typeof askMachine>;
 
-/** Each close reason, the event that leads there and the outcome it stands for (contract 2). */
+/** Each close reason with its event and its outcome (contract 2). */
 // deno-fmt-ignore
 export const CLOSE_RULES = {
   // reason               on             outcome

@@ -1,4 +1,4 @@
-/** The asks' contracts, each met by its verb. */
+/** Routes of asks. */
 
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
@@ -16,27 +16,27 @@ interface KnownPeer {
   readonly mesh_session_id: string | null;
 }
 
-/** What a route needs to know of whoever calls, beyond the desk. */
+/** What the routes need beyond the service. */
 export interface AskRoutesDeps {
-  /** Whether the request came through a proven human door (contract 2). */
+  /** Whether the request has a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Refuses an agent's word on what only the human may allow. */
+  /** Refuses an agent's answer to a question that only the human may answer. */
   mayAnswer(correlation_id: string, caller: Caller): void;
   resolveSender(argument: string): { peer_id: string | null; name: string };
   findByPane(pane_id: string, tmux_socket: string | undefined): KnownPeer & { name: string };
-  /** A peer by name, or by the id of any that ever was: the ledger outlives them. */
+  /** A peer by name, or by the id of any peer ever known: messages outlive peers. */
   findEverKnown(argument: string): KnownPeer;
-  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  /** The sender of a request: a peer's id, or the name of an unregistered sender. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
-  /** What is known of a message now. */
+  /** The current state of a message. */
   stateOf(id: string): z.output<typeof DeliveryState> | undefined;
-  /** Who picks the recipients of asks that name none; undefined under `routing.strategy: static`. */
+  /** Chooses recipients of asks without one; undefined under `routing.strategy: static`. */
   readonly router: Router | undefined;
 }
 
 type OpenedAsk = z.output<typeof contracts.openAsk.returns>;
 
-/** An ask that was opened before is answered with its ids, and what its delivery came to since. */
+/** A repeated request gets the ids of the first and the current state of its delivery. */
 function replayOf({ senderOf, stateOf }: AskRoutesDeps) {
   return {
     sender: ({ body }: { body: Parameters<AskRoutesDeps["senderOf"]>[0] }) => senderOf(body),
@@ -47,7 +47,7 @@ function replayOf({ senderOf, stateOf }: AskRoutesDeps) {
   };
 }
 
-/** How a request came in, by what it proves of itself. */
+/** Reads the context of a request. */
 export type RequestContextReader = (caller: Caller, headers: Headers) => AskContext;
 
 export function requestContextReader(

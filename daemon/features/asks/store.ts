@@ -1,4 +1,4 @@
-/** SQL that reads asks off the ledger: one, a page of them, the open ones, and threads. */
+/** SQL that reads asks from `messages`: one, a page, the open ones, closed threads. */
 
 import * as z from "zod";
 import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
@@ -15,7 +15,7 @@ const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, t
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
   responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
 const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;
-/** The same with the row's number, by which pages go. */
+/** The same with the row number, which is the cursor of pages. */
 const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
 
 export function ask(db: Reader, correlation_id: string): Ask | undefined {
@@ -81,7 +81,7 @@ export function page(
   );
 }
 
-/** Open asks, not to the human, that were opened before `before`. */
+/** Open asks that were created before `before`, except those to the human. */
 export function stale(
   db: Reader,
   params: { before: number; human_id: string | null; limit: number },
@@ -97,7 +97,7 @@ export function stale(
 
 const ThreadRow = rowOf(Thread);
 
-/** `closed_at` after `since`, oldest first. At the limit, all of the last instant come along. */
+/** Asks closed after `since`, oldest first. All of the last instant are included at the limit. */
 export function threads(
   db: Reader,
   params: { peer_id: string; since: number; limit: number },
@@ -128,7 +128,7 @@ const PendingOfPeer = z.object({
   oldest: z.number().nullable(),
 });
 
-/** How many open asks each peer has, and since when: one pass over the open ones for all. */
+/** The number of open asks to each peer and the time of the oldest, in one query. */
 export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
   return db.all(
     PendingOfPeer,

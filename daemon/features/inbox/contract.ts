@@ -1,4 +1,4 @@
-/** What the world may say about the human inbox. */
+/** Schemas and routes of the human's inbox. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
@@ -19,7 +19,7 @@ export const Push = z.object({
 });
 export type Push = z.output<typeof Push>;
 
-/** What waits for the human (specification 2, contract 2). */
+/** A message to the human (specification 2, contract 2). */
 export const InboxItem = z.object({
   item_id: z.string(),
   kind: z.enum(["ask", "notify"]),
@@ -40,10 +40,11 @@ export const InboxItem = z.object({
 export type InboxItem = z.output<typeof InboxItem>;
 
 const byId = z.object({ id: z.string() });
-const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters").default(
-  "cli",
-);
-/** What a surface calls a message: a number of any length, or any other word of its own. */
+const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "Control characters are not allowed")
+  .default(
+    "cli",
+  );
+/** A surface's own id of a message: a number of any length, or another text. */
 const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
 
 export const listInbox = contract({
@@ -57,7 +58,7 @@ export const listInbox = contract({
     unread: QueryFlag.optional(),
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
     surface: z.string().min(1).optional(),
-    through_ref: z.string().regex(/^\d+$/, "A decimal number").optional(),
+    through_ref: z.string().regex(/^\d+$/, "Give a decimal number").optional(),
   }),
   returns: z.object({
     human: z.string(),
@@ -84,7 +85,7 @@ export const readInboxItem = contract({
   id: "inbox.read",
   method: "POST",
   path: "/inbox/:id/read",
-  summary: "Mark an item read, for every surface",
+  summary: "Mark an item as read, for every surface",
   access: "caller",
   tunnel: "open",
   params: byId,
@@ -98,11 +99,11 @@ const reply = {
   text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
   attachments: Attaching.optional(),
-  /** What the surface calls the reply itself; an ask that it opens keeps it as its origin. */
+  /** The surface's id of the reply itself; an ask that the reply opens has it as its origin. */
   ref: Ref.pipe(z.string().max(255)).optional(),
 };
 
-/** What the ask of a reply may be refused for: the item's sender may be gone by now. */
+/** The refusals of a reply's ask. The item's sender may be gone by now. */
 const replyFails = [
   "unknown_attachment",
   "unknown_option",
@@ -124,7 +125,7 @@ export const replyInboxItem = contract({
   id: "inbox.reply",
   method: "POST",
   path: "/inbox/:id/reply",
-  summary: "Answer the item's ask, or ask its sender anew",
+  summary: "Answer the item's ask, or open a new ask to its sender",
   access: "caller",
   tunnel: "open",
   params: byId,
@@ -138,7 +139,7 @@ export const replyByRef = contract({
   id: "inbox.reply_by_ref",
   method: "POST",
   path: "/inbox/reply",
-  summary: "Answer the item that a surface rendered as a given message",
+  summary: "Reply to the item that a surface rendered as the given message",
   access: "caller",
   tunnel: "open",
   body: z.object({ ...reply, surface_ref: Ref }),

@@ -1,4 +1,4 @@
-/** The human's inbox: its items, which were read, and how long they are kept. */
+/** The human's inbox: adds, reads and deletes items. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -12,10 +12,10 @@ import type { InboxItem, InboxQuery } from "./contract.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
-/** How far back a thread is followed to the ask that it began with. */
+/** How many asks a thread is followed back to find its first ask. */
 const THREAD_ASKS_MAX = 32;
 
-/** Items that retention looks at in one beat, and how long it rests when it has seen them all. */
+/** Items that retention looks at per tick, and its pause after a pass over all items. */
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
@@ -29,7 +29,7 @@ export interface InboxDeps {
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** How far retention has come, by number, and until when it rests. */
+  /** The last row number that retention has looked at, and the end of its pause. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -38,7 +38,7 @@ export class Inbox {
     this.#deps = deps;
   }
 
-  /** Takes a message to the human in: stored, told, pushed to the surfaces that are there. */
+  /** Adds an item for a message to the human: stores it, publishes it, offers it to surfaces. */
   add(message: StoredMessage): { item_id: string; surfaces: string[] } {
     const { db, events, ids } = this.#ctx;
     return db.transact((tx) => {
@@ -79,7 +79,7 @@ export class Inbox {
     return item;
   }
 
-  /** Read for every surface; a second time changes nothing. */
+  /** Marks an item as read, for every surface; repeating it changes nothing. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -90,7 +90,7 @@ export class Inbox {
     });
   }
 
-  /** An ask is closed: what the human has answered somewhere it has read, and it is done. */
+  /** Marks the item of a closed ask as read and replied, if the human answered it anywhere. */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
     const item = rows.itemOfAsk(db, ask.correlation_id);
@@ -104,7 +104,7 @@ export class Inbox {
     this.publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
-  /** Once a second: forgets items that were read long ago, unless their ask is open. */
+  /** Once a second: deletes items that were read long ago, unless their ask is open. */
   tick(now: number): void {
     if (now < this.#paused_until) return;
     const { db } = this.#ctx;
@@ -129,7 +129,7 @@ export class Inbox {
     return rows.renderedThrough(db, { ...filter, digits: stripLeadingZeros(through_ref) });
   }
 
-  /** The first ask of the talk that an ask belongs to: of its items, or along `reply_to`. */
+  /** The first ask of an ask's thread: from a stored item, or by following `reply_to`. */
   #threadOf(correlation_id: string | null): string | null {
     let first = correlation_id;
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {
@@ -148,7 +148,7 @@ export class Inbox {
   }
 }
 
-/** Refs are decimal numbers of any length (contract 4): their digits without leading zeros. */
+/** Normalizes a decimal ref, which may have any length (contract 4). */
 export function stripLeadingZeros(ref: string): string {
   return ref.replace(/^0+/, "");
 }

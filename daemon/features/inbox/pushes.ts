@@ -1,10 +1,10 @@
-/** SQL for what surfaces show: who they are, each push, each ref. No decision is taken here. */
+/** SQL of surfaces, pushes and refs, one statement per function. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Push } from "./contract.ts";
 
-/** A push as it is stored; `delivery_id` is the surface's delivery of the item, where it has one. */
+/** A stored push. `delivery_id` is the delivery of the item to the surface, if there is one. */
 const StoredPush = Push.extend({ item_id: z.string(), delivery_id: z.string().nullable() });
 export type StoredPush = z.output<typeof StoredPush>;
 const Row = rowOf(StoredPush);
@@ -12,7 +12,7 @@ const Row = rowOf(StoredPush);
 const COLUMNS = `item_id, surface, status, surface_ref, surface_refs, verified, error_class, at,
   delivery_id`;
 
-/** The pushes of an item, in the order in which its surfaces came to it. */
+/** The pushes of an item, in the order of their creation. */
 export function ofItem(db: Reader, item_id: string): Push[] {
   return db.all(Row, `select ${COLUMNS} from pushes where item_id = :item_id order by seq`, {
     item_id,
@@ -41,7 +41,7 @@ export function upsert(tx: Tx, push: StoredPush): void {
   );
 }
 
-/** What a surface should show and has not, of items since then: oldest first. */
+/** The pushes of items since then that the surface has not shown, oldest first. */
 export function unpushedSince(db: Reader, surface: string, since: number): StoredPush[] {
   return db.all(
     Row,
@@ -55,7 +55,7 @@ export function unpushedSince(db: Reader, surface: string, since: number): Store
 
 const Ref = z.object({ surface_ref: z.string().nullable() });
 
-/** What a surface rendered last of an item's thread, before the item. */
+/** The surface's last ref in the item's thread, before the item itself. */
 export function lastRef(db: Reader, surface: string, item_id: string): string | null {
   const found = db.get(
     Ref,
@@ -69,7 +69,7 @@ export function lastRef(db: Reader, surface: string, item_id: string): string | 
   return found?.surface_ref ?? null;
 }
 
-/** A surface may use a ref again; it means what was rendered under it last. */
+/** Stores a ref. If the surface reuses it, it stands for the last item. */
 export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): void {
   tx.run(
     `insert into push_refs (surface, ref, item_id) values (:surface, :ref, :item_id)
@@ -80,7 +80,7 @@ export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): 
 
 const ItemId = z.object({ item_id: z.string() });
 
-/** The item that a surface rendered, in whole or in part, as this message; `digits` as a number. */
+/** The item of a ref: an exact match first, else one with the same decimal digits. */
 export function byRef(
   db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
@@ -98,7 +98,7 @@ export function byRef(
 const Surface = z.object({ surface: z.string(), peer_id: z.string() });
 export type Surface = z.output<typeof Surface>;
 
-/** Surfaces, bridges left out, that were seen since then. */
+/** Surfaces, without bridges, that were connected since then. */
 export function recentSurfaces(db: Reader, since: number): Surface[] {
   return db.all(
     Surface,
@@ -114,7 +114,7 @@ export function getSurface(db: Reader, surface: string): Surface | undefined {
   });
 }
 
-/** A name is one peer's, and a peer has one name. */
+/** Stores a surface. A name belongs to one peer, and a peer has one name. */
 export function upsertSurface(
   tx: Tx,
   { surface, peer_id, bridge, at }: {

@@ -10,13 +10,13 @@ import { type Inbox, stripLeadingZeros } from "./inbox.ts";
 import * as pushes from "./pushes.ts";
 import * as rows from "./store.ts";
 
-/** How a reply came in. */
+/** The author of a reply. */
 export interface ReplyAuthor {
-  /** Whether it counts as the human's word (contract 2). */
+  /** Whether the reply has a proven human origin (contract 2). */
   readonly proven_human: boolean;
 }
 
-/** Which message on a surface an ask of the human's began as (specification 2); null without. */
+/** The message on a surface that opened an ask of the human (specification 2); null without. */
 type Origin = { readonly surface: string; readonly ref: string } | null;
 
 interface ReplyInput {
@@ -27,7 +27,7 @@ interface ReplyInput {
   readonly ref?: string | undefined;
 }
 
-/** What is asked with files alone: an ask has a text. */
+/** The text of a reply that has attachments only, as an ask needs a text. */
 const FILES_ONLY_TEXT = "(see the attached files)";
 
 const DECIMAL = /^\d+$/;
@@ -51,7 +51,7 @@ export class InboxReplies {
     this.#questions = questions;
   }
 
-  /** Answers the item's ask while it is open; else asks its sender anew (specification 4). */
+  /** Answers the item's ask if it is open; else opens an ask to its sender (specification 4). */
   reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -72,7 +72,7 @@ export class InboxReplies {
     });
   }
 
-  /** The same, for the item that a surface has rendered as this message, in whole or in part. */
+  /** Replies to the item that a surface has rendered as this message, in whole or in part. */
   replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
     this.#inbox.mustHuman();
     const { surface } = reply;

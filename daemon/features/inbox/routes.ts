@@ -1,4 +1,4 @@
-/** The inbox's contracts, each met by its verb. */
+/** Routes of the human's inbox. */
 
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
@@ -9,11 +9,11 @@ import type { InboxReplies } from "./replies.ts";
 export interface InboxRoutesDeps {
   readonly inbox: Inbox;
   readonly replies: InboxReplies;
-  /** Whether a registered agent, or what it has started, holds the socket. */
+  /** Whether the caller is a registered agent or a process that one started. */
   isAgent(caller: Caller): boolean;
 }
 
-/** A surface vouches for who wrote a reply; what an agent has started vouches for nobody. */
+/** A reply through a surface counts as the human's, unless the caller is an agent. */
 export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route[] {
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
@@ -31,7 +31,7 @@ export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route
   ].map((route) => requireHuman(inbox, route));
 }
 
-/** Without a human every inbox route is 503, whatever else is wrong with the request (spec 7). */
+/** Without a human, every inbox route is a 503 before any other check (specification 7). */
 function requireHuman(inbox: Inbox, { contract, run }: Route): Route {
   return {
     contract,

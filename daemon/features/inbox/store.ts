@@ -1,4 +1,4 @@
-/** SQL for the human inbox. Each function is one statement; no decision is taken here. */
+/** SQL of inbox items, one statement per function. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
@@ -6,7 +6,7 @@ import { toWire } from "../messages/attachments/contract.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";
 
-/** What is stored of an item: the record without its pushes and what its instants say. */
+/** An item's row: the record without its pushes and its derived fields. */
 const StoredItem = InboxItem.omit({ pushes: true, read: true, replied: true, from: true }).extend({
   from_name: z.string(),
 });
@@ -16,7 +16,7 @@ const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, a
   question, read_at, read_by, replied_at, created_at`;
 
 export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
-  /** The first ask of the talk that the item belongs to; null when it belongs to none. */
+  /** The first ask of the item's thread; null without a thread. */
   readonly thread: string | null;
 };
 
@@ -57,7 +57,7 @@ export function list(db: Reader, limit: number): InboxItem[] {
   }).map((row) => toItem(db, row));
 }
 
-/** What was not read, newest first. */
+/** Unread items, newest first. */
 export function unread(db: Reader, limit: number): InboxItem[] {
   return db.all(
     Row,
@@ -67,8 +67,8 @@ export function unread(db: Reader, limit: number): InboxItem[] {
 }
 
 /**
- * Items that a surface has shown, the highest ref first: a number of any length, by the length of
- * its digits and then by these. What is no number comes last, what was pushed last before the rest.
+ * Items that a surface has shown, the highest ref first. Refs are numbers of any length, so they
+ * are ordered by the number of digits, then by the digits. Other refs come last, newest first.
  */
 export function rendered(
   db: Reader,
@@ -86,7 +86,7 @@ export function rendered(
   ).map((row) => toItem(db, row));
 }
 
-/** The same, at or below a ref that is given by its digits, leading zeros taken off. */
+/** The same, up to and including a ref; `digits` has no leading zeros. */
 export function renderedThrough(
   db: Reader,
   filter: { surface: string; unread: boolean; limit: number; digits: string },
@@ -116,7 +116,7 @@ export function itemOfAsk(db: Reader, correlation_id: string): InboxItem | undef
 
 const Thread = z.object({ thread: z.string().nullable() });
 
-/** The thread of the items that are about an ask. */
+/** The thread of the items of an ask. */
 export function threadOf(db: Reader, correlation_id: string): string | null {
   const found = db.get(
     Thread,
@@ -127,7 +127,7 @@ export function threadOf(db: Reader, correlation_id: string): string | null {
   return found?.thread ?? null;
 }
 
-/** A note has no thread until the human asks about it. */
+/** Sets the thread of a notification's item, once the human has asked about it. */
 export function setThread(tx: Tx, item_id: string, thread: string): void {
   tx.run(
     "update inbox_items set thread = :thread where item_id = :item_id and thread is null",
@@ -157,7 +157,7 @@ const Old = z.object({
   correlation_id: z.string().nullable(),
 });
 
-/** Items that were read before an instant, in their order. */
+/** Items that were read before an instant, by row number. */
 export function readBefore(
   db: Reader,
   part: { before: number; after: number; limit: number },
@@ -170,7 +170,7 @@ export function readBefore(
   );
 }
 
-/** Forgets an item, with its pushes. */
+/** Deletes an item with its pushes. */
 export function remove(tx: Tx, item_id: string): void {
   tx.run("delete from inbox_items where item_id = :item_id", { item_id });
 }

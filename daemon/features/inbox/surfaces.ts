@@ -1,4 +1,4 @@
-/** The surfaces of the inbox: who shows items to the human, what each was sent, what it showed. */
+/** Surfaces: the connections that show inbox items to the human, and their receipts. */
 
 import * as z from "zod";
 import type { MeshEvent } from "kit/data/events.ts";
@@ -14,21 +14,21 @@ import * as pushes from "./pushes.ts";
 import type { StoredPush } from "./pushes.ts";
 import * as rows from "./store.ts";
 
-/** How far back a surface that connects is given what it has missed (contract 4). */
+/** How old an item may be that a connecting surface is sent again (contract 4). */
 const CATCH_UP_MS = 24 * 3_600_000;
-/** How long a surface that is away counts as one that comes back, and is kept items for. */
+/** How long items are kept for a surface that is disconnected. */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
 const DASHBOARD = "dashboard";
 
-/** A connection that shows items: a surface, or a bridge, which is written to and says nothing. */
+/** A connection that shows items: a surface, or a bridge, which sends no receipts. */
 export interface ConnectedSurface {
   readonly name: string;
   readonly peer_id: string;
   readonly bridge: boolean;
 }
 
-/** What a surface says became of an item (specification 4). */
+/** A surface's receipt of an item (specification 4). */
 export interface SurfaceReceipt {
   readonly status: "pushed" | "failed";
   readonly surface_ref?: string | null | undefined;
@@ -36,7 +36,7 @@ export interface SurfaceReceipt {
   readonly error_class?: string | null | undefined;
 }
 
-/** What of an item its delivery carries. */
+/** The fields of an item that its delivery carries. */
 type InboxItemSummary = Pick<
   InboxItem,
   "item_id" | "from" | "from_peer_id" | "correlation_id" | "text"
@@ -57,20 +57,20 @@ export class Surfaces {
     this.#deps = deps;
   }
 
-  /** Names of those that show the human its items now, the dashboard included. */
+  /** The names of connected surfaces and bridges, the dashboard included. */
   names(): string[] {
     const connected = this.#connected().map(({ name }) => name);
     return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...connected])];
   }
 
-  /** The peer that a surface or bridge of this name was, and may be again. */
+  /** The peer of the surface or bridge with this name; undefined if it is retired. */
   peerOf(name: string): string | undefined {
     const found = pushes.getSurface(this.#ctx.db, name);
     const address = found && peerRows.address(this.#ctx.db, found.peer_id);
     return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
-  /** Offers a new item to every surface, those that are away for a while included. */
+  /** Offers a new item to every surface, recently disconnected ones included. */
   offer(item: InboxItemSummary, message: StoredMessage): string[] {
     const { db } = this.#ctx;
     const connectedSurfaces = this.#connected();
@@ -87,12 +87,12 @@ export class Surfaces {
     return this.names();
   }
 
-  /** A surface has connected: it is given again what it should show and has not (contract 4). */
+  /** A surface has connected: sends the items that it has not shown yet (contract 4). */
   onConnected({ name, peer_id, bridge }: ConnectedSurface): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
       const to = peerRows.address(this.#ctx.db, peer_id);
-      if (!to || to.role !== "service") return; // A bridge of the human's own peer is no surface.
+      if (!to || to.role !== "service") return; // The human's own connection is not a surface.
       const at = clock.now();
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
@@ -105,15 +105,15 @@ export class Surfaces {
     });
   }
 
-  /** A surface's line is gone: it was here until now. */
+  /** A surface has disconnected: stores the time. */
   onDisconnected(name: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => pushes.markSeen(tx, name, clock.now()));
   }
 
   /**
-   * A surface's word on an item. What was shown stays shown, whatever is said later; each message
-   * that was rendered is kept, those of a push that failed half way included.
+   * Records a surface's receipt. A later failure does not undo a successful push. All refs are
+   * kept, those of a push that failed half way included.
    */
   receipt(surface: string, item_id: string, receipt: SurfaceReceipt): void {
     const { db, clock, events } = this.#ctx;
@@ -138,7 +138,7 @@ export class Surfaces {
     });
   }
 
-  /** A dashboard's stream, while it is open. What it has flushed, the dashboard has shown. */
+  /** Counts an open dashboard stream. An item whose event it has flushed counts as pushed. */
   dashboard(): Disposable & { markPushed(event: MeshEvent): void } {
     this.#dashboards++;
     return {
@@ -157,7 +157,7 @@ export class Surfaces {
     );
   }
 
-  /** Surfaces by name, with their peers: those that are connected, and those that come back. */
+  /** The peers of connected and recently connected surfaces, by the surface's name. */
   #receivers(connectedSurfaces: readonly ConnectedSurface[]): Map<string, string> {
     const { db, clock } = this.#ctx;
     const known = pushes.recentSurfaces(db, clock.now() - RECENT_SURFACE_MS);
@@ -185,14 +185,14 @@ export class Surfaces {
     this.#recordPending(surface, item.item_id, delivery_id);
   }
 
-  /** Notes that a surface is to show an item; its receipt says what became of it. */
+  /** Records a pending push, until the surface sends its receipt. */
   #recordPending(surface: string, item_id: string, delivery_id: string | null): void {
     const { db, clock } = this.#ctx;
     const before = pushes.get(db, item_id, surface) ?? newPush(surface, item_id, clock.now());
     db.transact((tx) => pushes.upsert(tx, { ...before, delivery_id }));
   }
 
-  /** A bridge gets the item as a plain frame; that proves the write, and nothing more (spec 4). */
+  /** Sends a bridge the item as a plain frame, which proves the write only (specification 4). */
   #write(
     { name, peer_id }: ConnectedSurface,
     item: InboxItemSummary,
@@ -201,7 +201,8 @@ export class Surfaces {
     const { db, clock, events } = this.#ctx;
     const { item_id, text } = item;
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
-    const own = message.to_peer_id === peer_id; // The human's own line gets what any peer would.
+    // The human's own connection gets the message as any peer would.
+    const own = message.to_peer_id === peer_id;
     const written = this.#deps.sockets.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
       const at = clock.now();
@@ -214,10 +215,10 @@ export class Surfaces {
   }
 }
 
-/** The frame of an item for a surface, with the ref that it gave to the same thread before. */
+/** The frame of an item for a surface, with the surface's last ref in the same thread. */
 export function inboxItemFrame(db: Reader, item_id: string, surface: string) {
   const item = rows.get(db, item_id);
-  if (!item) throw new Error(`Cannot show ${item_id}: it is gone`);
+  if (!item) throw new Error(`Cannot send inbox item "${item_id}": it was deleted`);
   return { item: z.encode(InboxItem, item), reply_to_ref: pushes.lastRef(db, surface, item_id) };
 }
 
@@ -225,7 +226,7 @@ function isReceiver({ dropped_at, status, addressable }: Address): boolean {
   return dropped_at === null && status !== "retired" && Boolean(addressable);
 }
 
-/** Every message that a receipt names, the first one first. */
+/** All refs of a receipt, `surface_ref` first. */
 function refsOf({ surface_ref, surface_refs }: SurfaceReceipt): string[] {
   const refs = [...surface_ref ? [surface_ref] : [], ...surface_refs ?? []];
   return [...new Set(refs.filter((ref) => ref !== ""))];

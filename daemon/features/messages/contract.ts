@@ -1,4 +1,4 @@
-/** What the world may say about deliveries: notes, broadcasts, drains, traces. */
+/** Schemas and routes of deliveries: the record, draining, receipts, traces, the WebSocket. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
@@ -9,7 +9,7 @@ import { Attachments } from "./attachments/contract.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
-/** Who speaks for the daemon itself. */
+/** The sender's name on messages of the daemon itself. */
 export const DAEMON = "mesh";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -42,7 +42,7 @@ export const Delivery = z.object({
 }).meta({ id: "Delivery" });
 export type Delivery = z.output<typeof Delivery>;
 
-/** A delivery as the house holds it: the record, and what only we need of it. */
+/** A delivery as it is stored: the public record and the internal fields. */
 export const StoredMessage = Delivery.extend({
   seq: z.number().int(),
   circle: nullableString,
@@ -59,14 +59,14 @@ export const StoredMessage = Delivery.extend({
 });
 export type StoredMessage = z.output<typeof StoredMessage>;
 
-/** How long bytes may be out before the lack of a proof is said (architecture 3). */
+/** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
 
-/** A W3C trace context; a malformed one is as good as none, and a fresh one is made. */
+/** A W3C trace context. A malformed one counts as absent, and a new one is made. */
 export const Traceparent = z.string().nullish().catch(undefined)
   .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
 
-/** What an ask has from the start, beyond its delivery. */
+/** The fields that an ask has from the start, beyond those of its delivery. */
 export interface AskFields {
   readonly reply_delivery: "push" | "pull";
   readonly origin: Readonly<Record<string, unknown>> | null;
@@ -105,14 +105,14 @@ const DrainQuery = z.object({
   max_results: QueryNumber.pipe(z.number().min(1)).default(50)
     .transform((count) => Math.min(count, 500)),
 }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
-  message: "Exactly one of peer_id and pane_id",
+  message: "Give exactly one of peer_id and pane_id",
 });
 
 export const drainDeliveries = contract({
   id: "delivery.drain",
   method: "GET",
   path: "/deliveries/pending",
-  summary: "Take what waits for a peer; settle it with a receipt within 60 s",
+  summary: "Take the queued messages of a peer; settle them with a receipt within 60 s",
   access: "caller",
   tunnel: "never",
   query: DrainQuery,
@@ -128,7 +128,7 @@ export const settleDeliveries = contract({
   id: "delivery.receipts",
   method: "POST",
   path: "/deliveries/receipts",
-  summary: "Say what became of drained deliveries",
+  summary: "Report the outcome of drained deliveries",
   access: "caller",
   tunnel: "never",
   body: z.object({
@@ -136,13 +136,13 @@ export const settleDeliveries = contract({
     delivery_ids: z.array(z.string()).max(500).optional(),
     status: z.enum(["accepted", "seen", "failed", "rejected"]),
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
-    message: "Name the drain_id or the delivery_ids",
+    message: "Give the drain_id or the delivery_ids",
   }),
   returns: Ok,
   fails: ["unknown_drain", "unknown_message"],
 });
 
-/** A message whose state contradicts what else is known of it, and how. */
+/** A message whose state contradicts the rest of its record, and the contradiction. */
 export const Unaccounted = z.object({
   delivery_id: z.string(),
   state: z.string(),
@@ -151,9 +151,9 @@ export const Unaccounted = z.object({
 export type Unaccounted = z.output<typeof Unaccounted>;
 
 /**
- * `counts` holds every message that is kept, by state, and `total` is their sum. `unproved` are sent
- * without a proof in 30 s and not yet named to their recipients; `unaccounted` should be empty, and
- * names at most 100.
+ * `counts` holds the number of stored messages by state, and `total` is their sum. `unproved`
+ * counts those that were sent and not proved within 30 s. `unaccounted` should be empty; it lists
+ * at most 100 messages.
  */
 export const listDeliveries = contract({
   id: "delivery.list",

@@ -1,12 +1,12 @@
-/** Ids from numbers: a keyed permutation, so that ids look random, never collide, need no index. */
+/** Ids from row numbers by a keyed permutation: they look random, never collide, need no index. */
 
 import { createHmac } from "node:crypto";
 
-/** Turns the ledger's rising numbers into 12 hex digits, and back. */
+/** Converts row numbers to 12 hex digits and back. */
 export interface IdCodec {
   /** The digits of a number from 1 to 2^48 - 1. */
   ident(seq: number): string;
-  /** The number of these digits; null for what is no ident. */
+  /** The number of these digits; null if they are not 12 hex digits. */
   seq(ident: string): number | null;
 }
 
@@ -15,8 +15,8 @@ const ROUNDS = 6;
 const IDENT = /^[0-9a-f]{12}$/;
 
 /**
- * A Feistel network over 48 bits (Luby and Rackoff, 1988): a bijection, whatever its rounds do.
- * The ids are names, not secrets: they have to be unlike each other, not hard to forge.
+ * A Feistel network over 48 bits (Luby and Rackoff, 1988), which is a bijection for any round
+ * function. The ids are names, not secrets: they must differ, and may be predictable.
  */
 export function keyedIdCodec(secret: string): IdCodec {
   const digest = createHmac("sha256", secret).update("mesh message numbers").digest();
@@ -42,7 +42,7 @@ function backward([high, low]: Pair, key: number): Pair {
   return [low ^ mix(high, key), high];
 }
 
-/** Spreads every bit of a half over all of it (the finalizer of MurmurHash3). */
+/** The finalizer of MurmurHash3: every input bit affects every output bit. */
 function mix(half: number, key: number): number {
   let bits = half ^ key;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

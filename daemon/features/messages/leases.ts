@@ -1,13 +1,13 @@
-/** Draining a queue in two phases: taken, then settled by a receipt within 60 s (contract 3). */
+/** Draining a queue in two phases: lease, then settle by a receipt within 60 s (contract 3). */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Delivery } from "./delivery.ts";
 
-/** Drains that may be open at once; the oldest are forgotten first, and their rows wait again. */
+/** Open drains. Beyond this the oldest is forgotten, and its messages are queued again in 60 s. */
 const LEASES_MAX = 10_000;
 
-export interface DrainDeps {
+export interface LeasesDeps {
   isAddressable(peer_id: string): boolean;
   touch(peer_id: string): void;
 }
@@ -15,17 +15,17 @@ export interface DrainDeps {
 export class Leases {
   readonly #ctx: Context;
   readonly #delivery: Delivery;
-  readonly #deps: DrainDeps;
-  /** What each drain took. Lost with the process, as then its rows wait again. */
+  readonly #deps: LeasesDeps;
+  /** The delivery ids of each open drain. In memory: a restart queues them again. */
   readonly #leased = new Map<string, readonly string[]>();
 
-  constructor(ctx: Context, delivery: Delivery, deps: DrainDeps) {
+  constructor(ctx: Context, delivery: Delivery, deps: LeasesDeps) {
     this.#ctx = ctx;
     this.#delivery = delivery;
     this.#deps = deps;
   }
 
-  /** What waits for a peer. One that takes no messages gets none: they are dropped (spec 3). */
+  /** Takes a peer's queued messages; drops them if the peer is not addressable (spec 3). */
   lease(peer_id: string, max_results: number) {
     const { db, ids } = this.#ctx;
     return db.transact(() => {

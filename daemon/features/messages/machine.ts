@@ -1,4 +1,4 @@
-/** The life of a delivery: one message, one recipient. Contract 2, architecture 3. */
+/** The states of a delivery, one message to one recipient (contract 2, architecture 3). */
 
 import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
@@ -6,7 +6,7 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const deliveryMachine = stateMachine("delivery", [
   // from          on            to
   ["queued",      "attempted",  "attempting"], // The transport is stored before the first byte.
-  ["attempting",  "refused",    "queued"    ], // A definite no: nothing went out.
+  ["attempting",  "refused",    "queued"    ], // A definite no: no byte went out.
   ["attempting",  "written",    "sent"      ],
   ["attempting",  "accepted",   "accepted"  ],
   ["attempting",  "seen",       "seen"      ],

@@ -1,4 +1,4 @@
-/** The delivery room's contracts, each met by its verb. */
+/** Routes of deliveries, traces, the message log and `/ws`. */
 
 import { OK } from "kit/http/contract.ts";
 import type { Context } from "kit/data/context.ts";
@@ -7,8 +7,9 @@ import * as contracts from "./contract.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Leases } from "./leases.ts";
 import { traceOf } from "./ledger/traces.ts";
+import { getMessage, listMessages } from "./log/contract.ts";
+import type { Messages } from "./log/message_log.ts";
 
-/** What the routes need to know of whoever calls. */
 export interface DeliveryRoutesDeps {
   findPeerId(argument: string): string;
   findByPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string };
@@ -43,5 +44,12 @@ export function deliveryRoutes(parts: DeliveryParts, deps: DeliveryRoutesDeps): 
       }),
       ...delivery.audit(),
     })),
+  ];
+}
+
+export function messageRoutes(messages: Messages): Route[] {
+  return [
+    route(listMessages, ({ query }) => messages.page(query)),
+    route(getMessage, ({ params }) => messages.mustGet(params.id)),
   ];
 }

@@ -1,4 +1,4 @@
-/** The routes of notifications and broadcasts: messages that need no reply. */
+/** Schemas and routes of notifications and broadcasts: messages that need no reply. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -9,7 +9,7 @@ import { DeliveryState } from "../messages/contract.ts";
 
 const nullableString = z.string().nullable();
 
-/** A recipient that is null is as unknown as one that is empty (specification 7). */
+/** A null recipient is an unknown peer, like an empty one (specification 7). */
 const Recipient = z.string().nullable().transform((given) => {
   if (given === null) throw new Problem("unknown_peer", { peer: "null" });
   return given;
@@ -19,7 +19,7 @@ export const notifyPeer = contract({
   id: "delivery.notify",
   method: "POST",
   path: "/notify",
-  summary: "Tell a peer something that needs no reply",
+  summary: "Send a peer a message that needs no reply",
   access: "caller",
   tunnel: "open",
   idempotent: true,
@@ -63,7 +63,7 @@ export const broadcast = contract({
   id: "delivery.broadcast",
   method: "POST",
   path: "/broadcast",
-  summary: "Tell the agents and orchestrators of a circle; never the human",
+  summary: "Send a message to the agents and orchestrators of a circle; never to the human",
   access: "caller",
   tunnel: "open",
   idempotent: true,

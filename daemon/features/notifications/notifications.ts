@@ -1,4 +1,4 @@
-/** Notes and broadcasts: what needs no reply. */
+/** Notifications and broadcasts: messages that need no reply. */
 
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
@@ -34,11 +34,11 @@ export interface NotesDeps {
   attach(ids?: readonly string[]): Attachments;
 }
 
-/** How a note came in. */
+/** The request context of a notification. */
 export interface NotifyContext {
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
-  /** The daemon's own word. */
+  /** True for a notice of the daemon itself. */
   readonly notice?: boolean;
 }
 
@@ -88,12 +88,12 @@ export class Notifications {
     });
   }
 
-  /** What the daemon itself has to say to a peer: no full queue refuses it (contract 2). */
+  /** Sends a notice of the daemon, which no limit refuses (contract 2). */
   notifyFromDaemon(to_peer: string, text: string): void {
     this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
   }
 
-  /** To the agents and orchestrators of the sender's circle, or of the one given; no human. */
+  /** Sends to the agents and orchestrators of the given circle, by default the sender's. */
   broadcast(body: Broadcast, requestContext: NotifyContext) {
     const { db, events } = this.#ctx;
     const { directory } = this.#deps;
@@ -132,7 +132,7 @@ export class Notifications {
     });
   }
 
-  /** One copy; a limit that it meets fails that copy alone. */
+  /** Sends one copy. A refusal by a limit fails this copy only; its code is returned. */
   #sendOne(
     to: Address,
     from: Sender,

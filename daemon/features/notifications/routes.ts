@@ -1,4 +1,4 @@
-/** The routes of notifications and broadcasts. */
+/** Routes of notifications and broadcasts. */
 
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -8,10 +8,9 @@ import type { Delivery } from "../messages/delivery.ts";
 import * as contracts from "./contract.ts";
 import type { Notifications } from "./notifications.ts";
 
-/** What the routes need to know of the caller. */
-export interface NotificationDoors {
+export interface NotificationRoutesDeps {
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Who sends a request: the id of a peer, or the name that stands for none. */
+  /** The sender of a request: a peer's id, or the name of an unregistered sender. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
 }
 
@@ -22,7 +21,7 @@ export interface NotificationParts {
 
 export function notificationRoutes(
   { delivery, notifications }: NotificationParts,
-  deps: NotificationDoors,
+  deps: NotificationRoutesDeps,
 ): Route[] {
   const requestContextOf = (caller: Caller, headers: Headers) => ({
     proven_human: deps.isProvenHuman(caller, headers),
@@ -56,16 +55,16 @@ export function notificationRoutes(
   ];
 }
 
-/** What is known of a note, as `/notify` tells it. */
+/** The delivery fields of a response to `/notify`. */
 function deliveryStatus({ state, reason }: Pick<StoredMessage, "state" | "reason">) {
   const delivered = state === "accepted" || state === "seen";
   return { delivery_state: state, delivered, queued: state === "queued", reason };
 }
 
-/** A note that was sent before is answered with its ids, and what it came to since. */
+/** A repeated request gets the ids of the first and the current state of its delivery. */
 function replayOf(
   delivery: Delivery,
-  { senderOf }: NotificationDoors,
+  { senderOf }: NotificationRoutesDeps,
 ): Replay<typeof contracts.notifyPeer> {
   return {
     sender: ({ body }) => senderOf(body),

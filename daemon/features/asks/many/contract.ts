@@ -1,4 +1,4 @@
-/** What the world may say about an ask to many: its children are ordinary asks. */
+/** Schemas and routes of asks to many. The children are ordinary asks. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -7,7 +7,7 @@ import { CloseReasons, Outcome, ReplyDelivery } from "../contract.ts";
 import { askMachine } from "../machine.ts";
 
 export const PEERS_MAX = 100;
-/** A day: no open ask lives longer by default (contract 2). */
+/** A day, which is also the default lifetime of an open ask (contract 2). */
 const TIMEOUT_SECONDS_MAX = 86_400;
 
 const nullableString = z.string().nullable();
@@ -15,7 +15,7 @@ const nullableString = z.string().nullable();
 /** One recipient, as the asker named it. */
 const peer = z.string();
 
-/** A recipient that could be asked, or the code of the refusal of one that could not. */
+/** A recipient with its ask, or with the code of the refusal. */
 export const AskedChild = z.union([
   z.object({ peer, peer_id: z.string(), correlation_id: z.string() }),
   z.object({ peer, error: z.string() }),
@@ -26,7 +26,7 @@ export const askMany = contract({
   id: "asks.many",
   method: "POST",
   path: "/asks/many",
-  summary: "Ask several peers the same; one that cannot be asked fails alone",
+  summary: "Ask several peers the same; a recipient that cannot be asked fails alone",
   access: "caller",
   tunnel: "open",
   idempotent: true,
@@ -35,7 +35,7 @@ export const askMany = contract({
     to_peers: z.array(peer).min(1).max(PEERS_MAX),
     text: Text,
     circle: Name.optional(),
-    /** When it passes, children that are open are closed `evicted`. */
+    /** Afterwards, open children are closed as `evicted`. */
     timeout_seconds: z.number().min(0)
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
@@ -53,7 +53,7 @@ export const askMany = contract({
 });
 export type AskMany = z.output<typeof askMany.body>;
 
-/** What has become of one recipient. One that could not be asked has an `error`, and no ask. */
+/** The result of one recipient. One that could not be asked has an `error` and no ask. */
 export const Child = z.object({
   peer,
   correlation_id: nullableString,
@@ -69,13 +69,13 @@ export const getMany = contract({
   id: "asks.many_result",
   method: "GET",
   path: "/asks/many/:parent_id",
-  summary: "What has become of an ask to many; it does not wait",
+  summary: "The results of an ask to many so far; it does not wait",
   access: "caller",
   tunnel: "open",
   params: z.object({ parent_id: z.string() }),
   returns: z.object({
     parent_id: z.string(),
-    /** Of those that were asked: none has answered, some have, all have. */
+    /** Whether none, some or all of the children are closed. */
     state: z.enum(["pending", "partial", "complete"]),
     children: z.array(Child),
   }),

@@ -1,4 +1,4 @@
-/** The desk of asks to many: opens one ask a recipient, and tells what has become of all. */
+/** Asks to many: opens one ask per recipient, and reports the results. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -6,7 +6,7 @@ import type { AskContext, Asks } from "../asks.ts";
 import type { AskedChild, AskMany, Child, ManyResult } from "./contract.ts";
 import * as rows from "./store.ts";
 
-/** Parents whose children are closed in one beat, so that no beat is long. */
+/** Parents whose children one tick closes, so that a tick stays short. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
@@ -15,7 +15,7 @@ export class MultiAsks {
   readonly #asks: Asks;
   readonly #history_ms: number;
 
-  /** `kept_ms`: how long a parent is kept once all its asks are closed. */
+  /** `history_ms`: how long a parent is kept once all its asks are closed. */
   constructor(ctx: Context, asks: Asks, history_ms: number) {
     this.#ctx = ctx;
     this.#asks = asks;
@@ -23,8 +23,9 @@ export class MultiAsks {
   }
 
   /**
-   * Asks each recipient by itself: a verb for each, so that a refusal takes back only its own. Who
-   * is named twice is asked once. When nobody can be asked, this is refused as the first was.
+   * Opens one ask per recipient, each in its own savepoint, so that a refusal rolls back only its
+   * own. A recipient that is named twice is asked once. If none can be asked, throws the first
+   * refusal.
    */
   ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: AskedChild[] } {
     const { db, ids, clock } = this.#ctx;
@@ -49,7 +50,7 @@ export class MultiAsks {
     return { parent_id, children };
   }
 
-  /** What has become of the children, by now. */
+  /** The current results of the children. */
   result(parent_id: string): ManyResult {
     const parent = rows.get(this.#ctx.db, parent_id);
     if (!parent) throw new Problem("unknown_ask", { correlation_id: parent_id });
@@ -60,7 +61,7 @@ export class MultiAsks {
     return { parent_id, state, children };
   }
 
-  /** Closes what is still open of those whose time is up, and forgets what is old. */
+  /** Closes open children whose parent has timed out, and deletes old parents. */
   tick(now: number): void {
     const { db } = this.#ctx;
     for (const { parent_id } of rows.finishedBefore(db, now - this.#history_ms, FORGET_ROWS_MAX)) {
@@ -71,7 +72,7 @@ export class MultiAsks {
     db.transact((tx) => {
       for (const { parent_id, children } of due) {
         for (const child of children) {
-          if ("correlation_id" in child) this.#asks.evict(child.correlation_id);
+          if ("correlation_id" in child) this.#evict(child.correlation_id);
         }
         rows.clearDue(tx, parent_id);
       }
@@ -99,7 +100,12 @@ export class MultiAsks {
     }
   }
 
-  /** An ask that is kept no longer has an end that nobody knows any more. */
+  #evict(correlation_id: string): void {
+    const ask = this.#asks.get(correlation_id);
+    if (ask?.state === "open") this.#asks.closer.close(ask, "evicted", { responder: null });
+  }
+
+  /** The result of a child. An ask that retention has deleted counts as failed. */
   #toChild(child: AskedChild): Child {
     const { peer } = child;
     const noReply = { reply: null, close_reason: null, outcome: "failed" as const };

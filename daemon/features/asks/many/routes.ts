@@ -1,4 +1,4 @@
-/** The contracts of asks to many, each met by its verb. */
+/** Routes of asks to many. */
 
 import { type Route, route } from "kit/http/route.ts";
 import type { AskRoutesDeps, RequestContextReader } from "../routes.ts";

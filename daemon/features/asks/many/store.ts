@@ -1,4 +1,4 @@
-/** SQL for parents of asks to many. Each function is one statement; no decision is taken here. */
+/** SQL of the parents of asks to many, one statement per function. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -9,7 +9,7 @@ const ParentAsk = z.object({
   parent_id: z.string(),
   children: z.array(AskedChild),
   created_at: Instant,
-  /** When open children are closed; null when never, or when that is done. */
+  /** When open children are closed; null if never, or once that is done. */
   due_at: Instant.nullable(),
 });
 export type ParentAsk = z.output<typeof ParentAsk>;
@@ -29,12 +29,12 @@ export function get(db: Reader, parent_id: string): ParentAsk | undefined {
   return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
 }
 
-/** Whose time is up. */
+/** Parents that have timed out. */
 export function due(db: Reader, now: number, limit: number): ParentAsk[] {
   return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
 }
 
-/** The oldest that came before `before`, unless an ask of theirs is open yet. */
+/** The oldest parents created before `before` that have no open ask. */
 export function finishedBefore(db: Reader, before: number, limit: number): ParentAsk[] {
   return db.all(
     Row,
@@ -50,7 +50,7 @@ export function remove(tx: Tx, parent_id: string): void {
   tx.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
 }
 
-/** Its time was up, and is not up again. */
+/** Clears the timeout once the open children are closed. */
 export function clearDue(tx: Tx, parent_id: string): void {
   tx.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
 }

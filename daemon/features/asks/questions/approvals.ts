@@ -1,4 +1,4 @@
-/** Tools that run only once the human allows it: each request becomes a question that is held. */
+/** Gated tools: each use is a blocking question to the human, who allows or denies it. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Decision } from "../../agents/adapter.ts";
@@ -7,24 +7,24 @@ import type { AskBlocking, Verdict } from "./contract.ts";
 import type { BlockingRequest } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
-/** Characters of one value that are shown, and of the whole input. */
+/** Characters that are shown of one value, of the whole input, and of a tool's name. */
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
-/** Questions that one session may have open; for what is beyond, its own dialogs are enough. */
+/** Open questions per session; beyond this, the agent's own dialog decides. */
 const PENDING_MAX = 20;
 
 export interface ApprovalsOptions {
-  /** Names of tools; `*` stands for any characters, e.g. `mcp__*`. None: nothing is gated. */
+  /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
-  /** How long the human has; after that it is denied. */
+  /** How long the human has to answer; after that the tool is denied. */
   readonly timeout_seconds: number;
 }
 
 export interface ApprovalsDeps {
   askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict>;
   nameOf(peer_id: string): string;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
 
@@ -41,7 +41,7 @@ export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #deps: ApprovalsDeps;
   readonly #gatedTools: readonly string[];
-  /** What is held for each session; aborted once the session has gone on without an answer. */
+  /** Open questions per session; aborted when the session goes on without an answer. */
   readonly #pending = new Map<string, Set<AbortController>>();
 
   constructor(ctx: Context, options: ApprovalsOptions, deps: ApprovalsDeps) {
@@ -56,8 +56,8 @@ export class Approvals {
   }
 
   /**
-   * The human's decision; a denial when the time is up. Undefined when nobody decided here: the
-   * agent's own dialog stays then, for whoever sits before it.
+   * The human's decision; a denial on timeout. Undefined if the question was not decided here: the
+   * agent's own dialog stays open then.
    */
   async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
     const { shutdownSignal } = this.#deps;
@@ -68,7 +68,7 @@ export class Approvals {
       const abortSignal = AbortSignal.any([signal, abort.signal]);
       const blockingRequest = { signal: abortSignal, proven_human: false };
       const verdict = await this.#deps.askBlocking(this.#toQuestion(request), blockingRequest);
-      // What nobody was there to decide is denied in our books, and stays open in the agent's.
+      // An aborted question is stored as denied, but the agent's own dialog still decides.
       const isDecided = verdict.outcome === "answered" ||
         !(abortSignal.aborted || shutdownSignal.aborted);
       return isDecided ? toDecision(verdict) : undefined;
@@ -77,7 +77,7 @@ export class Approvals {
     }
   }
 
-  /** The session does something else: its dialog has been answered where it stands. */
+  /** The session has gone on: its own dialog was answered, so its questions are cancelled. */
   cancelPending(session_id: string): void {
     const pending = this.#pending.get(session_id);
     if (pending) this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
@@ -110,7 +110,7 @@ export class Approvals {
   }
 }
 
-/** Only the option `allow`, chosen, allows. */
+/** Only an answer with the option `allow` permits the tool. */
 function toDecision({ outcome, option_id, message }: Verdict): Decision | undefined {
   if (outcome === "answered" && option_id === "allow") {
     return { behavior: "allow", message: message ?? "The human allowed it" };
@@ -120,8 +120,8 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
 }
 
 /**
- * Whether a gate, in which `*` stands for anything, matches the whole of a tool's name; case
- * counts. Each piece is taken where it comes first, so that several stars take no longer than one.
+ * Whether a pattern, in which `*` matches any characters, matches the whole name of a tool; case
+ * counts. Each piece is matched at its first occurrence, so the time is linear.
  */
 export function matchesPattern(pattern: string, tool: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
@@ -137,7 +137,7 @@ export function matchesPattern(pattern: string, tool: string): boolean {
   return tool.length - last.length >= at && tool.endsWith(last);
 }
 
-/** `command: "rm -rf build", timeout: 5`: each value as JSON, long ones with their ends only. */
+/** An input such as `command: "rm -rf build", timeout: 5`; long values are cut in the middle. */
 function describeInput(input: unknown): string {
   const fields = typeof input === "object" && input !== null && !Array.isArray(input)
     ? Object.entries(input).map(([key, value]) =>
@@ -151,12 +151,12 @@ function describeValue(value: unknown): string {
   return clean(JSON.stringify(value) ?? "null", VALUE_CHARS);
 }
 
-/** One line without signs that steer a terminal, hide, or change the order of what is read. */
+/** Replaces control, invisible, direction-changing and space characters by single spaces. */
 function clean(text: string, chars_max: number): string {
   return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
 }
 
-/** Head and tail, and how much is missing: what matters may stand at either end. */
+/** Cuts the middle and says how much is missing, as either end may matter. */
 function cut(text: string, chars_max: number): string {
   const chars = Array.from(text);
   if (chars.length <= chars_max) return text;

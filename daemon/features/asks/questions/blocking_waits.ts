@@ -1,6 +1,6 @@
 /**
- * Asks that a caller holds a connection for. Nobody comes for their answer later, so that they are
- * closed as soon as nobody holds on any more: the time is up, the caller hung up, the daemon goes.
+ * Asks whose caller waits on an open connection. No one fetches the answer later, so they are
+ * closed when no caller is left: on a timeout, a disconnect, or the daemon's shutdown.
  */
 
 import type { Context } from "kit/data/context.ts";
@@ -9,30 +9,30 @@ import type { Ask, Outcome } from "../contract.ts";
 import type { AskCloser } from "../ask_closer.ts";
 import * as rows from "./store.ts";
 
-export interface HoldsDeps {
+export interface BlockingWaitsDeps {
   readonly closer: AskCloser;
   mustGet(correlation_id: string): Ask;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
 
 export class BlockingWaits {
   readonly #ctx: Context;
-  readonly #deps: HoldsDeps;
-  /** How many callers hold each ask now. */
+  readonly #deps: BlockingWaitsDeps;
+  /** How many callers wait for each ask now. */
   readonly #waiterCounts = new Map<string, number>();
 
-  constructor(ctx: Context, deps: HoldsDeps) {
+  constructor(ctx: Context, deps: BlockingWaitsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  /** Notes that an ask is held, in the verb that opens it: a crash cannot leave it open. */
+  /** Stores the wait in the transaction that opens the ask, so that a crash leaves none open. */
   add(correlation_id: string): void {
     this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id));
   }
 
-  /** The end of an ask, at `until` at the latest. */
+  /** Waits until the ask is closed, at most until the instant `until`, and then closes it. */
   async wait(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
     const { db, clock } = this.#ctx;
     const { closer, mustGet, shutdownSignal } = this.#deps;
@@ -53,13 +53,13 @@ export class BlockingWaits {
     return this.#release(correlation_id, signal);
   }
 
-  /** Closes all that is held: the daemon goes, or has come back after it ended without a word. */
+  /** Closes all such asks: at the daemon's shutdown, and at a start after a crash. */
   closeAll(): void {
     const { db } = this.#ctx;
     db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted")));
   }
 
-  /** One caller less. What was not answered is closed when its time is up, or nobody is left. */
+  /** After a wait: closes an unanswered ask, unless this caller left and others still wait. */
   #release(correlation_id: string, signal: AbortSignal): Ask {
     const { db } = this.#ctx;
     const { mustGet, shutdownSignal } = this.#deps;
@@ -71,7 +71,7 @@ export class BlockingWaits {
     });
   }
 
-  /** A permission that nobody gave is denied (specification 7); all else has timed out. */
+  /** An unanswered tool permission is denied (specification 7); any other ask has timed out. */
   #close(correlation_id: string, reason: "evicted" | "cancelled"): void {
     const ask = this.#deps.mustGet(correlation_id);
     const permission = ask.question?.scope === TOOL_PERMISSION;

@@ -1,4 +1,4 @@
-/** What the world may say about structured questions: typed answers, and callers that wait. */
+/** Schemas and routes of structured questions: typed answers, blocking questions, `/query`. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -8,7 +8,7 @@ import { GivenMetadata } from "../../peers/contract.ts";
 import { CloseReasons, GivenQuestion, Origin, Outcome } from "../contract.ts";
 import { Option } from "../../messages/question.ts";
 
-/** How long a caller is held, when it does not say (contract 3). */
+/** The default timeout of a blocking request (contract 3). */
 const BLOCKING_SECONDS = 45;
 const QUERY_SECONDS_MAX = 55;
 
@@ -44,13 +44,13 @@ export const answerAsk = contract({
 });
 export type AnswerAsk = z.output<typeof answerAsk.body>;
 
-/** An id that an asker chose: it stands in paths, and is never one of another record's. */
+/** An id chosen by the asker. It must fit into a path and not look like another record's id. */
 const ChosenId = z.string().regex(
   /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/,
-  "1 to 128 letters, digits, dots, underscores, colons, at signs or hyphens",
+  "Use 1 to 128 letters, digits, dots, underscores, colons, at signs or hyphens",
 ).refine(
   (id) => !/^(?:qd|notif|askm|inb)-/.test(id) && !["pending", "history", "many"].includes(id),
-  "Reserved for other records",
+  "This id is reserved for other records",
 );
 
 export const askBlocking = contract({
@@ -81,7 +81,7 @@ export const askBlocking = contract({
     correlation_id: z.string(),
     outcome: Outcome,
     option_id: nullableString,
-    /** What was said beside the option, or why there is no answer. */
+    /** The text beside the option, or the reason why there is no answer. */
     message: nullableString,
   }),
   fails: [
@@ -99,7 +99,7 @@ export const queryPeer = contract({
   id: "asks.query",
   method: "POST",
   path: "/query",
-  summary: "Ask for a text and wait for it: the legacy blocking route",
+  summary: "Ask a peer for a text and wait for it (legacy blocking route)",
   access: "caller",
   tunnel: "never",
   body: z.object({
@@ -112,7 +112,7 @@ export const queryPeer = contract({
   }),
   returns: z.object({
     text: nullableString,
-    /** One sentence on why there is no text. */
+    /** One sentence that says why there is no text. */
     error: nullableString,
     status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
   }),

@@ -1,4 +1,4 @@
-/** The questions desk: typed answers, and questions whose asker waits on the line. */
+/** Structured questions: typed answers, and questions whose asker waits on the connection. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -6,13 +6,12 @@ import type { Attachments } from "../../messages/attachments/contract.ts";
 import type { Address, AuthorKind } from "../../peers/contract.ts";
 import { alreadyClosed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import { type Ask } from "../contract.ts";
+import type { Ask } from "../contract.ts";
 import { Question } from "../../messages/question.ts";
 import type { HumanInbox, MessageSender } from "../ask_closer.ts";
-
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
-import { publishQuestion } from "./question_event.ts";
+import { publishOpened } from "../ask_events.ts";
 
 interface Sender {
   readonly peer_id: string | null;
@@ -44,13 +43,13 @@ export interface QuestionsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** How a blocking request came in. */
+/** The request context of a blocking request. */
 export interface BlockingRequest extends AskContext {
-  /** Aborts when the caller hangs up. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** The human while there is none: the inbox keeps what is asked of it, for whoever comes. */
+/** Stands for the human while none is registered: the inbox keeps the question. */
 const PLACEHOLDER_HUMAN: Address = {
   peer_id: "human",
   name: "human",
@@ -81,9 +80,9 @@ export class Questions {
     });
   }
 
-  /** Records a typed answer: the first valid one, from whatever surface, closes the question. */
+  /** Records a typed answer. The first valid one, from any surface, closes the question. */
   answer(
-    { correlation_id, from_peer, attachments: ids = [], ...said }: AnswerAsk,
+    { correlation_id, from_peer, attachments: ids = [], ...given }: AnswerAsk,
     requestContext: AskContext,
   ) {
     const { db } = this.#ctx;
@@ -93,7 +92,7 @@ export class Questions {
       const { responder, elsewhere } = this.#responder(ask, from_peer);
       if (!ask.question) throw new Problem("not_a_question", { correlation_id });
       if (ask.state === "closed") throw alreadyClosed(ask);
-      const answer = toAnswer(ask.question, said);
+      const answer = toAnswer(ask.question, given);
       const reply = replyOf(answer);
       const close_reason = asks.closer.close(ask, "answered", {
         responder,
@@ -108,8 +107,8 @@ export class Questions {
   }
 
   /**
-   * Whether a tool may run is a person's to say: what an agent has started is not heard. That is
-   * looked up for such a question alone, as it costs more than all the rest.
+   * Refuses an agent's answer to a tool permission: only a person may give it. `isAgent` is called
+   * for such questions only, as it is expensive.
    */
   refuseAgents(correlation_id: string, isAgent: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
@@ -118,8 +117,8 @@ export class Questions {
   }
 
   /**
-   * Asks the human, and waits on the line. A permission that is not given in time is denied; what
-   * the same asker asked under the same id before is waited for again.
+   * Asks the human and waits for the answer. A tool permission that is not given in time is denied.
+   * A repeated request with the same id and asker waits for the same question.
    */
   async askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict> {
     const { db } = this.#ctx;
@@ -132,8 +131,8 @@ export class Questions {
   }
 
   /**
-   * Asks a peer for a text, and waits on the line. A peer that is offline is not asked at all; one
-   * that has gone in the meantime is said to be offline once the time is up, as it may come back.
+   * Asks a peer for a text and waits for it. An offline peer is not asked. A peer that goes offline
+   * meanwhile may come back, so it is reported as offline only after the timeout.
    */
   async query(query: Query, request: BlockingRequest): Promise<QueryResult> {
     const { db, clock } = this.#ctx;
@@ -164,17 +163,17 @@ export class Questions {
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
   }
 
-  /** After a start nobody holds a line any more. */
+  /** After a start, no caller waits for the questions of before. */
   start(): void {
     this.#blockingWaits.closeAll();
   }
 
-  /** The daemon goes: whoever is on the line has to be told while there is a line. */
+  /** Closes waiting questions while their callers are still connected. */
   shutDown(): void {
     this.#blockingWaits.closeAll();
   }
 
-  /** The question that this is a second request for; undefined when it is the first. */
+  /** The question that this request repeats; undefined if it is new. */
   #findExisting(
     { correlation_id, from_peer, prompt, scope, options }: AskBlocking,
   ): Ask | undefined {
@@ -185,7 +184,7 @@ export class Questions {
     const { question, text } = ask;
     const isSame = question?.blocking && text === prompt && question.scope === scope &&
       JSON.stringify(question.options) === JSON.stringify(options);
-    // What was allowed of one question must not pass for another's.
+    // An answer to one question must not be taken for an answer to another.
     if (!isSame) throw new Problem("correlation_taken", { correlation_id });
     return ask;
   }
@@ -211,21 +210,13 @@ export class Questions {
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });
     const id = message.correlation_id ?? "";
-    this.#ctx.events.append("ask", {
-      correlation_id: id,
-      from_peer_id: from.peer_id,
-      from: from.name,
-      to_peer_id: to.peer_id,
-      to: to.name,
-      reply_delivery: "pull",
-    });
-    publishQuestion(this.#ctx.events, message, question);
+    publishOpened(this.#ctx.events, message, "pull", question);
     human.add(message);
     this.#blockingWaits.add(id);
     return asks.mustGet(id);
   }
 
-  /** Without options to choose from, a text is what answers it. */
+  /** A question without options is answered with a text. */
   #toQuestion({ prompt, options, scope, timeout_seconds, metadata }: AskBlocking): Question {
     return {
       kind: options.length > 0 ? "choice" : "text",
@@ -238,7 +229,7 @@ export class Questions {
     };
   }
 
-  /** Whoever names itself has to be the recipient, or the human. */
+  /** The responder; refuses a named peer that is neither the recipient nor the human. */
   #responder(ask: Ask, from_peer: string | undefined) {
     if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#deps.directory.sender(from_peer);
@@ -247,9 +238,9 @@ export class Questions {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  /** Why a question that was held has no answer. */
+  /** Why a blocking question has no answer; null if it has one or was closed otherwise. */
   #explainNoAnswer({ close_reason }: Ask): string | null {
-    if (close_reason === "cancelled") return "The question was taken back";
+    if (close_reason === "cancelled") return "The question was cancelled";
     if (close_reason !== "evicted") return null;
     const { aborted } = this.#deps.shutdownSignal;
     return aborted ? "The daemon stopped before an answer came" : "Nobody answered in time";
@@ -276,7 +267,7 @@ function toVerdict(
   };
 }
 
-/** The human is never offline: its inbox takes what comes. */
+/** The human is never offline, as its inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
 }
@@ -290,7 +281,7 @@ function toResult(ask: Ask, explanation: string | null): QueryResult {
   const withoutText = (status: QueryResult["status"], error: string | null): QueryResult => {
     return { text: null, error, status };
   };
-  if (close_reason === "peer_retired") return withoutText("offline", `${to_peer_name} has gone`);
+  if (close_reason === "peer_retired") return withoutText("offline", `${to_peer_name} is retired`);
   if (outcome === "answered") {
     return { text: answer?.text ?? reply, error: null, status: "answered" };
   }

@@ -1,4 +1,4 @@
-/** The questions' contracts, each met by its verb. */
+/** Routes of structured questions. */
 
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";

@@ -1,4 +1,4 @@
-/** SQL for asks that a caller holds a connection for. One function a statement. */
+/** SQL of asks whose caller waits on an open connection, one statement per function. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";

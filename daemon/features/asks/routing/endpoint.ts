@@ -1,4 +1,4 @@
-/** The arm `webhook`: asks an HTTP endpoint of the user's who should answer. Never throws. */
+/** The strategy `webhook`: asks an HTTP endpoint of the user to choose. It never throws. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
@@ -7,11 +7,11 @@ import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/core/log.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, noChoice } from "./contract.ts";
 
-/** How long the endpoint may think, its answer's last byte included. */
+/** The limit from the request to the last byte of the response. */
 const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
 
-/** What the endpoint is told. */
+/** The body of the request. */
 export interface EndpointQuestion {
   readonly text: string;
   readonly from_peer: string;
@@ -23,18 +23,18 @@ export interface EndpointQuestion {
 interface EndpointCallOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Aborts when the answer is of no use to anyone any more. */
+  /** Aborts when the response is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** What the endpoint says. No redirect is followed; its answer is bounded in time and size. */
+/** Asks the endpoint. Redirects are not followed; time and size of the response are limited. */
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,
   { clock, log, signal }: EndpointCallOptions,
 ): Promise<Choice> {
   const fail = (failure: Failure, cause: unknown): Choice => {
-    log.warn("The routing endpoint picked nobody", { failure, why: cause });
+    log.warn("The routing endpoint chose no peer", { failure, why: cause });
     return noChoice(failure);
   };
   const request = async (limit: AbortSignal) => {
@@ -51,10 +51,12 @@ export async function askEndpoint(
   try {
     const response = await timeout(clock, ENDPOINT_MS_MAX, request, signal);
     if (signal.aborted) return noChoice("error");
-    if (!response) return fail("timed_out", `Nothing within ${ENDPOINT_MS_MAX} ms`);
+    if (!response) return fail("timed_out", `It did not respond within ${ENDPOINT_MS_MAX} ms`);
     const { ok, status, bodyBytes } = response;
-    if (!ok) return fail("error", `It answered ${status}`);
-    if (bodyBytes === undefined) return fail("error", `More than ${ANSWER_BYTES_MAX} bytes`);
+    if (!ok) return fail("error", `It responded with status ${status}`);
+    if (bodyBytes === undefined) {
+      return fail("error", `Its response exceeds ${ANSWER_BYTES_MAX} bytes`);
+    }
     const answer = EndpointAnswer.safeParse(tryJson(new TextDecoder().decode(bodyBytes)));
     if (!answer.success) return fail("error", answer.error.issues[0]?.message);
     const { peer, confidence, reason } = answer.data;

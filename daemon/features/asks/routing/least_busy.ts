@@ -1,11 +1,11 @@
-/** The arm `least_busy`: idle peers first, then those with the fewest open asks (contract 3). */
+/** The strategy `least_busy`: idle peers first, then the fewest open asks (contract 3). */
 
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 
-/** How sure one is of a peer that is not known to be idle, before its asks are counted. */
+/** Reduces the confidence of a peer that is not known to be idle. */
 const NOT_IDLE_FACTOR = 0.5;
 
-/** The first in the order of `byLoad`: 1, or 0.5 when not idle, divided by its open asks and one. */
+/** The first peer by `byLoad`. The confidence is 1, or 0.5 if not idle, over its open asks + 1. */
 export function leastBusy(candidates: readonly Candidate[]): Choice {
   const [first] = candidates.toSorted(byLoad);
   if (!first) return noChoice("no_candidate");
@@ -14,8 +14,8 @@ export function leastBusy(candidates: readonly Candidate[]): Choice {
 }
 
 /**
- * Who is an agent before who is not, idle ones, fewest open asks; among equals the one that was
- * done with its last ask the longest ago, so that work goes round.
+ * Order: agents before services and the human, idle peers first, fewest open asks, then the one
+ * whose last ask was closed longest ago, so that work is spread.
  */
 export function byLoad(a: Candidate, b: Candidate): number {
   return Number(isServiceOrHuman(a)) - Number(isServiceOrHuman(b)) ||
@@ -29,7 +29,6 @@ function isIdle({ turn_state }: Candidate): boolean {
   return turn_state === "idle";
 }
 
-/** Services and the human, where they may be picked at all. */
 function isServiceOrHuman({ role }: Candidate): boolean {
   return role === "service" || role === "human";
 }

@@ -1,27 +1,21 @@
-/** What a choice between peers rests on: how much is asked of each, and what each answered. */
+/** SQL of the facts that strategies use: open asks, last closed asks, recent replies. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
+import { pendingOfAll } from "../store.ts";
 
-const Load = z.object({ to_peer_id: z.string(), count: z.number() });
-
-/** How many open asks wait for each peer; one that nothing is asked of is left out. */
+/** The number of open asks of each peer that has any. */
 export function openCountByPeer(db: Reader): Map<string, number> {
-  const loads = db.all(
-    Load,
-    `select to_peer_id, count(*) as count from messages
-     where ask_state = 'open' group by to_peer_id`,
-  );
-  return new Map(loads.map(({ to_peer_id, count }) => [to_peer_id, count]));
+  return new Map(pendingOfAll(db).map(({ to_peer_id, count }) => [to_peer_id, count]));
 }
 
-/** Asks that are looked back on, the last that were closed, and how much of each answer is read. */
+/** How many of the last closed asks are considered, and how much of each reply. */
 const CLOSED_ROWS_MAX = 400;
 const REPLY_CHARS_MAX = 500;
 
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
-/** When the last ask to each peer was closed, of those that are looked back on. */
+/** When the last ask to each peer was closed, among the considered ones. */
 export function lastClosedAtByPeer(db: Reader): Map<string, number> {
   const closed = db.all(
     Closed,
@@ -36,7 +30,7 @@ export function lastClosedAtByPeer(db: Reader): Map<string, number> {
 
 const Reply = z.object({ peer_id: z.string(), reply: z.string() });
 
-/** The beginnings of what was answered to the asks that were closed last, newest first. */
+/** The beginnings of the replies to the last closed asks, newest first. */
 export function lastReplies(db: Reader) {
   return db.all(
     Reply,

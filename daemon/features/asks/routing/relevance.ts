@@ -1,4 +1,4 @@
-/** The arm `relevance`: a full-text match of the ask against what is known of each peer. */
+/** The strategy `relevance`: a full-text match of the ask against texts about each peer. */
 
 import { basename } from "node:path";
 import * as z from "zod";
@@ -7,11 +7,11 @@ import { Database } from "kit/data/sqlite.ts";
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
 
-/** Words of an ask that are looked for; the first ones say best what it is about. */
+/** Only the first words of an ask are used, as they say best what it is about. */
 const WORDS_MAX = 64;
 const WORD_CHARS_MAX = 64;
 
-/** What counts how much. What a peer said of itself long ago is half as good. */
+/** The weight of each kind of text. An old description counts half. */
 const WEIGHTS = { description: 4, old_description: 2, project: 3, path: 1, answer: 2 } as const;
 type Kind = keyof typeof WEIGHTS;
 
@@ -20,7 +20,7 @@ const INDEX = `create virtual table snippets using fts5
 
 const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
 
-/** Words of English that say nothing about who should answer. */
+/** English words that say nothing about the topic. */
 const STOP_WORDS = new Set(
   ("a about all am an and any are as at be been but by can could did do does for from get had has " +
     "have he hello help her hey hi him his how i if in into is it its just let like make may me " +
@@ -29,14 +29,14 @@ const STOP_WORDS = new Set(
     "we were what when where which who why will with would yes you your").split(" "),
 );
 
-/** One text that is known of a peer. */
+/** One text about a peer. */
 interface Snippet {
   readonly peer: string;
   readonly kind: Kind;
   readonly words: string;
 }
 
-/** An answer that a peer once gave. */
+/** A reply that a peer gave to an earlier ask. */
 export interface PastAnswer {
   readonly peer_id: string;
   readonly reply: string;
@@ -52,9 +52,9 @@ const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() }
 const Hit = z.object({ hit: z.literal(1) });
 
 /**
- * The peer whose texts match best; among equals the least busy. Of each kind of text a peer's best
- * counts. The confidence is the pick's share of all that matched, times the square root of the part
- * of the ask's words that it knows: alone and knowing all of them is 1.
+ * Chooses the peer whose texts match best; among equals the least busy. A peer's score is the sum
+ * of its best match of each kind of text. The confidence is its share of all scores, times the
+ * square root of the share of the ask's words that its texts contain.
  */
 export function mostRelevant(text: string, input: RelevanceInput, log: Log): Choice {
   const words = wordsOf(text);
@@ -71,7 +71,7 @@ export function mostRelevant(text: string, input: RelevanceInput, log: Log): Cho
   return { peer: best.peer_id, confidence };
 }
 
-/** What an ask is about: its distinct words, without those that everyone uses. */
+/** The distinct words of an ask, without stop words. */
 function wordsOf(text: string): string[] {
   const all = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   const significant = all.filter((word) =>
@@ -96,8 +96,8 @@ function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
 }
 
 /**
- * Each text has a twin as long as itself, of words that nobody says: bm25 takes what half of all
- * texts hold for a word of no weight, and a handful of peers has but a handful of texts.
+ * Adds a filler row of the same length for each text. bm25 gives no weight to a word that is in
+ * half of all rows, which is common with few peers; the filler rows lower that share.
  */
 function indexOf(snippets: readonly Snippet[], log: Log): Database {
   const index = new Database(":memory:", [INDEX], log);
@@ -110,7 +110,7 @@ function indexOf(snippets: readonly Snippet[], log: Log): Database {
   return index;
 }
 
-/** How well each peer matches any of the words; one that does not match at all is left out. */
+/** The score of each peer that matches any of the words. */
 function scoresOf(index: Database, words: readonly string[]): Map<string, number> {
   const matches = index.all(
     Match,

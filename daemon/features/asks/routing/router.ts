@@ -1,4 +1,4 @@
-/** Finds the recipient of an ask that names none. Specification 7, "Routing rules for `to_peer`". */
+/** Chooses the recipient of an ask without `to_peer` (specification 7, "Routing rules"). */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -17,7 +17,7 @@ import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
 import { mostRelevant, type PastAnswer } from "./relevance.ts";
 
-/** An ask that leaves its recipient to an arm. */
+/** An ask without a recipient. */
 export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
 
 interface Sender {
@@ -36,36 +36,36 @@ interface Scope {
 
 export interface RouterDeps {
   readonly asks: Pick<Asks, "open" | "mustGet">;
-  /** Who is who: the peers' directory. */
+  /** The part of the peers' directory that routing uses. */
   readonly directory: {
     sender(argument: string, scope: Scope): Sender;
     target(argument: string, scope: Scope): Address;
   };
-  /** Live peers that take messages, of every role and circle. */
+  /** Addressable live peers of every role and circle. */
   liveCandidates(): Candidate[];
-  /** The answers that were given last. */
+  /** The latest replies to asks. */
   recentReplies(): PastAnswer[];
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
 
 export interface RouterOptions {
   readonly strategy: Strategy;
-  /** An arm that is less sure than this has failed. */
+  /** A choice with less confidence counts as a failure. */
   readonly min_confidence: number;
   readonly allow_service_targets: boolean;
-  /** The endpoint of the arm `webhook`. */
+  /** The URL for the strategy `webhook`. */
   readonly endpoint: string | undefined;
   readonly description_ttl_seconds: number;
 }
 
-/** What the endpoint may be asked at once: each holds its ask in memory for up to 5 s. */
+/** Concurrent requests to the endpoint; each keeps its ask in memory for up to 5 s. */
 const ENDPOINT_ASKS_MAX = 100;
 
-/** What a strategy delivers to only when it is allowed to (specification 7, rule 3). */
+/** Roles that a strategy chooses only with `allow_service_targets` (specification 7, rule 3). */
 const EXCLUDED_ROLES: readonly string[] = ["service", "human"];
 
-/** The refusals of a pick: another recipient may do better. */
+/** Refusals of a chosen peer, after which the fallback is tried. */
 const FALLBACK_REFUSALS: ReadonlySet<string> = new Set([
   "unknown_peer",
   "ambiguous_peer",
@@ -77,21 +77,21 @@ const FALLBACK_REFUSALS: ReadonlySet<string> = new Set([
   "rate_limited",
 ]);
 
-/** An ask on its way to a recipient. */
+/** An ask that is being routed. */
 interface RoutingRequest {
   readonly body: UnnamedAsk;
   readonly requestContext: AskContext;
   readonly scope: Scope;
 }
 
-/** An ask that was opened, and how its recipient was found. */
+/** An opened ask, and how its recipient was chosen. */
 type Routed = ReturnType<Asks["open"]> & { readonly routing: Routing };
 
 export class Router {
   readonly #ctx: Context;
   readonly #deps: RouterDeps;
   readonly #options: RouterOptions;
-  /** Asks that the endpoint thinks about now. */
+  /** Running requests to the endpoint. */
   #endpointCalls = 0;
 
   constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
@@ -101,8 +101,9 @@ export class Router {
   }
 
   /**
-   * How to open an ask to whom the arm picks, or else to `fallback_to`, which is checked before
-   * anything. An arm of ours picks as it opens, so that no two asks see the same peer as free.
+   * Returns a function that opens the ask to the chosen peer, or else to `fallback_to`, which is
+   * checked first. The strategies other than `webhook` choose when that function runs, within its
+   * transaction, so that two concurrent asks do not both see a peer as free.
    */
   async find(
     body: UnnamedAsk,
@@ -143,7 +144,7 @@ export class Router {
     return mostRelevant(body.text, known, this.#ctx.log);
   }
 
-  /** Asks the endpoint. What it is told is on the disk first, as all that leaves the house. */
+  /** Asks the endpoint. The data that it is sent is committed first. */
   async #askEndpoint(
     { body, scope }: RoutingRequest,
     caller: Sender,
@@ -162,7 +163,7 @@ export class Router {
     };
     await db.whenDurable();
     if (this.#endpointCalls >= ENDPOINT_ASKS_MAX) {
-      log.warn("The routing endpoint is asked too much at once", { asks_max: ENDPOINT_ASKS_MAX });
+      log.warn("Too many requests to the routing endpoint", { requests_max: ENDPOINT_ASKS_MAX });
       return noChoice("error");
     }
     const abortSignal = AbortSignal.any([signal, shutdownSignal]);
@@ -170,12 +171,12 @@ export class Router {
     this.#endpointCalls++;
     const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
     this.#endpointCalls--;
-    // Nobody is left to hear of an ask that would be opened now.
+    // The caller is gone, or the daemon shuts down: do not open the ask.
     if (abortSignal.aborted) throw new Problem("shutting_down", {});
     return choice;
   }
 
-  /** To the pick, if it is good enough and may be asked; else to the fallback. */
+  /** Opens the ask to the chosen peer, if its confidence suffices and it may be asked. */
   #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
     const { strategy, min_confidence } = this.#options;
     const { fallback_to } = request.body;
@@ -190,7 +191,7 @@ export class Router {
     return this.#open(request, fallback_to, { confidence, failure });
   }
 
-  /** Undefined when this recipient, and not the ask, is refused: nothing of it is left behind. */
+  /** Opens the ask; undefined if this recipient is refused. Its savepoint is rolled back then. */
   #tryOpen(request: RoutingRequest, { peer, confidence }: { peer: string; confidence: number }) {
     try {
       return this.#open(request, peer, { confidence, failure: null });
@@ -200,7 +201,7 @@ export class Router {
     }
   }
 
-  /** Opens the ask as if it had named this peer, and says how it came to it. */
+  /** Opens the ask as if it named this peer, and records how that was chosen. */
   #open(
     request: RoutingRequest,
     argument: string,
@@ -223,7 +224,7 @@ export class Router {
     return { ...opened, routing };
   }
 
-  /** A recipient as good as a named one, and of a role that may be picked. */
+  /** Checks a recipient like a named one, and that its role may be chosen. */
   #authorize(argument: string, { scope }: RoutingRequest): Address {
     const found = this.#deps.directory.target(argument, scope);
     if (EXCLUDED_ROLES.includes(found.role) && !this.#options.allow_service_targets) {
@@ -232,7 +233,7 @@ export class Router {
     return found;
   }
 
-  /** Whom an arm may pick: whom the sender would find by name, and never itself. */
+  /** The peers to choose from: those that the sender could name, except itself. */
   #candidates(caller: Sender, scope: Scope): Candidate[] {
     const circle = searchCircle(caller, scope);
     return this.#deps.liveCandidates().filter((peer) => {
@@ -243,7 +244,7 @@ export class Router {
   }
 }
 
-/** The circle that an ask looks in; undefined is all (contract 1, "A peer argument"). */
+/** The circle to search in; undefined means all (contract 1, "A peer argument"). */
 function searchCircle(caller: Sender, { circle, bypass_circle }: Scope): string | undefined {
   if (circle !== undefined) return circle;
   return bypass_circle || caller.role === "human" ? undefined : caller.circle ?? undefined;

@@ -1,4 +1,4 @@
-/** `POST /ask` where an arm may pick the recipient: the same contract, with `to_peer` left free. */
+/** `POST /ask` with a routing strategy: the same contract, with `to_peer` optional. */
 
 import * as z from "zod";
 import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
@@ -20,7 +20,7 @@ interface RoutedParts {
   readonly replay: Replay<typeof routedAsk>;
 }
 
-/** An ask that names its recipient is never rerouted (specification 7, rule 5). */
+/** An ask with `to_peer` is never rerouted (specification 7, rule 5). */
 export function openRoutedAsk({ asks, router, requestContextOf, replay }: RoutedParts): Route {
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
     const requestContext = requestContextOf(caller, headers);
@@ -31,7 +31,7 @@ export function openRoutedAsk({ asks, router, requestContextOf, replay }: Routed
   }, replay);
 }
 
-/** What `POST /ask` answers: of its delivery, what is known after the commit. */
+/** The response to `POST /ask`. The function returned reads the delivery state after the commit. */
 export function toOpened(
   { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & {
     routing?: Routing;

@@ -1,4 +1,4 @@
-/** The attachments desk: takes files in, hands them out, lets them go when their time is over. */
+/** Attachments: stores uploaded files, serves them, and deletes them when they expire. */
 
 import { createHash } from "node:crypto";
 import * as z from "zod";
@@ -11,13 +11,13 @@ import { readUpload } from "./upload.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 
-/** What a file takes of the whole at least, as on a disk: or empty ones could be without number. */
+/** A file counts for at least one block of the total, so that empty files are limited, too. */
 const BLOCK_BYTES = 4096;
-/** Where the whole is small, blocks are too: so many files fit in any case. */
+/** A small total has smaller blocks: at least this many files fit. */
 const BLOCKS_MIN = 262_144;
 const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
-/** The files in our directory that are ours to remove. */
+/** The names of files in the directory that this service may remove. */
 const OWN_FILE = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
 
 export interface Limits {
@@ -29,11 +29,11 @@ export interface Limits {
 export interface AttachmentsDeps {
   readonly files: Files;
   readonly limits: Limits;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
 
-/** A file that is on the disk, and of which nothing else is known yet. */
+/** A file that is on the disk and not yet in the table. */
 type WrittenFile = Pick<
   rows.StoredAttachment,
   "id" | "filename" | "size" | "content_type" | "sha256" | "file"
@@ -42,7 +42,7 @@ type WrittenFile = Pick<
 export class Attachments {
   readonly #ctx: Context;
   readonly #deps: AttachmentsDeps;
-  /** Uploads that are under way, and the bytes that they have brought so far. */
+  /** Running uploads, with the bytes received so far. */
   readonly #uploads = new Set<{ bytes: number }>();
 
   constructor(ctx: Context, deps: AttachmentsDeps) {
@@ -55,8 +55,8 @@ export class Attachments {
   }
 
   /**
-   * Takes the one file of a form. It is whole on the disk before its row is, so that no row is
-   * without a file; a file without a row, after a crash, goes at the next start.
+   * Stores the one file of a form. The file is complete on the disk before its row is written, so
+   * that no row lacks a file. A file without a row, left by a crash, is removed at the next start.
    */
   async store(body: ReadableStream<Uint8Array> | null, boundary: string): Promise<Attachment> {
     if (this.#uploads.size >= UPLOADS_MAX) {
@@ -71,10 +71,10 @@ export class Attachments {
       const chunks = readUpload(body ?? ReadableStream.from([]), uploadLimits);
       for await (const part of partsOf(chunks, boundary)) {
         if (part.name !== "file") continue;
-        if (written) throw invalidFile("One file at a time");
+        if (written) throw invalidFile("Send one file per request");
         written = await this.#write(part, upload);
       }
-      if (!written) throw invalidFile("There is no such field");
+      if (!written) throw invalidFile("The form has no field `file`");
       return await this.#record(written, upload);
     } catch (error) {
       if (written) this.#deps.files.remove(written.file);
@@ -84,7 +84,7 @@ export class Attachments {
     }
   }
 
-  /** The records of what a message attaches; refuses the first that is unknown or expired. */
+  /** The records of these ids; refuses the first that is unknown or expired. */
   attach(ids: readonly string[] = []): Attachment[] {
     return ids.map((attachment) => {
       const stored = this.#find(attachment);
@@ -93,7 +93,7 @@ export class Attachments {
     });
   }
 
-  /** What is known of a file, and its bytes. */
+  /** A file's record and its bytes. */
   async open(attachment: string) {
     const stored = this.#mustFind(attachment);
     await this.#ctx.db.whenDurable();
@@ -103,12 +103,12 @@ export class Attachments {
     throw new Problem("attachment_lost", { attachment });
   }
 
-  /** Deletes row and file, whoever refers to it: messages keep the record of what they carried. */
+  /** Deletes row and file. Messages that carried it keep its record. */
   delete(attachment: string): void {
     this.#ctx.db.transact(() => this.#remove(this.#mustFind(attachment)));
   }
 
-  /** After a start: what no row knows was being written, or deleted, when the daemon ended. */
+  /** Removes files without a row: the daemon ended while it wrote or deleted them. */
   start(): void {
     const { files } = this.#deps;
     const names = files.names();
@@ -118,7 +118,7 @@ export class Attachments {
     }
   }
 
-  /** What is past its time goes, a few at a time. */
+  /** Deletes expired files, a few per tick. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const overdue = rows.overdue(db, now, EXPIRE_ROWS_MAX);
@@ -127,7 +127,7 @@ export class Attachments {
   }
 
   async #write(part: Part, upload: { bytes: number }): Promise<WrittenFile> {
-    if (part.filename === undefined) throw invalidFile("No file: it has no filename");
+    if (part.filename === undefined) throw invalidFile("The field `file` has no filename");
     const id = `att-${this.#ctx.ids.hex(16)}`;
     const filename = cleanFilename(part.filename);
     const file = `${id}${extensionOf(filename)}`;
@@ -137,7 +137,7 @@ export class Attachments {
     return { id, filename, size: upload.bytes, content_type, sha256: hash.digest("hex"), file };
   }
 
-  /** The bytes as they come, counted and hashed; too many of them are refused as they come. */
+  /** Counts and hashes the bytes as they arrive, and refuses as soon as a limit is exceeded. */
   async *#withinLimits(
     bytes: AsyncIterable<Uint8Array>,
     { upload, hash }: { upload: { bytes: number }; hash: { update(chunk: Uint8Array): unknown } },
@@ -171,12 +171,12 @@ export class Attachments {
       if (rows.storedBytes(db, block) + size > total_bytes_max) throw storageFull(total_bytes_max);
       rows.insert(tx, stored);
     });
-    upload.bytes = 0; // From here on it is counted by its row.
+    upload.bytes = 0; // The stored row counts from here on.
     await db.whenDurable();
     return this.#toRecord(stored);
   }
 
-  /** One that is past its time is gone, even while its row waits for a beat. */
+  /** An expired file counts as gone, even before a tick has removed its row. */
   #find(id: string): rows.StoredAttachment | undefined {
     const stored = rows.get(this.#ctx.db, id);
     return stored && stored.expires_at > this.#ctx.clock.now() ? stored : undefined;

@@ -1,4 +1,4 @@
-/** What the world may say about attachments: files that messages carry by id. */
+/** Schemas and routes of attachments: files that messages carry by id. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
@@ -9,8 +9,8 @@ import { quotedAttribute } from "../frame_markers.ts";
 export const ATTACHMENTS_MAX = 20;
 
 /**
- * A file that was uploaded (contract 2). `size` is in bytes. `path` is where an agent on this
- * machine reads it: it must be left out of whatever is told to another machine.
+ * An uploaded file (contract 2). `size` is in bytes. `path` is where agents on this machine read
+ * it; it must not be sent to another machine.
  */
 export const Attachment = z.object({
   id: z.string(),
@@ -24,29 +24,29 @@ export const Attachment = z.object({
 }).meta({ id: "Attachment" });
 export type Attachment = z.output<typeof Attachment>;
 
-/** What a message carries: the files as they were when it was sent. */
+/** The files of a message, as they were when it was sent. */
 export const Attachments = z.array(Attachment);
 export type Attachments = z.output<typeof Attachments>;
 
-/** As they go over a socket, and into a row. */
+/** The JSON form, for sockets and table rows. */
 export function toWire(attachments: Attachments): z.input<typeof Attachments> {
   return z.encode(Attachments, attachments);
 }
 
 type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
 
-/** As agents read it between the tags of a message (contract 5): on one line, all of it escaped. */
+/** The tag within a message's frame (contract 5): one line, escaped. */
 export function toTag({ id, filename, content_type, size, path }: Shown): string {
-  const said = Object.entries({ id, name: filename, type: content_type, size, path })
+  const attributes = Object.entries({ id, name: filename, type: content_type, size, path })
     .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);
-  return `<attachment ${said.join(" ")}/>`;
+  return `<attachment ${attributes.join(" ")}/>`;
 }
 
 const Id = z.string().max(64);
 
-/** What a request attaches: ids, or objects with one, such as the answer to an upload. */
+/** The attachments of a request: ids, or objects with an `id` such as an upload's response. */
 export const Attaching = z.array(
-  z.union([Id, z.object({ id: Id })], "An id such as att-…, or an object with one"),
+  z.union([Id, z.object({ id: Id })], "Give an id such as att-…, or an object with an id"),
 ).max(ATTACHMENTS_MAX).transform((given) => [
   ...new Set(given.map((one) => typeof one === "string" ? one : one.id)),
 ]);
@@ -55,7 +55,7 @@ export const uploadAttachment = contract({
   id: "attachments.upload",
   method: "POST",
   path: "/attachments",
-  summary: "Upload one file, in the field `file`; messages name it by its id",
+  summary: "Upload one file in the field `file`; messages attach it by its id",
   access: "caller",
   tunnel: "open",
   bodyType: "multipart/form-data",

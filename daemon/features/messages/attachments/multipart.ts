@@ -1,4 +1,4 @@
-/** Reads multipart/form-data as it comes (RFC 7578): no part of it is ever held whole. */
+/** A streaming reader of multipart/form-data (RFC 7578): no part is held in memory as a whole. */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -6,16 +6,16 @@ const HEADER_BYTES_MAX = 8192;
 const PARTS_MAX = 32;
 const [CR, LF] = [13, 10];
 
-/** One field of a form. Its bytes must be read, or skipped, before the next part is asked for. */
+/** One field of a form. Bytes that are not read are skipped when the next part is requested. */
 export interface Part {
   readonly name: string;
-  /** Absent from a field that is no file. */
+  /** Undefined for a field that is not a file. */
   readonly filename: string | undefined;
   readonly content_type: string;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** The boundary that a Content-Type names; undefined when it is no form. */
+/** The boundary of a Content-Type; undefined if that is not multipart/form-data. */
 export function boundaryOf(content_type: string): string | undefined {
   const found = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i
     .exec(content_type);
@@ -23,8 +23,8 @@ export function boundaryOf(content_type: string): string | undefined {
 }
 
 /**
- * The parts of a form, in order. Throws `bad_multipart` where it is none, or is cut short. Leaving
- * early lets go of the body.
+ * The parts of a form, in order. Throws `bad_multipart` if the body is malformed or ends early.
+ * Leaving the loop early cancels the body.
  */
 export async function* partsOf(
   body: AsyncIterable<Uint8Array>,
@@ -34,7 +34,7 @@ export async function* partsOf(
   const reader = new PartReader(chunks);
   const delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
   try {
-    await discard(reader.readUntil(delimiter)); // What stands before the first boundary is for nobody.
+    await discard(reader.readUntil(delimiter)); // The preamble has no meaning (RFC 2046, 5.1.1).
     for (let count = 0; !await reader.isLast(); count++) {
       if (count === PARTS_MAX) throw badMultipart(`more than ${PARTS_MAX} parts`);
       const headers = await readHeaders(reader);
@@ -47,7 +47,7 @@ export async function* partsOf(
   }
 }
 
-/** Reads to the end what nobody wants; what was read already is not read again. */
+/** Reads the rest of the bytes and ignores them. */
 async function discard(bytes: AsyncGenerator<Uint8Array>): Promise<void> {
   while (!(await bytes.next()).done);
 }
@@ -56,19 +56,19 @@ function badMultipart(reason: string, cause?: unknown): Problem {
   return new Problem("bad_multipart", { reason }, cause);
 }
 
-/** Bytes as they come, and what of them is not yet used: at most a chunk and a delimiter. */
+/** Reads chunks and buffers what is not yet consumed: at most one chunk and a delimiter. */
 class PartReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  /** A form may begin with its first boundary, which no line end precedes. */
+  /** Starts with a line end, as a form may begin with a boundary that has none before it. */
   #buffer: Uint8Array = Uint8Array.of(CR, LF);
-  /** What is held lies in here once it was joined, with room for more behind it. */
+  /** Backs `#buffer` once chunks were joined, with spare room behind them. */
   #storage = new Uint8Array(0);
 
   constructor(chunks: AsyncIterator<Uint8Array>) {
     this.#chunks = chunks;
   }
 
-  /** All up to a delimiter, which is taken as well. */
+  /** Yields everything before the delimiter, and consumes the delimiter. */
   async *readUntil(delimiter: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
       const at = find(this.#buffer, delimiter);
@@ -82,33 +82,35 @@ class PartReader {
     }
   }
 
-  /** After a boundary: two hyphens end the form, a line end begins a part. */
+  /** Whether the boundary just read ends the form: two hyphens end it, a line end begins a part. */
   async isLast(): Promise<boolean> {
     while (this.#buffer.length < 2) await this.#readMore();
     if (this.#buffer[0] === 45 && this.#buffer[1] === 45) return true;
     const lineRest = await this.readLine(HEADER_BYTES_MAX);
-    if (lineRest.trim() !== "") throw badMultipart("a boundary that does not end its line");
+    if (lineRest.trim() !== "") throw badMultipart("text after a boundary");
     return false;
   }
 
-  /** A line without its end. */
+  /** The next line, without its line end. */
   async readLine(bytes_max: number): Promise<string> {
     for (let from = 0;;) {
       const at = find(this.#buffer, Uint8Array.of(CR, LF), from);
-      if ((at ?? this.#buffer.length) > bytes_max) throw badMultipart("headers without an end");
+      if ((at ?? this.#buffer.length) > bytes_max) {
+        throw badMultipart(`headers of more than ${HEADER_BYTES_MAX} bytes`);
+      }
       if (at !== undefined) {
         const line = new TextDecoder().decode(this.#buffer.subarray(0, at));
         this.#buffer = this.#buffer.subarray(at + 2);
         return line;
       }
-      from = Math.max(0, this.#buffer.length - 1); // What was looked at is not looked at again.
+      from = Math.max(0, this.#buffer.length - 1); // Continue where the search ended.
       await this.#readMore();
     }
   }
 
   async #readMore(): Promise<void> {
     const next = await this.#next();
-    if (next.done) throw badMultipart("it is cut short");
+    if (next.done) throw badMultipart("it ends early");
     if (this.#buffer.length === 0) return void (this.#buffer = next.value);
     const { length, byteOffset: begin } = this.#buffer;
     const totalLength = length + next.value.length;
@@ -129,7 +131,7 @@ class PartReader {
       return await this.#chunks.next();
     } catch (error) {
       if (error instanceof Problem) throw error;
-      throw badMultipart("it is cut short", error); // The caller is gone.
+      throw badMultipart("it ends early", error); // The caller closed the connection.
     }
   }
 }
@@ -142,7 +144,7 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
   return undefined;
 }
 
-/** Where what is wanted may begin, so that the next bytes decide; else the end. */
+/** Where a match may begin that needs more bytes; the buffer's length if there is none. */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));
   while (at >= 0 && !buffer.subarray(at).every((byte, offset) => byte === needle[offset])) {
@@ -161,7 +163,7 @@ async function readHeaders(reader: PartReader): Promise<Map<string, string>> {
   ) {
     bytesLeft -= line.length;
     const colon = line.indexOf(":");
-    if (colon < 1 || bytesLeft < 0) throw badMultipart("a header that is none");
+    if (colon < 1 || bytesLeft < 0) throw badMultipart("a malformed header");
     headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
   }
   return headers;
@@ -180,10 +182,10 @@ function toPart(headers: ReadonlyMap<string, string>): Omit<Part, "bytes"> {
   };
 }
 
-/** One after the other, as a quoted value may hold what looks like another parameter. */
+/** Matched one after another, as a quoted value may contain the text of a parameter. */
 const PARAMETER = /;\s*(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g;
 
-/** A quoted value; browsers write its quotes and line ends as %22, %0D and %0A, others as `\"`. */
+/** A parameter's value. Browsers write quotes and line ends as %22, %0D, %0A; others as `\"`. */
 function parameter(disposition: string, name: string): string | undefined {
   const found = disposition.matchAll(PARAMETER).find(([, key]) => key?.toLowerCase() === name);
   const value = found?.[2]?.replaceAll('\\"', '"') ?? found?.[3];

@@ -1,4 +1,4 @@
-/** The attachments' contracts, each met by its verb; bytes come in and go out as streams. */
+/** Routes of attachments. Uploads and downloads are streamed. */
 
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
@@ -11,7 +11,7 @@ import { refuseTooLarge } from "./upload.ts";
 import { boundaryOf } from "./multipart.ts";
 
 const BASE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-/** Whatever the file is, a browser stores it and runs nothing of it. */
+/** A browser downloads any file and executes none of it. */
 const DOWNLOAD_HEADERS = {
   ...BASE_HEADERS,
   "content-security-policy": "default-src 'none'; sandbox",
@@ -45,7 +45,7 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
   ];
 }
 
-/** What stands between the parts of a request's form. */
+/** The boundary of the request's form; refuses any other media type. */
 function mustHaveBoundary(request: Request): string {
   const found = request.headers.get("content-type") ?? "";
   const boundary = boundaryOf(found);

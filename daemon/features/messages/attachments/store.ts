@@ -1,10 +1,10 @@
-/** SQL for attachments. Each function is one statement; no decision is taken here. */
+/** SQL of attachments, one statement per function. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Attachment } from "./contract.ts";
 
-/** What is stored of an attachment: its file by name, as the directory may move. */
+/** An attachment's row. It holds the file's name only, as the directory may move. */
 const StoredAttachment = Attachment.omit({ path: true }).extend({ file: z.string() });
 export type StoredAttachment = z.output<typeof StoredAttachment>;
 const Row = rowOf(StoredAttachment);
@@ -27,7 +27,7 @@ export function remove(tx: Tx, id: string): void {
   tx.run("delete from attachments where id = :id", { id });
 }
 
-/** What is past its time. */
+/** Expired attachments, oldest first. */
 export function overdue(db: Reader, now: number, limit: number): StoredAttachment[] {
   return db.all(
     Row,
@@ -38,12 +38,12 @@ export function overdue(db: Reader, now: number, limit: number): StoredAttachmen
 
 const SizeSum = z.object({ bytes: z.number() });
 
-/** Bytes that all files take, of which none takes less than `least`. */
-export function storedBytes(db: Reader, least: number): number {
+/** The sum of all sizes, each counted as at least `size_min` bytes. */
+export function storedBytes(db: Reader, size_min: number): number {
   return db.get(
     SizeSum,
-    "select coalesce(sum(max(size, :least)), 0) as bytes from attachments",
-    { least },
+    "select coalesce(sum(max(size, :size_min)), 0) as bytes from attachments",
+    { size_min },
   )?.bytes ?? 0;
 }
 

@@ -1,23 +1,23 @@
-/** The body of an upload as it comes: bounded in bytes, and in how long it may stand still. */
+/** The body of an upload as a stream with a limit of bytes and of idle time. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** What a form may weigh beyond its file: boundaries, headers, fields that nobody reads. */
+/** Bytes of a form beyond its file: boundaries, headers, ignored fields. */
 const FORM_OVERHEAD_BYTES_MAX = 65_536;
-/** How long a caller may send nothing: it holds one of few places. */
+/** How long a caller may send nothing, as it occupies one of a limited number of uploads. */
 const IDLE_MS_MAX = 30_000;
 
 export interface UploadLimits {
   readonly clock: Clock;
-  /** Of the file itself. */
+  /** The limit of the file itself. */
   readonly bytes_max: number;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Refuses what is too large by its own word, before any of it is read. */
+/** Refuses a body whose Content-Length is too large, before reading it. */
 export function refuseTooLarge(headers: Headers, bytes_max: number): void {
   const announced_bytes = Number(headers.get("content-length") ?? 0);
   if (announced_bytes > bytes_max + FORM_OVERHEAD_BYTES_MAX) {
@@ -25,7 +25,7 @@ export function refuseTooLarge(headers: Headers, bytes_max: number): void {
   }
 }
 
-/** The chunks of a body. Leaving early, or a refusal, lets go of it. */
+/** The chunks of a body. Leaving the loop early, or a refusal, cancels the body. */
 export async function* readUpload(
   body: ReadableStream<Uint8Array>,
   { clock, bytes_max, shutdownSignal }: UploadLimits,
@@ -36,7 +36,7 @@ export async function* readUpload(
     for (;;) {
       const next = await timeout(clock, IDLE_MS_MAX, reader.read(), shutdownSignal);
       if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
-      if (!next) throw new Problem("bad_multipart", { reason: "it stands still" });
+      if (!next) throw new Problem("bad_multipart", { reason: "nothing came for 30 s" });
       if (next.done) return;
       bytes += next.value.length;
       if (bytes > bytes_max + FORM_OVERHEAD_BYTES_MAX) {
@@ -45,6 +45,6 @@ export async function* readUpload(
       yield next.value;
     }
   } finally {
-    reader.cancel().catch(() => undefined); // Nobody waits for a caller that is slow, or gone.
+    reader.cancel().catch(() => undefined); // The caller may be slow or gone: do not wait.
   }
 }

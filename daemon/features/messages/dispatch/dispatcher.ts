@@ -1,4 +1,4 @@
-/** Sends what is queued to agents without a socket: one at a time per peer, best transport first. */
+/** Sends queued messages to agents without a socket: one at a time per peer, by its transports. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
@@ -20,14 +20,14 @@ export interface DispatcherDeps {
   readonly transports: Pick<AgentTransports, "transports">;
 }
 
-/** What became of one try: go on to the next message, or wait until something changes. */
-type Outcome = "carried" | "blocked";
+/** After an attempt: send the next message, or wait until something changes. */
+type Outcome = "continue" | "blocked";
 
 export class Dispatcher {
   readonly #ctx: Context;
   readonly #steps: Steps;
   readonly #deps: DispatcherDeps;
-  /** The walk that is under way for each peer, and whether something came in the meantime. */
+  /** The running pass of each peer; `repeat` is set when a wake-up came during it. */
   readonly #passes = new Map<string, { repeat: boolean; done: Promise<void> }>();
   readonly #outgoingCache = new OutgoingCache();
   #closing = false;
@@ -38,7 +38,7 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Something waits for this peer, or something changed about it. */
+  /** Starts a pass for this peer: a message was queued for it, or its state changed. */
   wake(peer_id: string): void {
     if (this.#closing) return;
     const running = this.#passes.get(peer_id);
@@ -49,11 +49,11 @@ export class Dispatcher {
     const pass = { repeat: false, done: Promise.resolve() };
     this.#passes.set(peer_id, pass);
     pass.done = this.#runPass(peer_id, pass).catch((error) => {
-      this.#ctx.log.error("A courier failed", { peer_id, error });
+      this.#ctx.log.error("A dispatch pass failed", { peer_id, error });
     }).finally(() => this.#passes.delete(peer_id));
   }
 
-  /** Takes no new message; resolves when those under way have come to their end. */
+  /** Starts no new attempt; resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closing = true;
     await Promise.all([...this.#passes.values()].map(({ done }) => done));
@@ -63,7 +63,7 @@ export class Dispatcher {
     do {
       pass.repeat = false;
       await this.#ctx.db.whenDurable();
-      while (!this.#closing && await this.#dispatchNext(peer_id) === "carried");
+      while (!this.#closing && await this.#dispatchNext(peer_id) === "continue");
     } while (pass.repeat && !this.#closing);
   }
 
@@ -78,7 +78,7 @@ export class Dispatcher {
     }
     const addressee = this.#deps.directory.addressee(peer_id);
     if (!addressee) return "blocked";
-    // A plugin may have had it already, and drops repeats; no other transport does.
+    // The plugin may have received it already. It drops repeats; no other transport does.
     if (message.repeatable && message.transport === "websocket") {
       this.#recordBlocked(message, "socket_awaited");
       return "blocked";
@@ -98,15 +98,14 @@ export class Dispatcher {
         continue;
       }
       const receipt = await this.#attempt(message, { addressee, outgoing, transport });
-      if (receipt === undefined) return "carried";
-      if (receipt.state !== "refused") return "carried";
+      if (receipt?.state !== "refused") return "continue";
       reasons.push(`${transport.name}: ${receipt.reason}`);
     }
     this.#recordBlocked(message, reasons.join("; ") || "no_transport");
     return "blocked";
   }
 
-  /** One transport, once: on the disk as attempting before its first byte. */
+  /** One attempt by one transport; it is stored as attempting before the first byte goes out. */
   async #attempt(
     message: QueuedMessage,
     { addressee, outgoing, transport }: {
@@ -117,7 +116,7 @@ export class Dispatcher {
   ): Promise<Receipt | undefined> {
     const { db } = this.#ctx;
     const current = ledger.findMessageBySeq(db, message.seq);
-    if (current?.state !== "queued") return undefined; // It went another way while we looked.
+    if (current?.state !== "queued") return undefined; // Another transport took it meanwhile.
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();
     const receipt = await this.#deliver(transport, addressee, outgoing);
@@ -127,7 +126,7 @@ export class Dispatcher {
     return receipt;
   }
 
-  /** A transport that throws may have written: that is unclear, never a no. */
+  /** A transport that throws may have written bytes: the receipt is unclear, not refused. */
   async #deliver(
     transport: AgentTransport,
     peer: AgentPeer,
@@ -136,7 +135,7 @@ export class Dispatcher {
     try {
       return await transport.deliver(peer, outgoing);
     } catch (error) {
-      this.#ctx.log.error("A transport failed", {
+      this.#ctx.log.error("A transport threw an error", {
         transport: transport.name,
         peer_id: peer.peer_id,
         error,
@@ -145,7 +144,7 @@ export class Dispatcher {
     }
   }
 
-  /** Proof may have been faster than the receipt: what is further on stays. */
+  /** Records a receipt. A proof may have come before it: a later state is kept. */
   #record(attempted: StoredMessage, receipt: Receipt): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -164,7 +163,7 @@ export class Dispatcher {
     });
   }
 
-  /** What was under way while its peer ceased to take any, or its ask ended, waits no more. */
+  /** Queues a refused message again, or drops it if its ask has closed or its peer takes none. */
   #requeue(message: StoredMessage, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isClosedAsk(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
@@ -173,7 +172,7 @@ export class Dispatcher {
     }
   }
 
-  /** Keeps the reason visible on all that waits behind this message as well. */
+  /** Stores the reason on every queued message of the peer, as all wait behind the first. */
   #recordBlocked({ to_peer_id, reason: knownReason }: QueuedMessage, reason: string): void {
     const { db } = this.#ctx;
     if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;

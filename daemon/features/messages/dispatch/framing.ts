@@ -1,4 +1,4 @@
-/** What an agent reads: every message framed, so that no peer can pose as another (contract 5). */
+/** Frames: the text of a message as an agent reads it, so that no peer can pose as another. */
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { Question, toQuestionTags } from "../question.ts";
@@ -6,22 +6,22 @@ import { neutralizeMarks, quotedAttribute, quotedName } from "../frame_markers.t
 import { toTag } from "../attachments/contract.ts";
 import type { StoredMessage } from "../contract.ts";
 
-/** What others wrote, for a prompt: nothing in it steers, hides, or begins as a line of ours. */
+/** Cleans foreign text for a prompt: no control characters, hidden characters or markers. */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text).replaceAll("\t", " "));
 }
 
-/** The id by which a prompt proves this message seen: the one that its frame carries. */
+/** The id in a message's frame. A prompt that contains it proves the message seen. */
 export function proofId({ kind, correlation_id, delivery_id }: StoredMessage): string {
   return kind === "ask" && correlation_id ? correlation_id : delivery_id;
 }
 
-/** The whole text for an agent's prompt; it begins with `[mesh] `. */
+/** The text for an agent's prompt (contract 5). It begins with `[mesh] `. */
 export function frame(message: StoredMessage): string {
   return message.voice === "human" ? humanFrame(message) : peerFrame(message);
 }
 
-/** The human's word: an instruction of the user's. */
+/** A message of the human, which is an instruction. */
 function humanFrame(message: StoredMessage): string {
   const { from_peer_name, to_peer_name, text } = message;
   return [
@@ -32,8 +32,8 @@ function humanFrame(message: StoredMessage): string {
 }
 
 /**
- * A peer's word: data, escaped, between tags that no text can forge or close. What it attached and
- * the options that it gives stand within them, as these are its word, too.
+ * A message of a peer, which is data: escaped, between tags that no text can forge or close. Its
+ * attachments and options are within the tags, as they are the peer's data, too.
  */
 function peerFrame(message: StoredMessage): string {
   const { kind, circle, text, voice, from_peer_name } = message;
@@ -52,12 +52,12 @@ function peerFrame(message: StoredMessage): string {
   return lines.join("\n");
 }
 
-/** How long a message is to read, with what it carries beside its text. */
+/** The length of a message's text and tags, in characters. */
 export function framedLength(message: StoredMessage): number {
   return tags(message).reduce((sum, { length }) => sum + length, message.text.length);
 }
 
-/** What a message carries beside its text, a line each: its files, and what its question says. */
+/** The tags of a message: one line for each attachment, and those of its question. */
 function tags(message: StoredMessage): string[] {
   const question = questionOf(message);
   const questionTags = question ? toQuestionTags(question, message.text) : [];
@@ -85,31 +85,30 @@ function attributes(values: Record<string, string | null>): string {
     .join(" ");
 }
 
-/** The mark of our lines. A draft that is sent as well may stand right before it. */
+/** The marker of our lines. The text of a draft may stand directly before it. */
 const FRAME_MARK = /\[mesh(?=[\]\s])/g;
 const MESSAGE_ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
 
-/** A line of ours that names its message once; what stands behind it is somebody's words. */
+/** A line of ours with one id; any text after the id is foreign. */
 const SINGLE_ID_LINE = /^(?:\s|\]\s*(?:Answer\s+with|cut\s+here)\s)/;
-/** A peer's message, and its own id, which may be any that the asker of an ask chose. */
+/** The start of a peer's frame, with its id, which the asker may have chosen. */
 const PEER_FRAME = /^\]\s*<peer-message(?=\s)(?:[^<>]*?\sid="([^"<>]{1,200})")?/;
 const HUMAN_FRAME = /^\]\s*@/;
 const FRAME_END = "</peer-message>";
 
 /**
- * The ids of messages that a prompt carries in our own frames: what it proves seen. What a body
- * names is what it is about, and proves nothing. Agents wrap what they are given, so that a blank
- * within a line of ours may be a line end.
+ * The ids in the frames of a prompt, which prove these messages seen. Ids within a message's body
+ * prove nothing. Agents wrap lines, so that a space in a line of ours may be a line end.
  */
 export function idsIn(prompt: string): string[] {
   const ids = new Set<string>();
   const marks = [...prompt.matchAll(FRAME_MARK)].map(({ index }) => index);
   let readUntil = 0;
   for (const [markIndex, mark] of marks.entries()) {
-    if (mark < readUntil) continue; // Within a body.
+    if (mark < readUntil) continue; // Within a message's body.
     const from = mark + "[mesh".length;
     const line = prompt.slice(from, marks[markIndex + 1]);
-    if (HUMAN_FRAME.test(line)) continue; // Its id stands in the line of ours that ends it.
+    if (HUMAN_FRAME.test(line)) continue; // Its id is in the next line of ours.
     const peerMatch = PEER_FRAME.exec(line);
     if (peerMatch) {
       const end = prompt.indexOf(FRAME_END, from);

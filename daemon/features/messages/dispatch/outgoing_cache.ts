@@ -1,14 +1,14 @@
-/** Messages as transports take them: framed once, however long they wait. */
+/** A cache of outgoing messages: each is framed once, however often it is attempted. */
 
 import type { OutgoingMessage } from "../../agents/adapter.ts";
 import type { StoredMessage } from "../contract.ts";
 import { frame, proofId } from "./framing.ts";
 
-/** What is kept framed, in characters; one text framed has five for each of 262,144 at most. */
+/** Characters of cached frames. Escaping makes at most five of each of a text's 262,144. */
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 const CACHED_MAX = 256;
 
-/** The parcel of what waits first for each peer, which is looked at every second. */
+/** The first queued message of each peer, which the dispatcher looks at every second. */
 export class OutgoingCache {
   readonly #cached = new Map<
     string,
@@ -16,7 +16,7 @@ export class OutgoingCache {
   >();
   #chars = 0;
 
-  /** `load` is called only when the parcel is not there yet. */
+  /** Calls `load` only if the message is not cached. */
   getOrLoad(
     peer_id: string,
     seq: number,
@@ -38,7 +38,7 @@ export class OutgoingCache {
     return outgoing;
   }
 
-  /** Nothing waits for this peer any more, or something else does. */
+  /** Removes the cached message of a peer. */
   forget(peer_id: string): void {
     this.#chars -= this.#cached.get(peer_id)?.outgoing.framed.length ?? 0;
     this.#cached.delete(peer_id);

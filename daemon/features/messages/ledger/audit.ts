@@ -1,4 +1,4 @@
-/** What an operator counts: deliveries by peer and state, and whether each is accounted for. */
+/** The operator's view: deliveries by peer and state, and messages in a contradictory state. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -6,12 +6,12 @@ import type { StoredMessage, Unaccounted } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { DELIVERY_ID, SELECT_MESSAGE, StoredMessageRow } from "./rows.ts";
 
-/** How many of the unaccounted are named. */
+/** How many unaccounted messages are listed. */
 const REPORTED_MAX = 100;
-/** A transport is done with a message long before. */
+/** Every transport finishes an attempt well within this time. */
 const STUCK_MS = 120_000;
 
-/** Newest first. What is queued is read off its index: it may be little, and long ago. */
+/** Newest first. `+seq` makes SQLite use the index of queued messages, of which there are few. */
 export function deliveries(
   db: Reader,
   filter: { peer_id: string | null; state: string | null; limit: number },
@@ -36,7 +36,7 @@ export function counts(db: Reader): { state: string; count: number }[] {
 
 const Count = z.object({ count: z.number() });
 
-/** How many went out before `before`, are not sent again, and were never proved. */
+/** How many messages were sent before `before`, are not repeated, and were never proved. */
 export function unprovedCount(db: Reader, before: number): number {
   const found = db.get(
     Count,
@@ -47,16 +47,16 @@ export function unprovedCount(db: Reader, before: number): number {
   return found?.count ?? 0;
 }
 
-/** What the rest of the house knows of a message's recipient. */
+/** Facts of other features about a message's recipient. */
 export interface AuditLookups {
   /** Whether messages may wait for a peer. */
   canQueueFor(peer_id: string): boolean;
   human_id(): string | undefined;
-  /** Whether the human's inbox holds an ask. */
+  /** Whether the human's inbox has an item for the ask. */
   isInInbox(correlation_id: string): boolean;
 }
 
-/** A state that contradicts the rest of its row; null where all is well. */
+/** The contradiction between a state and the rest of its row; null without one. */
 const PROBLEM = `case
   when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'
   when (ask_state = 'closed') <> (closed_at is not null) then 'closed_without_instant'
@@ -69,18 +69,18 @@ const PROBLEM = `case
     or state = 'seen' and seen_at is null then 'step_without_instant'
   end`;
 
-const StateAudit = StateCount.extend({ odd: z.number() });
+const StateAudit = StateCount.extend({ contradictory: z.number() });
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
-/** Each message is in exactly one state, and that state is true: or it is named here, with why. */
+/** Counts messages by state, and lists each whose state is not true, with the contradiction. */
 export function audit(db: Reader, now: number, lookups: AuditLookups) {
   const stuck_before = now - STUCK_MS;
   const states = db.all(
     StateAudit,
-    `select state, count(*) as count, count(${PROBLEM}) as odd from messages group by state`,
+    `select state, count(*) as count, count(${PROBLEM}) as contradictory from messages group by state`,
     { stuck_before },
   );
-  const odd = states.some(({ odd }) => odd > 0)
+  const inconsistent = states.some(({ contradictory }) => contradictory > 0)
     ? db.all(
       Inconsistency,
       `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages)
@@ -88,7 +88,11 @@ export function audit(db: Reader, now: number, lookups: AuditLookups) {
       { stuck_before, limit: REPORTED_MAX },
     )
     : [];
-  const unaccounted = [...odd, ...queuedForGone(db, lookups), ...missingFromInbox(db, lookups)];
+  const unaccounted = [
+    ...inconsistent,
+    ...queuedForGone(db, lookups),
+    ...missingFromInbox(db, lookups),
+  ];
   return {
     counts: Object.fromEntries(states.map(({ state, count }) => [state, count])),
     total: states.reduce((sum, { count }) => sum + count, 0),
@@ -96,14 +100,14 @@ export function audit(db: Reader, now: number, lookups: AuditLookups) {
   };
 }
 
-/** What waits for one to whom nothing will ever be carried. */
+/** Messages queued for a peer that takes none any more. */
 function queuedForGone(db: Reader, { canQueueFor }: AuditLookups): Unaccounted[] {
   const gone = ledger.peersWaiting(db).filter((peer_id) => !canQueueFor(peer_id));
   return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
     .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
 }
 
-/** What was asked of the human and is nowhere shown. */
+/** Open asks to the human without an inbox item. */
 function missingFromInbox(db: Reader, { human_id, isInInbox }: AuditLookups): Unaccounted[] {
   const human = human_id();
   return (human ? ledger.openAskIds(db, human) : [])

@@ -1,4 +1,4 @@
-/** SQL of chains: which ask an ask follows up on, who was in it, and in which trace. */
+/** SQL of chains: the ask that an ask follows up on, with its parties and trace. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -12,7 +12,7 @@ const ChainLink = z.object({
   traceparent: z.string(),
 });
 
-/** One ask as a link of its chain: found by its key, so that a walk is cheap. */
+/** One ask as a link of its chain, found by primary key. */
 export function findLink(
   db: Reader,
   correlation_id: string,

@@ -1,4 +1,4 @@
-/** SQL of the ledger, the one table of messages: what was said, how it went, what came of it. */
+/** SQL of the table `messages`: each row is one message, its delivery, and an ask's outcome. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -59,7 +59,7 @@ export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): voi
 
 const Last = z.object({ seq: z.number() });
 
-/** The highest number that was ever given, whatever has been forgotten since. */
+/** The highest row number ever given, deleted rows included. */
 export function lastSeq(db: Reader): number {
   return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
 }
@@ -72,18 +72,19 @@ export function findMessageBySeq(db: Reader, seq: number): StoredMessage | undef
   return db.get(StoredMessageRow, `${SELECT_MESSAGE} where seq = :seq`, { seq });
 }
 
-/** What waits for a peer, oldest first. */
+/** The queued messages of a peer, oldest first. */
 export function queue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
-    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit :limit`,
+    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'queued'
+     order by seq limit :limit`,
     { to_peer_id, limit },
   );
 }
 
 const Count = z.object({ count: z.number() });
 
-/** How many asks and notes wait for a peer; stops counting at `limit`. */
+/** How many asks and notifications wait for a peer; stops counting at `limit`. */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   const found = db.get(
     Count,
@@ -101,7 +102,7 @@ export function waitingCount(db: Reader, to_peer_id: string, limit: number): num
 
 const PeerId = z.object({ to_peer_id: z.string() });
 
-/** Peers for whom something is queued: hops from peer to peer, not over each message. */
+/** Peers with queued messages. The recursion visits each peer once, not each message. */
 export function peersWaiting(db: Reader): string[] {
   return db.all(
     PeerId,
@@ -114,7 +115,7 @@ export function peersWaiting(db: Reader): string[] {
   ).map(({ to_peer_id }) => to_peer_id);
 }
 
-// Steps of a delivery. Which of them may follow which is the machine's to say, not SQL's.
+// Steps of a delivery. The state machine, not SQL, decides which step may follow.
 
 export function markAttempting(
   tx: Tx,
@@ -139,7 +140,7 @@ export function markWritten(tx: Tx, seq: number, at: number, reason: string | nu
   );
 }
 
-/** A frame went out, the first time or again; a receipt that was faster stands. */
+/** A frame went out, maybe again. A receipt that came first keeps its state. */
 export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
   return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
@@ -166,7 +167,7 @@ export function requeue(tx: Tx, seq: number, reason: string | null): void {
   );
 }
 
-/** Why all that is queued for a peer still waits. */
+/** Sets the reason why a peer's queued messages still wait. */
 export function setBlockedReason(tx: Tx, to_peer_id: string, reason: string): void {
   tx.run(
     `update messages set reason = :reason
@@ -192,7 +193,7 @@ export function settle(
 
 const Dropped = z.object({ seq: z.number() });
 
-/** Drops all that is queued for a peer; what went. */
+/** Drops a peer's queued messages and returns their numbers. */
 export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
   return db.all(
     Dropped,
@@ -204,8 +205,8 @@ export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: nu
 }
 
 /**
- * What was sent to a peer before `before` and never proved, oldest first. A socket without receipts
- * has no proof to give, and no hook that could name its messages.
+ * Messages sent to a peer before `before` and never proved, oldest first. Sockets are left out: a
+ * client without receipts never proves a message, and has no hook that could report it.
  */
 export function unproved(
   db: Reader,
@@ -224,7 +225,7 @@ export function markNamed(tx: Tx, seq: number, at: number): void {
   tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
 }
 
-/** What is past its time and still waits. */
+/** Messages that have expired and were not delivered. */
 export function overdue(db: Reader, now: number, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -236,12 +237,12 @@ export function overdue(db: Reader, now: number, limit: number): StoredMessage[]
   );
 }
 
-/** What went out and was never receipted by its end: it stays sent, and is not sent again. */
+/** Keeps a message as sent: it is not sent again. */
 export function stopRepeating(tx: Tx, seq: number): void {
   tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
 }
 
-/** What was being attempted, or sent and may be repeated, when the daemon ended. */
+/** Messages that were being attempted, or are sent and repeatable. */
 export function unfinished(db: Reader): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -249,7 +250,7 @@ export function unfinished(db: Reader): StoredMessage[] {
   );
 }
 
-/** What of a peer was being attempted, or sent and may be repeated. */
+/** The same, of one peer. */
 export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -258,7 +259,7 @@ export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   );
 }
 
-/** What was drained before `before` and never settled. */
+/** Messages that were drained before `before` and not settled. */
 export function unsettledLeases(db: Reader, before: number, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -269,14 +270,14 @@ export function unsettledLeases(db: Reader, before: number, limit: number): Stor
   );
 }
 
-/** Forgets messages, by their numbers: no number is given again. */
+/** Deletes messages by their numbers, which are never given again. */
 export function remove(tx: Tx, seqs: readonly number[]): void {
   tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
     seqs: JSON.stringify(seqs),
   });
 }
 
-// What an ask is beyond its delivery. The asks feature decides; these are its writes.
+// The fields of asks. The asks feature decides what they hold.
 
 /** How an ask was closed. */
 export interface AskClosing {
@@ -338,9 +339,7 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
   return found?.routing ? JSON.parse(found.routing) : null;
 }
 
-// All ids are made of the row's number, but for those that askers chose.
-
-/** From now on the row is found under this id as well; it goes when the row goes. */
+/** Lets a row be found by an id that its asker chose, until the row is deleted. */
 export function insertChosenId(tx: Tx, correlation_id: string, seq: number): void {
   tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
     correlation_id,

@@ -1,4 +1,4 @@
-/** What the courier reads of a queue at every tick: no texts, as what waits may wait for hours. */
+/** SQL of queues as the dispatcher reads them at every tick: without the texts. */
 
 import * as z from "zod";
 import { type Database, rowOf } from "kit/data/sqlite.ts";
@@ -15,7 +15,7 @@ const QueuedMessage = rowOf(
 );
 export type QueuedMessage = z.output<typeof QueuedMessage>;
 
-/** What waits first for a peer. */
+/** The first queued message of a peer. */
 export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
@@ -27,7 +27,7 @@ export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | u
 
 const ReasonRow = z.object({ reason: z.string().nullable() });
 
-/** The reason on the message that came last of all that waits for a peer. */
+/** The reason on the last queued message of a peer. */
 export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
   return db.get(
     ReasonRow,

@@ -1,4 +1,4 @@
-/** Forgets messages that are old and done, a few a beat; what is open or waits stays. */
+/** Deletes old messages, a few per tick; open asks and undelivered messages stay. */
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
@@ -6,15 +6,15 @@ import type { Reader } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
-/** Messages that one beat looks at. */
+/** Messages that one tick looks at. */
 const TICK_ROWS_MAX = 100;
-/** Between two walks through what is kept, when one has come to its end. */
+/** The pause after a pass over all messages. */
 const PAUSE_MS = 60_000;
 
 export interface RetentionLimits {
   /** How long a message is kept after its last step. */
   readonly history_ms: number;
-  /** How many of the newest numbers are kept: what is done and older goes before its time. */
+  /** How many of the newest messages are kept; older ones are deleted before `history_ms`. */
   readonly messages_max: number;
 }
 
@@ -22,11 +22,11 @@ export class Retention {
   readonly #ctx: Context;
   readonly #limits: RetentionLimits;
   readonly #onRemoved: (seq: number) => void;
-  /** How far the walk has come, by number. What it has passed stays until the next walk. */
+  /** The last row number that the pass has looked at. */
   #cursor = 0;
   #paused_until = 0;
 
-  /** `forgotten` is told of each message that goes, in the same transaction. */
+  /** Calls `onRemoved` for each deleted message, in the same transaction. */
   constructor(ctx: Context, limits: RetentionLimits, onRemoved: (seq: number) => void) {
     this.#ctx = ctx;
     this.#limits = limits;
@@ -63,7 +63,7 @@ const ScannedRow = z.object({
 });
 type ScannedRow = z.output<typeof ScannedRow>;
 
-/** The next messages by number, and whether each is done and old. */
+/** The next messages by number, and whether each may be deleted. */
 function scan(
   db: Reader,
   params: { after: number; before: number; below: number; limit: number },

@@ -1,4 +1,4 @@
-/** What the ledger's rows are, and how one is found: shared by all its statements. */
+/** Columns and lookup of message rows, shared by all statements on `messages`. */
 
 import { rowOf } from "kit/data/sqlite.ts";
 import { StoredMessage } from "../contract.ts";
@@ -14,20 +14,20 @@ export const SELECT_MESSAGE =
   seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 /**
- * A row by one of its ids. Ours are its number in disguise: found by its key, without an index. One
- * that its asker chose stands in a table of its own.
+ * Matches a row by one of its ids. An id of ours encodes the row number, so no index is needed; an
+ * id that the asker chose is in `chosen_ids`.
  */
 export const WHERE_ID = `seq = coalesce(
     (select chosen_ids.seq from chosen_ids where chosen_ids.correlation_id = :id),
     seq_of(:ident))
   and :id in (correlation_id, case kind when 'notify' then 'notif-' else 'qd-' end || ident)`;
 
-/** The parameters of `BY_ID`. */
+/** The parameters of `WHERE_ID`. */
 export function idParams(id: string): { id: string; ident: string } {
   return { id, ident: identOf(id) };
 }
 
-/** The 12 hex digits that a row's ids share; empty for what is no id of ours. */
+/** The 12 hex digits that a row's ids share; empty for an id that the asker chose. */
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
 }

@@ -1,10 +1,10 @@
-/** SQL for the unusual stages of traces, which no column of a message holds. */
+/** SQL of the stages of traces that no column of a message holds. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { identOf } from "./rows.ts";
 
-/** Unusual stages have rows of their own; the usual ones are columns. */
+/** Adds a failed stage; the usual stages are columns of the message. */
 export function insertStage(
   tx: Tx,
   { delivery_id, stage, ts, detail }: {
@@ -34,7 +34,7 @@ export function stagesOf(db: Reader, ident: string) {
   });
 }
 
-/** Forgets the stages of messages, by the digits that their ids share. */
+/** Deletes the stages of messages, by the digits of their ids. */
 export function removeStages(tx: Tx, idents: readonly string[]): void {
   tx.run("delete from stages where ident in (select value from json_each(:idents))", {
     idents: JSON.stringify(idents),

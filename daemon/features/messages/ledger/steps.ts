@@ -1,4 +1,4 @@
-/** Every step of every delivery: checked against the machine, written, told. Nothing else steps. */
+/** The steps of deliveries: checks the transition, writes it, publishes it. The only such place. */
 
 import type { Context } from "kit/data/context.ts";
 import type { DeliveryState, StoredMessage } from "../contract.ts";
@@ -11,25 +11,25 @@ import type * as z from "zod";
 
 type State = z.infer<typeof DeliveryState>;
 
-/** What of a delivery must be known to step it. */
+/** The fields of a delivery that a step needs. */
 export type SteppedMessage = Pick<
   StoredMessage,
   "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "created_at"
 >;
 
-/** What counts deliveries, for `/metrics`. */
+/** Counts deliveries for `/metrics`. */
 export interface Meter {
   stepped(kind: StoredMessage["kind"], state: State): void;
-  /** How long a message was with us until its bytes went out. */
+  /** The time from creation to `sent`. */
   observeLatency(ms: number): void;
 }
 
-/** Who follows deliveries step by step, inside of the step's own transaction. */
+/** Is called for each step, within its transaction. */
 export interface StepListener {
   stepped(delivery_id: string, state: State): void;
 }
 
-/** Whether the ask that a message carries is closed: nobody needs it any more. */
+/** Whether the message is an ask that is closed, so that it need not be delivered. */
 export function isClosedAsk(
   { kind, closed_at }: Pick<StoredMessage, "kind" | "closed_at">,
 ): boolean {
@@ -47,7 +47,7 @@ export class Steps {
     this.#listener = listener;
   }
 
-  /** The transport is on the disk before its first byte goes out. */
+  /** Stored before the transport writes its first byte. */
   attempted<M extends SteppedMessage>(
     message: M,
     transport: TransportName,
@@ -60,14 +60,14 @@ export class Steps {
     });
   }
 
-  /** A definite no: not a byte went out. */
+  /** A definite no: no byte went out. */
   refused<M extends SteppedMessage>(message: M, reason: Reason): M {
     return this.#step(message, "refused", ({ seq }) => {
       this.#ctx.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
   }
 
-  /** Bytes went out; `reason` says why more is not known, where something was odd. */
+  /** Bytes went out. `reason` says why the outcome is unclear, if it is. */
   written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
     const { db, clock } = this.#ctx;
     return this.#step(message, "written", ({ seq }) => {
@@ -75,14 +75,14 @@ export class Steps {
     });
   }
 
-  /** Back to the queue, with the same id: only where the receiver drops repeats. */
+  /** Back to the queue with the same id: only if the receiver drops repeats. */
   repeated<M extends SteppedMessage>(message: M, reason: Reason | null): M {
     return this.#step(message, "repeated", ({ seq }) => {
       this.#ctx.db.transact((tx) => ledger.requeue(tx, seq, reason));
     });
   }
 
-  /** Back to the queue after a no, which stays in the trace: a surface may show an item later. */
+  /** Back to the queue after a failure, which stays in the trace: a surface may retry an item. */
   offered(message: StoredMessage): StoredMessage {
     const { db, clock } = this.#ctx;
     const { delivery_id, settled_at, reason } = message;
@@ -99,7 +99,7 @@ export class Steps {
     });
   }
 
-  /** The receiver said so. Late and doubled receipts change nothing. */
+  /** The receiver confirmed it. Late and repeated receipts change nothing. */
   accepted(message: SteppedMessage): boolean {
     const { db, clock } = this.#ctx;
     if (!deliveryMachine.accepts(message.state, "accepted")) return false;
@@ -111,7 +111,7 @@ export class Steps {
     return true;
   }
 
-  /** The agent's own prompt held the id. */
+  /** The agent's own prompt contained the id. */
   seen(message: SteppedMessage): boolean {
     const { db, clock } = this.#ctx;
     if (!deliveryMachine.accepts(message.state, "seen")) return false;
@@ -123,7 +123,7 @@ export class Steps {
     return true;
   }
 
-  /** `reason` is in the receiver's own words. */
+  /** `reason` is the receiver's text. */
   rejected<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#settle(message, "rejected", "failed", reason);
   }
@@ -132,12 +132,12 @@ export class Steps {
     return this.#settle(message, "expired", "expired", reason);
   }
 
-  /** `reason` is a `Reason`, or why the job or the ask that it belonged to ended. */
+  /** `reason` is a `Reason`, or the reason why its job or ask ended. */
   dropped<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#settle(message, "dropped", "dropped", reason);
   }
 
-  /** An unusual stage of a trace that no column holds. */
+  /** Adds a stage to the trace that no column holds. */
   note(message: Pick<StoredMessage, "delivery_id">, stage: string, detail: string | null): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -170,7 +170,7 @@ export class Steps {
     return stepped;
   }
 
-  /** Tells the state that a delivery has reached: its follower at once, others after the commit. */
+  /** Publishes a new state: to the listener at once, to the metrics after the commit. */
   publish({ delivery_id, kind, to_peer_id, state, transport, created_at }: SteppedMessage): void {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);

@@ -1,4 +1,4 @@
-/** A trace, read off the columns of a message: nothing is stored twice to be told. */
+/** Traces: the stages of a message, derived from its columns and its extra stages. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -9,7 +9,7 @@ import { stagesOf } from "./stages.ts";
 
 type TraceStage = Omit<Stage, "seq">;
 
-/** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in their order. */
+/** The stages of an ask (by correlation_id) or any delivery (by delivery_id), in order. */
 export function traceOf({ db, clock }: Context, trace_id: string): Trace {
   const message = ledger.findMessage(db, trace_id);
   if (!message || ![message.correlation_id, message.delivery_id].includes(trace_id)) {
@@ -34,8 +34,8 @@ export function traceOf({ db, clock }: Context, trace_id: string): Trace {
 }
 
 /**
- * The usual stages keep their own order: a proof may be written down before the bytes it proves.
- * The unusual ones stand where their time is.
+ * Merges both by time. The usual stages keep their order, as a proof may be stored before the
+ * write that it proves.
  */
 function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[]): TraceStage[] {
   let reached = 0;
@@ -46,7 +46,7 @@ function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[])
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
-/** How a recipient was found that the ask did not name: who said so, how sure, what went wrong. */
+/** How routing found the recipient: strategy, confidence, and the reason of a fallback. */
 function describeRoute(
   { arm, routed_to, confidence, fallback_reason }: Record<string, unknown>,
 ): string {
@@ -77,7 +77,7 @@ function messageStages(
   const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
     message.close_reason ?? "",
   );
-  // Answered before it was sent, or taken back: there was nothing left to carry.
+  // The ask was answered or cancelled before it was sent, so there was nothing left to deliver.
   const wasReleased = state === "dropped" && reason === message.close_reason &&
     message.outcome !== "failed";
   return [
@@ -96,7 +96,7 @@ function messageStages(
   ];
 }
 
-/** When the time for a proof was over; null where there is one, or where it will be sent again. */
+/** When the time for a proof ended; null if it has one, or will be sent again. */
 function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;
   return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;

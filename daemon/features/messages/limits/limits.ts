@@ -1,4 +1,4 @@
-/** What stops a flood and a loop: full queues, fast pairs, long chains. The last of all checks. */
+/** Limits against floods and loops: queue size, rate per pair, hops. Checked last of all. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -8,38 +8,38 @@ import * as ledger from "../ledger/ledger.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** Messages that may wait for one peer. */
+  /** Queued messages of one peer. */
   readonly max_per_peer: number;
-  /** Follow-ups that may come one after another without the human in it; 0 is any number. */
+  /** Follow-ups in a row without the human; 0 turns the limit off. */
   readonly hops: number;
-  /** Messages from one peer, or from all that are none, to one recipient in a minute; 0 is off. */
+  /** Messages per minute from one sender to one recipient; 0 turns the limit off. */
   readonly pair_per_minute: number;
 }
 
-/** What of a message the limits look at. */
+/** The fields of a message that the limits depend on. */
 export interface LimitedMessage {
   readonly kind: Kind;
   readonly from: { readonly peer_id: string | null; readonly name: string };
   readonly to: { readonly peer_id: string; readonly role: string };
   readonly voice: string;
   readonly reply_to?: string | null;
-  /** What the daemon itself has to say (contract 2). */
+  /** True for a notice of the daemon, which no limit refuses (contract 2). */
   readonly notice?: boolean;
 }
 
-/** What peers start by themselves. Replies, inbox items and our notices are never refused. */
+/** The kinds that peers start. Replies, inbox items and notices of the daemon are not limited. */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
-/** A sender that is no peer chooses its name freely, so that all of them share one count. */
+/** Unregistered senders choose their names freely, so all of them share one count. */
 const UNREGISTERED = "";
 
 export class Limits {
   readonly #ctx: Context;
   readonly #options: LimitsOptions;
-  /** The peer_id of the human, when there is one. */
+  /** The human's peer id; undefined without a human. */
   readonly #humanId: () => string | undefined;
   readonly #pairCounters = new PairCounters();
-  /** How many messages a queue is sure to take before it has to be counted again. */
+  /** How many messages each queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
   constructor(ctx: Context, options: LimitsOptions, humanId: () => string | undefined) {
@@ -49,8 +49,8 @@ export class Limits {
   }
 
   /**
-   * Lets a message through, and counts it; a verb that rolls back does not count. Refuses with
-   * `queue_full`, `hop_limit` or `rate_limited`. `waits`: it goes to the recipient's queue.
+   * Refuses a message with `queue_full`, `hop_limit` or `rate_limited`, or counts it; a rollback
+   * takes the count back. `willQueue`: the message goes to the recipient's queue.
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): void {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return;
@@ -66,7 +66,7 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /** A queue grows by what passes here alone, so that it is not counted for every message. */
+  /** Every queued message passes here, so the queue need not be counted each time. */
   #refuseWhenFull({ to: { peer_id } }: LimitedMessage): void {
     const { max_per_peer } = this.#options;
     if (this.#freeSlots.get(peer_id)) return;
@@ -76,9 +76,8 @@ export class Limits {
   }
 
   /**
-   * Each follow-up is a hop. Where the human asked or was asked, the count begins anew. A sender
-   * that leaves out `reply_to` begins a new chain: this stops loops of agents that say what they
-   * follow up on, and the count of each minute bounds the others.
+   * Each follow-up is a hop. An ask from or to the human restarts the count. A sender that omits
+   * `reply_to` starts a new chain; the rate limit bounds such loops.
    */
   #refuseLongChain({ to, voice }: LimitedMessage, reply_to: string): void {
     const { hops: limit } = this.#options;

@@ -1,7 +1,7 @@
-/** How much each sender said to each recipient in the last minute, to the second. In memory. */
+/** Counts the messages of each sender and recipient in the last minute, in memory. */
 
 const WINDOW_SECONDS = 60;
-/** Pairs that are remembered at most; beyond, the one that was silent for longest is forgotten. */
+/** Pairs in memory; beyond this, the pair that was silent for longest is forgotten. */
 export const PAIRS_MAX = 10_000;
 
 interface Slot {
@@ -10,14 +10,14 @@ interface Slot {
 }
 
 export class PairCounters {
-  /** The slots of each pair, oldest first; the pairs in the order of their latest slots. */
+  /** The slots of each pair, oldest first; the pairs are ordered by their latest slot. */
   readonly #slots = new Map<string, Slot[]>();
 
   get size(): number {
     return this.#slots.size;
   }
 
-  /** Seconds until this pair may say one more; 0 when it may now. */
+  /** Seconds until this pair may send one more message; 0 if it may now. */
   secondsUntilAllowed(pair: string, limit: number, now: number): number {
     const slots = this.#recentSlots(pair, now);
     const sent = slots.reduce((sum, { count }) => sum + count, 0);
@@ -26,7 +26,7 @@ export class PairCounters {
     return oldest + WINDOW_SECONDS - secondOf(now);
   }
 
-  /** Counts one more; call what it gives to take that back. */
+  /** Counts one message; the returned function takes that back. */
   record(pair: string, now: number): () => void {
     const slots = this.#recentSlots(pair, now);
     const last = slots.at(-1);
@@ -49,7 +49,7 @@ export class PairCounters {
     }
   }
 
-  /** What has left the window is dropped, and what a clock that was set back put in the future. */
+  /** Drops slots before the window, and future slots left by a clock that was set back. */
   #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();

@@ -1,4 +1,4 @@
-/** What the world may ask of everything that was said: pages of it, searches, one message. */
+/** Schemas and routes of the message log: pages, searches, one message. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -12,9 +12,9 @@ const nullableString = z.string().nullable();
 const deliveryFields = Delivery.shape;
 
 /**
- * One message, as people and agents look at it. `message_id` is the `correlation_id` of an ask, and
- * the `delivery_id` of anything else; `state` is the delivery's. An ask carries its end and its
- * reply, an ack the end that it tells. `snippet` is there in answers to a search alone.
+ * One message of the log. `message_id` is the `correlation_id` of an ask and the `delivery_id` of
+ * any other kind; `state` is the delivery's. An ask has its close reason and its reply, an ack the
+ * close reason that it reports. Only the results of a search have a `snippet`.
  */
 export const Message = z.object({
   message_id: z.string(),
@@ -42,36 +42,38 @@ export const Message = z.object({
 }).meta({ id: "Message" });
 export type Message = z.output<typeof Message>;
 
-/** An unescaped `+` of an offset reads as a space in a query. */
+/** An unescaped `+` of a UTC offset arrives as a space in a query. */
 const QueryInstant = z.string().meta({ format: "date-time" })
   .transform((text) => text.replace(" ", "+")).pipe(Instant);
 
-/** Without a `kind`, an `inbox_item` is left out: it repeats what was said to the human. */
+/** Without a `kind`, messages of kind `inbox_item` are omitted: they repeat other messages. */
 export const MessageQuery = z.object({
   q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
-    "Words that must all be in the text or in the reply, in any order and without regard to case " +
-      'or accents. "two words" are looked for as they stand, deplo* is any word that begins so ' +
-      "(three letters at least); no other sign has a meaning, and the first 32 words count. In a " +
-      "flood, what was said last may not be found for a second.",
+    "Words that the text or the reply must contain, all of them, in any order; case and accents " +
+      'are ignored. "two words" is a phrase, deplo* any word with this prefix (three letters at ' +
+      "least). Other signs have no meaning, and only the first 32 words count. Under load, the " +
+      "newest messages may not be found for a second.",
   ),
   peer: z.string().min(1).optional().describe(
-    "Who took part, as sender or recipient: a name or id, also of a sender that never registered",
+    "The sender or recipient: a name or id, also of a sender that never registered",
   ),
-  with: z.string().min(1).optional().describe("The other side, in the same way"),
+  with: z.string().min(1).optional().describe(
+    "The other side of the conversation, given in the same way",
+  ),
   kind: Kind.optional(),
-  since: QueryInstant.optional().describe("The first instant"),
-  until: QueryInstant.optional().describe("The first instant after"),
+  since: QueryInstant.optional().describe("Messages at or after this instant"),
+  until: QueryInstant.optional().describe("Messages before this instant"),
   limit: QueryNumber.pipe(z.number().min(1).max(500)).default(PAGE_ROWS),
-  cursor: z.string().optional().describe("The `next` of the page before"),
+  cursor: z.string().optional().describe("`next` of the previous page"),
 });
 export type MessageQuery = z.output<typeof MessageQuery>;
 
-/** `next` is null at the end. A page may be shorter than its limit, even empty, and not the last. */
+/** `next` is null on the last page. Any page may hold fewer messages than its limit, or none. */
 export const listMessages = contract({
   id: "messages.list",
   method: "GET",
   path: "/messages",
-  summary: "Search and page through everything said, newest first",
+  summary: "Search and page through all messages, newest first",
   access: "caller",
   tunnel: "open",
   query: MessageQuery,

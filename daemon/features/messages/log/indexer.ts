@@ -1,16 +1,16 @@
-/** Feeds the full text: on the heart's beat, in small steps, and before a search what is new. */
+/** Indexes the texts of messages for search: in small steps at each tick, and before a search. */
 
 import type { Context } from "kit/data/context.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { IndexCursor } from "./store.ts";
 import * as rows from "./store.ts";
 
-/** A step is one turn's work, which all that comes in meanwhile waits for: 1 to 2 ms. */
+/** Rows of one step. A step blocks the event loop for 1 to 2 ms. */
 const STEP_ROWS = 40;
-/** What a beat feeds in any case, and how long it goes on beyond that: a tenth of a core. */
+/** Rows that a tick indexes in any case, and the time that it may use beyond: a tenth of a core. */
 const TICK_ROWS = 2000;
 const TICK_MS_MAX = 100;
-/** What a search feeds before it looks, so that it finds what was just said: 10 to 20 ms. */
+/** Steps before a search, so that it finds new messages: 10 to 20 ms. */
 const SEARCH_STEPS_MAX = 10;
 
 interface Usage {
@@ -20,9 +20,9 @@ interface Usage {
 
 export class Indexer {
   readonly #ctx: Context;
-  /** Aborts as the daemon goes down. */
+  /** Aborts when the daemon shuts down. */
   readonly #shutdownSignal: AbortSignal;
-  /** A beat takes over from the one before, whatever that one had left to do. */
+  /** Numbers the ticks. A new tick ends the steps of the one before. */
   #tickCount = 0;
 
   constructor(ctx: Context, shutdownSignal: AbortSignal) {
@@ -34,7 +34,7 @@ export class Indexer {
     if (this.#isBehind()) this.#step(++this.#tickCount, { rows: 0, ms: 0 });
   }
 
-  /** Feeds what is new, if that is little: after a flood, the heart has to come by first. */
+  /** Indexes new messages, up to a limit. After a flood, the ticks index the rest. */
   catchUp(): void {
     this.#ctx.db.transact(() => {
       for (let step = 0; step < SEARCH_STEPS_MAX && this.#isBehind(); step++) this.#indexNext();
@@ -47,7 +47,7 @@ export class Indexer {
     return !cursor || cursor.seq < ledger.lastSeq(db) || cursor.event < events.last;
   }
 
-  /** Each step is a turn of its own, so that requests are answered between them. */
+  /** Runs steps, each in its own turn of the event loop, so that requests run between them. */
   #step(tick: number, before: Usage): void {
     const { db, clock } = this.#ctx;
     db.transactLazily(() => {
@@ -63,7 +63,7 @@ export class Indexer {
     });
   }
 
-  /** The next messages by number, then the replies that came to those fed before; how many. */
+  /** Indexes the next messages by number, then new replies to indexed ones; returns the count. */
   #indexNext(): number {
     const { db, events } = this.#ctx;
     const cursor = rows.cursor(db) ?? { seq: 0, event: events.last };
@@ -77,7 +77,7 @@ export class Indexer {
     return unindexed.length + count;
   }
 
-  /** Every end of an ask is an event, so that the events' numbers say which asks to look at. */
+  /** Indexes new replies. Closing an ask appends an `ack` event, so the event log finds them. */
   #indexReplies(cursor: IndexCursor): { count: number; event: number } {
     const { db, events } = this.#ctx;
     const { last } = events;

@@ -1,4 +1,4 @@
-/** The desk of everything said: pages through it, searches it, and forgets what is old and done. */
+/** The message log: pages through all messages, searches them, and deletes old ones. */
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
@@ -12,14 +12,13 @@ import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./search_terms.ts";
 
-/** Texts of one page: one that would be more ends earlier, and goes on by its cursor. */
+/** The size of the texts on one page. A larger page ends early; its cursor continues it. */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/** Messages that are looked at in one go, and how often for one page: bounds a request's time. */
+/** Messages per scan and scans per page, which bound the time of a request. */
 const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
-/** The clock may have been set back: as far as this, numbers and instants may disagree. */
+/** How far the order of numbers and the order of instants may differ, if the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
-/** After all that will be said. */
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export interface MessagesDeps {
@@ -30,7 +29,7 @@ export interface MessagesDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Where one look has come to: where the next goes on, null at the end. */
+/** The result of one scan. `next` is where the next scan starts; null at the end. */
 interface PageScan {
   readonly hits: readonly Hit[];
   readonly next: number | null;
@@ -62,7 +61,7 @@ export class Messages {
     return message;
   }
 
-  /** A page, newest first; what comes in meanwhile is above every cursor, and moves none. */
+  /** A page, newest first. New messages are above every cursor and do not move it. */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
     const { q, peer, with: other, kind = null, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
@@ -88,7 +87,7 @@ export class Messages {
     };
   }
 
-  /** Once a second: feeds the full text, and forgets. */
+  /** Once a second: indexes new texts, and deletes old messages. */
   tick(now: number): void {
     this.#indexer.tick();
     this.#retention.tick(now);
@@ -111,7 +110,7 @@ export class Messages {
     return { hits, next };
   }
 
-  /** The next numbers down; the gaps that retention has left are stepped over. */
+  /** Scans downwards by number, and skips the gaps that retention has left. */
   #scan(request: PageRequest): PageScan {
     const { db } = this.#ctx;
     const newest = rows.newestBelow(db, request.before);
@@ -130,13 +129,13 @@ export class Messages {
     return { hits, next: last === undefined ? null : this.#nextFloor(last, request.filter) };
   }
 
-  /** The number to go on below, or null where all that lies there is too old. */
+  /** The number below which the next scan starts; null if everything below is too old. */
   #nextFloor(floor: number, { since }: Filter): number | null {
     const older = rows.newestBelow(this.#ctx.db, floor);
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
   }
 
-  /** A number above all that was said before `until`: found by halves, as numbers rise with time. */
+  /** A number above all messages before `until`. A binary search, as numbers rise with time. */
   #seqAtOrAfter(until: number): number {
     const { db } = this.#ctx;
     let low = 0, high = ledger.lastSeq(db) + 1;
@@ -150,13 +149,13 @@ export class Messages {
     return low;
   }
 
-  /** A cursor is the number of the last one shown, in disguise; another is refused. */
+  /** A cursor encodes the number of the last message of a page; any other value is refused. */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;
     const seq = this.#deps.idCodec.seq(cursor);
     if (seq !== null && seq <= last) return seq;
-    const message = "Not a cursor that was given";
+    const message = "Use the `next` of an earlier page";
     const issue = { code: "custom" as const, path: ["cursor"], message, input: cursor };
     throw invalidRequest(new z.ZodError([issue]));
   }
@@ -172,7 +171,7 @@ export class Messages {
   }
 }
 
-/** As many as fit a page, and always the first. */
+/** The hits that fit on a page; the first one always does. */
 function fittingPage(hits: readonly Hit[]): Hit[] {
   let bytes = 0;
   return hits.filter((hit, at) => (bytes += hit.bytes) <= PAGE_BYTES_MAX || at === 0);

@@ -1,27 +1,27 @@
-/** A search as people type it, turned into one that SQLite's full text cannot misread. */
+/** Translates a search into an FTS5 query without syntax errors, and makes snippets. */
 
-/** What is looked for. */
+/** A parsed search. */
 export interface Search {
-  /** In FTS5's language, with every term quoted, so that nothing of it is syntax. */
+  /** The FTS5 query. Every term is quoted, so that no character is syntax. */
   readonly match: string;
-  /** Finds the first of its words in a folded text. */
+  /** Matches any of its terms in a text without case and accents. */
   readonly pattern: RegExp;
 }
 
-/** `"a phrase"`, closed or not, or a run of anything else; `*` after either stands for any end. */
+/** `"a phrase"`, closed or not, or a run of other characters; a `*` after either makes a prefix. */
 const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
-/** What FTS5's `unicode61` takes for words; all else parts them. */
+/** A word for FTS5's tokenizer `unicode61`; all other characters separate words. */
 const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 
-/** A search of more words is one of its first: each costs time. */
+/** Terms beyond this are ignored, as each costs time. */
 const TERMS_MAX = 32;
 /**
- * A shorter beginning fits a tenth of all words, and would be looked for long (100 ms among 100,000
- * messages): it is taken for a whole word.
+ * A shorter prefix is treated as a whole word: it would match a tenth of all words and take long
+ * (100 ms among 100,000 messages).
  */
 const PREFIX_CHARS_MIN = 3;
 
-/** Undefined when it holds no word at all: nothing can match it. */
+/** Undefined if the search contains no word, as nothing can match it. */
 export function toSearch(q: string): Search | undefined {
   const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].map(toTerm)
     .filter(({ text }) => wordsOf(text).length > 0).slice(0, TERMS_MAX);
@@ -37,7 +37,7 @@ export function toSearch(q: string): Search | undefined {
 
 interface Term {
   readonly text: string;
-  /** Whether its last word may go on. */
+  /** Whether its last word is a prefix. */
   readonly isPrefix: boolean;
 }
 
@@ -48,7 +48,7 @@ function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
   return { text, isPrefix: hasStar && Array.from(last).length >= PREFIX_CHARS_MIN };
 }
 
-/** Its words, with anything between them that parts words. */
+/** A pattern for the words of a term, with any separators between them. */
 function toPattern({ text, isPrefix }: Term): string {
   const words = wordsOf(foldAccents(text)).join("[^\\p{L}\\p{N}]+");
   return isPrefix ? words : `${words}(?![\\p{L}\\p{N}])`;
@@ -58,16 +58,16 @@ function wordsOf(text: string): string[] {
   return text.match(WORD) ?? [];
 }
 
-/** Without case and accents; of text that is composed, as nearly all is, each letter stays one. */
+/** Removes case and accents. A composed (NFC) text, as nearly all are, keeps its length. */
 function foldAccents(text: string): string {
   return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
 }
 
 const SNIPPET_CHARS = 160;
-/** What is shown before the word that was found. */
+/** Characters before the match. */
 const LEAD_CHARS = 40;
 
-/** The place of the first text that holds a word of the search, on one line. */
+/** One line around the first match in the texts; the start of the first text without a match. */
 export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
     const at = foldAccents(text).search(pattern);

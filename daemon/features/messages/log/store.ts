@@ -1,4 +1,4 @@
-/** SQL of everything said: pages of the ledger, and the full text beside it. */
+/** SQL of the message log: pages of `messages`, and the full-text index `message_words`. */
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
@@ -27,13 +27,13 @@ export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
   );
 }
 
-/** One side of a conversation: a peer by its id, else a name or id that is not registered. */
+/** One side of a conversation: a peer's id, or the name of an unregistered sender. */
 export interface PeerRef {
   readonly peer_id: string | null;
   readonly name: string;
 }
 
-/** Which messages; all that is null does not matter. */
+/** Which messages to return; null matches any. */
 export interface Filter {
   readonly peer: PeerRef | null;
   readonly other: PeerRef | null;
@@ -42,7 +42,7 @@ export interface Filter {
   readonly until: number;
 }
 
-/** Which part of them: below a number, newest first. */
+/** A page of them: below a number, newest first. */
 export interface PageRequest {
   readonly filter: Filter;
   readonly before: number;
@@ -61,7 +61,7 @@ const MATCHES_FILTER = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
           ${matchesEnd("from", "peer")} and ${matchesEnd("to", "other")}
           or ${matchesEnd("to", "peer")} and ${matchesEnd("from", "other")})))`;
 
-/** How much of a page a message is, without reading its text. */
+/** The size of a message's texts, without reading them. */
 const BYTES = "octet_length(text) + coalesce(octet_length(reply), 0) as bytes";
 
 function paramsOf({ peer, other, kind, since, until }: Filter) {
@@ -79,7 +79,7 @@ function paramsOf({ peer, other, kind, since, until }: Filter) {
 const Hit = z.object({ seq: z.number(), bytes: z.number() });
 export type Hit = z.output<typeof Hit>;
 
-/** What fits, of the numbers from `floor` up. */
+/** Matching messages with numbers from `floor` up to `before`. */
 export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: number): Hit[] {
   return db.all(
     Hit,
@@ -89,7 +89,7 @@ export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: 
   );
 }
 
-/** The same, of the newest `looked_max` that a search finds. */
+/** The same, among the newest `looked_max` results of a full-text search. */
 export function search(
   db: Reader,
   { filter, before, limit }: PageRequest,
@@ -108,7 +108,7 @@ export function search(
 
 const SeqRow = z.object({ seq: z.number() });
 
-/** The number of the last that such a search looks at; undefined when it comes to the end. */
+/** The number of the last message that such a search looks at; undefined at the end. */
 export function lastScanned(
   db: Reader,
   { before, match, looked_max }: { before: number; match: string; looked_max: number },
@@ -136,7 +136,7 @@ export function newestBelow(db: Reader, before: number) {
 const IndexCursor = z.object({ seq: z.number(), event: z.number() });
 export type IndexCursor = z.output<typeof IndexCursor>;
 
-/** How far the full text has come: the last message, and the last event. */
+/** The last indexed message and the last indexed event. */
 export function cursor(db: Reader): IndexCursor | undefined {
   return db.get(IndexCursor, "select seq, event from word_marks");
 }
@@ -168,7 +168,7 @@ export function textsOf(db: Reader, correlation_id: string): MessageTexts | unde
   );
 }
 
-/** The words of a message, in place of those that were known of it. */
+/** Indexes the texts of a message, replacing its earlier entry. */
 export function index(tx: Tx, { seq, text, reply }: MessageTexts): void {
   tx.run(
     "insert or replace into message_words (rowid, text, reply) values (:seq, :text, :reply)",

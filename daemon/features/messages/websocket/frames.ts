@@ -1,4 +1,4 @@
-/** What is said on `/ws` (contract 4). Inbound is parsed; outbound is typed. */
+/** Frames on `/ws` (contract 4): schemas of inbound frames, types of outbound ones. */
 
 import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
@@ -10,7 +10,7 @@ import { TurnState } from "../../agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
-/** As in a body, a field that may be absent may be null. */
+/** As in a request body, null means absent. */
 const withoutNulls = (frame: unknown) =>
   typeof frame === "object" && frame !== null && !Array.isArray(frame)
     ? Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== null))
@@ -28,15 +28,14 @@ export const Connect = z.preprocess(
     peer_id: z.string().optional(),
     birth_certificate: z.string().optional(),
     agent_pid: z.number().int().positive().optional(),
-    /** The agent's own session: with it a plugin says which conversation it serves. */
+    /** The agent's own session id: the conversation that a plugin serves. */
     runtime_session_id: shortText(255, 1).optional(),
     pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
     tmux_socket: TmuxSocket.optional(),
     auth_token: z.string().optional(),
-    /** Capabilities that we do not know are a newer client's, and are ignored. */
     /**
-     * `delivery_receipts`, `inbox_surface`, or `framed_text`: an agent's plugin, whose messages
-     * carry their text as the agent is to read it. Others are ignored.
+     * `delivery_receipts`, `inbox_surface`, or `framed_text` for an agent's plugin, which receives
+     * the frame that the agent reads. Unknown capabilities of newer clients are ignored.
      */
     capabilities: z.array(z.string()).default([]),
     model: shortText(255).optional(),
@@ -45,7 +44,7 @@ export const Connect = z.preprocess(
 );
 export type Connect = z.output<typeof Connect>;
 
-/** What a surface calls a message that it rendered; none is as good as null. */
+/** A surface's own id of a message that it rendered. */
 const SurfaceRef = z.union([
   z.string().max(4096).refine((ref) => !ref.includes("\0") && ref.isWellFormed(), "Not a ref"),
   z.number(),
@@ -72,13 +71,13 @@ const Status = z.object({
 const ChatTurn = z.object({
   type: z.literal("chat_turn"),
   role: z.enum(["user", "assistant"]),
-  text: z.string(), // A turn may end without a word; the frame's measure bounds it.
+  text: z.string(), // May be empty; the size of the frame limits it.
   turn_id: z.string().max(255).optional(),
 });
 
 const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
 
-/** A verb carries the fields of its route, and its headers; the session is the sender. */
+/** A verb carries the fields and headers of its route; the session's peer is the sender. */
 const verb = <T extends string>(type: T) =>
   z.looseObject({
     type: z.literal(type),
@@ -103,7 +102,7 @@ export type Verb = Extract<Inbound, { request_id: string }>;
 
 interface FromPeer {
   delivery_id: string;
-  /** As the agent is to read it (contract 5), for a connection with `framed_text`. */
+  /** The frame that the agent reads (contract 5), for a connection with `framed_text`. */
   framed?: string;
   from_peer: string;
   from_peer_id: string | null;
@@ -148,7 +147,7 @@ export type Outbound =
   | { type: "error"; error: string; detail: string }
   | ({ type: "result"; request_id: string } & (Record<string, unknown> | ProblemBody));
 
-/** Why we close a socket (contract 4). */
+/** Close codes of the daemon (contract 4). */
 export const CLOSE = {
   not_connect: 4000,
   unauthorized: 4001,

@@ -1,21 +1,21 @@
-/** One live `/ws` connection: its line, its bound, its end. It decides nothing about messages. */
+/** One open `/ws` connection: sending, its buffer limit, pings. It knows no delivery rules. */
 
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { StoredMessage } from "../contract.ts";
 
-/** The other end of a socket, as little of it as a session needs. */
+/** The part of a WebSocket that a session needs. */
 export interface Connection {
   readonly open: boolean;
-  /** Bytes handed over and not yet taken by the network. */
+  /** Bytes sent and not yet taken by the network. */
   readonly buffered: number;
   send(text: string): void;
   close(code: number, reason: string): void;
 }
 
-/** What a client may leave untaken: it gets no more, and is cut off when that does not help. */
+/** Buffered bytes beyond which nothing more is sent; a client that stays above is closed. */
 const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
-/** How long it may: what many say in one turn is much at once, and no fault of its reader. */
+/** How long a client may stay above: a burst within one turn is not a slow reader. */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
 const PINGS_UNANSWERED_MAX = 2;
@@ -26,23 +26,23 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
-  /** Whether its messages carry the text as the agent is to read it. */
+  /** Whether its messages carry the frame that the agent reads. */
   readonly framed: boolean;
-  /** The inbox surface, or the bridge, that this connection is; null when it is neither. */
+  /** The inbox surface or bridge of this connection; null if it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
 }
 
 export class Session {
   readonly #connection: Connection;
   readonly identity: Identity;
-  /** True once the queue was replayed: new messages go straight out. */
+  /** True once the queue was replayed: new messages are sent at once. */
   isCaughtUp = false;
-  /** True while its peer counts as offline: nothing is sent to it until it is heard of. */
+  /** True while its peer counts as offline: nothing is sent until the peer is back. */
   isSuspended = false;
   #pinged_at: number;
   #unansweredPings = 0;
   #pingCount = 0;
-  /** Since when it has left too much untaken. */
+  /** Since when the buffer is full. */
   #full_since: number | undefined;
 
   constructor(connection: Connection, identity: Identity, now: number) {
@@ -63,13 +63,13 @@ export class Session {
     return this.#connection.buffered;
   }
 
-  /** Whether it says what it received of this kind: until then that may be sent again. */
+  /** Whether the client sends receipts for this kind; without a receipt it is sent again. */
   receipts(kind: StoredMessage["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
   }
 
-  /** Hands a frame to the network; false when there is no line that would take it. */
+  /** Sends a frame; false if the connection is closed or its buffer is full. */
   send(frame: Outbound): boolean {
     if (!this.#connection.open || this.#isFull()) return false;
     this.#connection.send(JSON.stringify(frame));
@@ -80,7 +80,7 @@ export class Session {
     this.#unansweredPings = 0;
   }
 
-  /** Asks for a sign of life when it is time; ends when two got none, or nothing is taken. */
+  /** Pings when due. Closes after two unanswered pings, or when the buffer stays full. */
   tick(now: number): void {
     if (!this.#isFull()) this.#full_since = undefined;
     else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.close("too_slow");
@@ -100,12 +100,12 @@ export class Session {
   }
 }
 
-/** Counts bad frames: 20 a minute are too many. */
+/** Counts bad frames: 20 in a minute are too many. */
 export class BadFrameLimit {
   #windowStart = 0;
   #count = 0;
 
-  /** Whether one more bad frame at `now` is one too many. */
+  /** Counts one more bad frame; true if the limit is reached. */
   isExceeded(now: number): boolean {
     if (now - this.#windowStart > BAD_FRAMES_WINDOW_MS) {
       this.#windowStart = now;
@@ -115,7 +115,7 @@ export class BadFrameLimit {
   }
 }
 
-/** A message as its frame (contract 4); `framed` is its text as an agent reads it. */
+/** The frame of a message (contract 4); `framed` is the text that the agent reads. */
 export function toFrame(message: StoredMessage, framed?: string): Outbound {
   const { kind, delivery_id, correlation_id, attachments } = message;
   const from = {

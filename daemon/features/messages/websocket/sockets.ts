@@ -1,4 +1,4 @@
-/** Who is connected over `/ws`, and the flow of the queue to them. Owns every open session. */
+/** Open `/ws` sessions by peer, and the sending of queued and new messages to them. */
 
 import type { Context } from "kit/data/context.ts";
 import { frame } from "../dispatch/framing.ts";
@@ -8,17 +8,17 @@ import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
-/** How many waiting messages are replayed in one turn. */
+/** Queued messages that are replayed in one turn. */
 const REPLAY_BATCH = 100;
-/** Characters that a replay may have under way: a backlog must not pass for a slow reader. */
+/** Characters that a replay may buffer, so that a backlog is not taken for a slow reader. */
 const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
-/** How long a replay rests when that much is under way. */
+/** The pause of a replay while that much is buffered. */
 const REPLAY_DELAY_MS = 20;
 
-/** A message on its way, as the one who sent it may look at it. */
+/** An accepted message, as its sender may observe it. */
 export interface Ticket {
   readonly message: StoredMessage;
-  /** What is known of it now; rises as its frame goes out. */
+  /** The current state; it advances when the frame goes out. */
   state: StoredMessage["state"];
 }
 
@@ -32,11 +32,11 @@ export class Sockets {
   readonly #steps: Steps;
   readonly #deps: SocketsDeps;
   readonly #sessions = new Map<string, Session>();
-  /** Those of the sessions that show the human its items. */
+  /** The sessions of surfaces and bridges. */
   readonly #surfaces = new Set<Session>();
-  /** Those whose replay waits for the network to take what is under way. */
+  /** Sessions whose replay waits for the network to take the buffer. */
   readonly #replayDelayed = new Set<Session>();
-  /** Frames that went out in this turn and are not yet marked as sent. */
+  /** Messages whose frames went out in this turn and are not yet marked as sent. */
   #written: StoredMessage[] = [];
 
   constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
@@ -53,24 +53,24 @@ export class Sockets {
     return this.#sessions.get(peer_id);
   }
 
-  /** A session that may be handed a new message at once, or nothing. */
+  /** The peer's session, if new messages may be sent to it at once. */
   caughtUpSession(peer_id: string): Session | undefined {
     const session = this.#sessions.get(peer_id);
     return session?.isCaughtUp && session.open ? session : undefined;
   }
 
-  /** Whether messages go by its socket now. */
+  /** Whether a socket carries the peer's messages now. */
   isCarrying(peer_id: string): boolean {
     return this.#sessions.get(peer_id)?.isSuspended === false;
   }
 
-  /** Its peer is offline: what comes for it waits, though its socket stands. */
+  /** The peer is offline: its messages are queued, though its socket is open. */
   suspend(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (session) Object.assign(session, { isSuspended: true, isCaughtUp: false });
   }
 
-  /** Its peer is back: what waited flows. */
+  /** The peer is back: its queue is replayed. */
   resume(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (!session?.isSuspended) return;
@@ -84,8 +84,8 @@ export class Sockets {
   }
 
   /**
-   * Takes a session in; an older one of the same peer ends. Its queue is replayed, with what
-   * `prepare` adds to it.
+   * Adds a session and closes an older one of the same peer. Calls `prepare`, which may queue
+   * messages, and replays the queue.
    */
   attach(session: Session, prepare: () => void): void {
     const previous = this.#sessions.get(session.peer_id);
@@ -98,7 +98,7 @@ export class Sockets {
     this.#startReplay(session);
   }
 
-  /** Lets a session go; false when a newer one stands in its place. */
+  /** Removes a session; false if a newer one has replaced it. */
   detach(session: Session): boolean {
     if (this.#sessions.get(session.peer_id) !== session) return false;
     this.#sessions.delete(session.peer_id);
@@ -108,8 +108,8 @@ export class Sockets {
   }
 
   /**
-   * Sends what waits, oldest first, a batch a turn and no faster than it is taken; then new
-   * messages flow straight through.
+   * Sends the queue, oldest first, one batch per turn and no faster than the client reads. After
+   * that, new messages are sent at once.
    */
   replay(session: Session): void {
     const { db } = this.#ctx;
@@ -129,7 +129,7 @@ export class Sockets {
     });
   }
 
-  /** Writes the frame of a message that is on the disk as attempting. */
+  /** Sends the frame of a message that is stored as attempting. */
   push(session: Session, ticket: Ticket): void {
     if (!session.send(this.#toFrame(session, ticket.message))) {
       return this.#requeue(session, ticket);
@@ -139,23 +139,23 @@ export class Sockets {
     this.#written.push(ticket.message);
   }
 
-  /** Writes a message as a plain frame, on no queue; whether there was a line to write it to. */
+  /** Sends a message as a plain frame, without a delivery; false if it cannot be sent. */
   write(peer_id: string, message: StoredMessage): boolean {
     return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
   }
 
-  /** A client's word on a delivery. One on another's message, or an unknown one, is nothing. */
+  /** Applies a client's receipt. One for an unknown message or another peer's is ignored. */
   receipt(session: Session, ack: DeliveryAck): StoredMessage | undefined {
     const { db } = this.#ctx;
     const found = ledger.findMessage(db, ack.delivery_id);
     if (!found || found.to_peer_id !== session.peer_id) return undefined;
-    if (found.kind === "inbox_item") return found; // What it stands for is the inbox's to know.
+    if (found.kind === "inbox_item") return found; // `Delivery` handles receipts of inbox items.
     if (ack.status === "seen") this.#steps.seen(found);
     else if (ack.status === "accepted" || ack.status === "pushed") this.#steps.accepted(found);
     return found;
   }
 
-  /** Pings who is due, replays to those for whom something waits; once a second. */
+  /** Once a second: pings sessions, and replays the queues of the peers in `waiting`. */
   tick(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
@@ -194,7 +194,7 @@ export class Sockets {
     if (!isElsewhereInFlight) this.replay(session);
   }
 
-  /** One savepoint for all frames of a turn; receipts that were faster stand. */
+  /** Marks all frames of a turn as sent, in one savepoint. Receipts that came first stand. */
   #markWritten(): void {
     const { db, clock } = this.#ctx;
     const written = this.#written;
@@ -209,7 +209,7 @@ export class Sockets {
     });
   }
 
-  /** The line was gone, or full, before a byte went out: a definite no. */
+  /** Queues again: the connection was closed or full before a byte went out, a definite no. */
   #requeue(session: Session, ticket: Ticket): void {
     const { db } = this.#ctx;
     session.isCaughtUp = false;
@@ -224,7 +224,7 @@ export class Sockets {
     if (session.open) void this.#replayLater(session);
   }
 
-  /** What went out without a receipt waits again, where the client drops repeats. */
+  /** Queues sent messages without a receipt again, if the client drops repeats. */
   #requeueUnconfirmed(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -236,7 +236,7 @@ export class Sockets {
   }
 }
 
-/** The first of those that wait, as many as may be under way at once; one at least. */
+/** The first messages that fit into the buffer; at least one if the buffer is empty. */
 function fittingBatch(waiting: readonly StoredMessage[], buffered: number): StoredMessage[] {
   let length = buffered;
   return waiting.filter(({ text }, index) => {

@@ -105,7 +105,7 @@ Deno.test("a peer that is retired meanwhile is gone at once", async () => {
   await addPeer(w, "bob");
   const { answer } = await query(w);
   await post(w, "/peers/bob/offline", { terminal: true });
-  assert.deepEqual(await answer, { status: "offline", text: null, error: "bob has gone" });
+  assert.deepEqual(await answer, { status: "offline", text: null, error: "bob is retired" });
 });
 
 Deno.test("who cannot be asked is refused as by /ask", async () => {
