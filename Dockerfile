@@ -1,19 +1,19 @@
-# The relay as an image: docker build -t mesh-relay . (docs/relay.md says how to run it)
+# The image of the relay: docker build -t mesh-relay . (docs/relay.md says how to run it)
 
-# A release resolves these tags to digests, builds with the digests and publishes them:
+# A release resolves these tags to digests, builds with them and publishes them:
 #   docker build --build-arg BUILD_IMAGE=node@sha256:… --build-arg RUN_IMAGE=debian@sha256:… .
 ARG BUILD_IMAGE=node:24-slim
 ARG RUN_IMAGE=debian:trixie-slim
 
-# Nothing in this stage needs root, so that a test can run it line by line.
+# No instruction of this stage needs root: a test runs each of them (tests/e2e/relay/image_test.ts).
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 ENV DENO_DIR=/src/cache
 COPY .ci/deno/package.json .ci/deno/package-lock.json tools/
-# The lock file has the hash of the x64 build. For arm64 npm checks only what the registry says.
+# The lock file holds the hash of the x64 build. For arm64 npm trusts the hash that the registry sends.
 RUN if [ "$(uname -m)" = x86_64 ]; then npm ci --ignore-scripts --no-audit --no-fund --prefix tools; else npm install --no-save --ignore-scripts --no-audit --no-fund --prefix arm @deno/linux-arm64-glibc@2.9.6 && cp -r arm/node_modules tools/; fi
 RUN mkdir -p out/bin out/data && cp tools/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
-# deno.json freezes the lock file, so that only packages with a known hash are bundled.
+# deno.json freezes the lock file, so only packages with a known hash are bundled.
 COPY deno.json deno.lock main.ts cli.ts ./
 COPY kit kit
 COPY cli cli
