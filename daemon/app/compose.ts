@@ -35,13 +35,16 @@ import { SilentAgents } from "../features/lifecycle/silent_agents.ts";
 import { Termination } from "../features/lifecycle/termination.ts";
 import { Attachments } from "../features/messages/attachments/attachments.ts";
 import { Delivery } from "../features/messages/delivery.ts";
+import { DeliveryAudit } from "../features/messages/delivery_audit.ts";
 import { Dispatcher } from "../features/messages/dispatch/dispatcher.ts";
 import { toOutgoing } from "../features/messages/dispatch/outgoing_cache.ts";
+import { Handover } from "../features/messages/handover.ts";
 import { Leases } from "../features/messages/leases.ts";
 import { Steps } from "../features/messages/ledger/steps.ts";
 import { Limits } from "../features/messages/limits/limits.ts";
 import { Messages } from "../features/messages/log/message_log.ts";
 import { PeerReachability } from "../features/messages/reachability.ts";
+import { Receipts } from "../features/messages/receipts.ts";
 import { Sockets } from "../features/messages/websocket/sockets.ts";
 import { Notifications } from "../features/notifications/notifications.ts";
 import { Certificates } from "../features/peers/certificates.ts";
@@ -80,7 +83,10 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const reactions = new Reactions();
   const foundation = openFoundation(config, db_path, platform);
   const peers = openPeers(foundation, reactions);
-  const messages = openMessages(foundation, peers, reactions);
+  const messages = {
+    ...openMessages(foundation, peers, reactions),
+    ...openMessageLog(foundation, peers),
+  };
   const asks = openAsks(foundation, { ...peers, ...messages });
   const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks }, reactions);
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
@@ -103,7 +109,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     peers: peerRows.count(features.ctx.db),
     sockets: features.sockets.size,
     commits: features.ctx.db.commits,
-    queue: features.delivery.counts(),
+    queue: features.deliveryAudit.counts(),
     jobs: features.jobs.counts(),
   }));
   return features;
@@ -194,7 +200,7 @@ type PeerFeatures = ReturnType<typeof openPeers>;
 
 /** Delivery of messages, and what is kept of them. */
 function openMessages(
-  { config, ctx, idCodec, identity, platform, shutdownSignal, history_ms }: Foundation,
+  { config, ctx, idCodec, identity }: Foundation,
   { directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
   reactions: Reactions,
 ) {
@@ -217,17 +223,37 @@ function openMessages(
   const delivery = new Delivery(ctx, { steps, sockets, dispatcher, limits }, {
     idCodec,
     queue: { ttl_ms: config["daemon.queue.ttl_seconds"] * 1000 },
-    auditLookups: {
-      canQueueFor: (peer_id) => directory.canQueueFor(peer_id),
-      human_id: () => directory.human()?.peer_id,
-      isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
-    },
-    reactions: reactions.table,
   });
-  const leases = new Leases(ctx, delivery, {
+  const deliveryAudit = new DeliveryAudit(ctx, {
+    canQueueFor: (peer_id) => directory.canQueueFor(peer_id),
+    human_id: () => directory.human()?.peer_id,
+    isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
+  });
+  const receipts = new Receipts(ctx, { steps, sockets, reactions: reactions.table });
+  const handover = new Handover(ctx, steps);
+  const leases = new Leases(ctx, {
+    delivery,
+    handover,
+    receipts,
     isAddressable: (peer_id) => Boolean(directory.resolve(peer_id).addressable),
     touch: (peer_id) => directory.touch(peer_id),
   });
+  return {
+    records,
+    dispatcher,
+    delivery,
+    deliveryAudit,
+    receipts,
+    handover,
+    leases,
+  };
+}
+
+/** The log of messages, and their attachments. */
+function openMessageLog(
+  { config, ctx, idCodec, platform, shutdownSignal, history_ms }: Foundation,
+  { directory }: PeerFeatures,
+) {
   const messages = new Messages(ctx, {
     idCodec,
     resolve: (argument) => directory.resolve(argument),
@@ -243,16 +269,19 @@ function openMessages(
     },
     shutdownSignal,
   });
-  return { records, dispatcher, delivery, leases, messages, attachments };
+  return { messages, attachments };
 }
 
-type MessageFeatures = PeerFeatures & ReturnType<typeof openMessages>;
+type MessageFeatures =
+  & PeerFeatures
+  & ReturnType<typeof openMessages>
+  & ReturnType<typeof openMessageLog>;
 
 /** Asks and questions, the human's inbox, and notifications. */
 function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const { config, ctx, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
-  const surfaces = new Surfaces(ctx, { sockets, delivery });
+  const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
   const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
   const shared = {
     directory,
@@ -389,7 +418,7 @@ type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
 /** What agents report by their hooks, and what is observed of them. */
 function openAgents({ config, ctx, platform, shutdownSignal }: Foundation, lower: AskFeatures) {
-  const { delivery, directory, dispatcher, peers, questions, transports, turns } = lower;
+  const { directory, dispatcher, handover, peers, questions, receipts, transports, turns } = lower;
   const approvals = new Approvals(ctx, {
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
@@ -408,7 +437,11 @@ function openAgents({ config, ctx, platform, shutdownSignal }: Foundation, lower
       peerOfPrompt: (peer_id, prompt) => promptLinking.peerOfPrompt(peer_id, prompt),
       findBySession: (session_id) => directory.findBySession(session_id),
     },
-    delivery,
+    delivery: {
+      handToHook: (peer_id, limits) => handover.handToHook(peer_id, limits),
+      nameUnproved: (peer_id, limit) => handover.nameUnproved(peer_id, limit),
+      settle: (delivery_ids, status) => receipts.settle(delivery_ids, status),
+    },
     outgoing: toOutgoing,
     approvals,
   });

@@ -10,8 +10,9 @@ import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { SilentAgents } from "../features/lifecycle/silent_agents.ts";
-import type { Delivery, DeliveryReactions } from "../features/messages/delivery.ts";
+import type { Delivery } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatch/dispatcher.ts";
+import type { DeliveryReactions, Receipts } from "../features/messages/receipts.ts";
 import { idsIn } from "../features/messages/dispatch/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
@@ -29,6 +30,7 @@ export interface ReactingFeatures {
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
   readonly jobs: Jobs;
+  readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly silentAgents: SilentAgents;
   readonly sockets: Sockets;
@@ -53,7 +55,7 @@ function tableOf(features: ReactingFeatures): ReactionTable {
     },
     promptSeen(peer_id, prompt) {
       const ids = idsIn(prompt);
-      delivery.prove(peer_id, ids);
+      features.receipts.prove(peer_id, ids);
       jobs.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
     finalMessageSeen: (peer_id, text) => jobs.finalMessageSeen(peer_id, text),

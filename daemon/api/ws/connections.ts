@@ -12,6 +12,7 @@ import type { Questions } from "../../features/asks/questions/questions.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Delivery } from "../../features/messages/delivery.ts";
 import type { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
+import type { Receipts } from "../../features/messages/receipts.ts";
 import type { Verb } from "../../features/messages/websocket/frames.ts";
 import type { Connection, Session } from "../../features/messages/websocket/session.ts";
 import type { Sockets } from "../../features/messages/websocket/sockets.ts";
@@ -40,6 +41,7 @@ export interface SocketConnectionsDeps {
   readonly peers: Peers;
   readonly questions: Pick<Questions, "refuseAgents">;
   readonly reachability: Reachability;
+  readonly receipts: Receipts;
   readonly sockets: Sockets;
   readonly surfaces: Surfaces;
   readonly turns: PeerTurns;
@@ -90,7 +92,7 @@ export class SocketConnections {
     connection: Connection,
     { authorized, remote, onAuthenticated }: SocketCaller,
   ): ProtocolSession {
-    const { callers, delivery, directory, guard, handshake, isHookToken, questions, turns } =
+    const { callers, directory, guard, handshake, isHookToken, questions, receipts, turns } =
       this.#deps;
     const deps = {
       version: VERSION,
@@ -105,7 +107,7 @@ export class SocketConnections {
       handshake: (connect: Parameters<Handshake["run"]>[0]) => handshake.run(connect, { remote }),
       attach: (session: Session) => this.#attach(session),
       detach: (session: Session) => this.#detach(session),
-      receipt: delivery.receipt.bind(delivery),
+      receipt: receipts.receipt.bind(receipts),
       reportTurn: (peer_id: string, turn: Parameters<PeerTurns["reportTurn"]>[1]) => {
         if (!directory.isRegistered(peer_id)) return; // It may have been retired meanwhile.
         turns.reportTurn(peer_id, turn, "websocket");

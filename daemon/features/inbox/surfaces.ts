@@ -6,6 +6,7 @@ import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
+import type { Receipts } from "../messages/receipts.ts";
 import type { Sockets } from "../messages/websocket/sockets.ts";
 import type { Address } from "../peers/contract.ts";
 import * as peerRows from "../peers/store.ts";
@@ -44,7 +45,8 @@ type InboxItemSummary = Pick<
 
 export interface SurfacesDeps {
   readonly sockets: Pick<Sockets, "surfaces" | "write">;
-  readonly delivery: Pick<Delivery, "send" | "offerAgain">;
+  readonly delivery: Pick<Delivery, "send">;
+  readonly receipts: Pick<Receipts, "offerAgain">;
 }
 
 export class Surfaces {
@@ -98,7 +100,7 @@ export class Surfaces {
       if (bridge || !isReceiver(to)) return;
       for (const push of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
         const { delivery_id, item_id } = push;
-        if (delivery_id && this.#deps.delivery.offerAgain(delivery_id, peer_id)) continue;
+        if (delivery_id && this.#deps.receipts.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
       }

@@ -1,27 +1,17 @@
-/** The delivery desk: takes messages in, sends them on, believes receipts and proofs. */
+/** Accepts messages, sends or queues them, and ends those that are no longer wanted. */
 
 import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
 import { type Address, type AuthorKind } from "../peers/contract.ts";
-import {
-  type AskFields,
-  type Delivery as DeliveryRecord,
-  type Kind,
-  PROOF_MS_MAX,
-  type StoredMessage,
-} from "./contract.ts";
+import type { AskFields, Kind, StoredMessage } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
-import { framedLength } from "./dispatch/framing.ts";
-import * as audit from "./ledger/audit.ts";
 import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Limits } from "./limits/limits.ts";
-import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
@@ -55,21 +45,6 @@ export interface MessageDraft {
 export interface DeliveryDeps {
   readonly idCodec: IdCodec;
   readonly queue: { readonly ttl_ms: number };
-  readonly auditLookups: audit.AuditLookups;
-  readonly reactions: DeliveryReactions;
-}
-
-/** What higher features do about deliveries, within the same transaction. */
-export interface DeliveryReactions {
-  /** No transport can deliver the message of an ask: its asker is told. */
-  undeliverable(message: StoredMessage): void;
-  /** A surface has shown an inbox item, or failed to. */
-  itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
-}
-
-/** What a surface may say of an item that it was sent (contract 4). */
-interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
-  readonly status: "pushed" | "failed";
 }
 
 /** Ends of an ask that its recipient brought about. */
@@ -146,111 +121,12 @@ export class Delivery {
     return message.state !== "queued";
   }
 
-  /** A client's word on what it was sent. */
-  receipt(session: Session, ack: DeliveryAck): void {
-    const { db } = this.#ctx;
-    const isPositive = ack.status === "accepted" || ack.status === "seen";
-    if (isPositive) db.transactLazily(() => this.#applyReceipt(session, ack));
-    else db.transact(() => this.#applyReceipt(session, ack));
-  }
-
-  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
-  offerAgain(delivery_id: string, peer_id: string): boolean {
-    const { db } = this.#ctx;
-    return db.transact(() => {
-      const message = ledger.findMessage(db, delivery_id);
-      if (message?.to_peer_id !== peer_id) return false;
-      if (message.state === "failed") this.#steps.offered(message);
-      return message.state === "failed" || message.state === "queued";
-    });
-  }
-
-  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
-  prove(peer_id: string, ids: readonly string[]): number {
-    const { db } = this.#ctx;
-    return db.transact(() => {
-      const proved = ids.filter((id) => {
-        const message = ledger.findMessage(db, id);
-        if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
-        return this.#steps.seen(message);
-      });
-      return proved.length;
-    });
-  }
-
-  /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
-  drain(peer_id: string, limit: number): StoredMessage[] {
-    const { db } = this.#ctx;
-    return db.transact(() =>
-      this.#deliverable(peer_id, limit).map((message) => this.#lease(message))
-    );
-  }
-
-  /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
-  handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
-    const { db } = this.#ctx;
-    return db.transact(() => {
-      let bytes = 0;
-      const waiting = this.#deliverable(peer_id, limits.messages);
-      // The first goes in any case: cut, it says where the whole is to be had.
-      const fittingBatch = waiting.filter((message, at) =>
-        (bytes += framedLength(message)) <= limits.bytes || at === 0
-      );
-      return fittingBatch.map((message) =>
-        this.#steps.written(this.#steps.attempted(message, "hook", false))
-      );
-    });
-  }
-
-  /** A reader's word on what it drained. */
-  settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
-    const { db } = this.#ctx;
-    db.transact(() => {
-      for (const delivery_id of delivery_ids) {
-        const message = ledger.findMessage(db, delivery_id);
-        if (!message) throw new Problem("unknown_message", { id: delivery_id });
-        if (status === "seen") this.#steps.seen(message);
-        else if (status === "accepted") this.#steps.accepted(message);
-        else this.#fail(message, status);
-      }
-    });
-  }
-
-  /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
-  nameUnproved(peer_id: string, limit: number): StoredMessage[] {
-    const { db, clock } = this.#ctx;
-    return db.transact((tx) => {
-      const now = clock.now();
-      const before = now - PROOF_MS_MAX;
-      const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
-      for (const { seq } of messages) ledger.markNamed(tx, seq, now);
-      return messages;
-    });
-  }
-
   waiting(peer_id: string, limit: number): StoredMessage[] {
     return ledger.queue(this.#ctx.db, peer_id, limit);
   }
 
   findMessage(delivery_id: string): StoredMessage | undefined {
     return ledger.findMessage(this.#ctx.db, delivery_id);
-  }
-
-  list(filter: { peer_id: string | null; state: string | null; limit: number }): DeliveryRecord[] {
-    return audit.deliveries(this.#ctx.db, filter);
-  }
-
-  counts(): { [state: string]: number } {
-    const entries = audit.counts(this.#ctx.db).map(({ state, count }) => [state, count]);
-    return Object.fromEntries(entries);
-  }
-
-  /** The conservation count, and what breaks it. */
-  audit() {
-    const { db, clock } = this.#ctx;
-    const now = clock.now();
-    const unproved = audit.unprovedCount(db, now - PROOF_MS_MAX);
-    return { ...audit.audit(db, now, this.#deps.auditLookups), unproved };
   }
 
   /** After a start: what was under way is queued again where that is safe, else it is unclear. */
@@ -279,64 +155,6 @@ export class Delivery {
     const waiting = ledger.peersWaiting(db);
     this.#sockets.tick(now, waiting);
     for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
-  }
-
-  /** What waits for a peer, save what a sender said after a message that a transport tries now. */
-  #deliverable(peer_id: string, limit: number): StoredMessage[] {
-    const { db } = this.#ctx;
-    const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
-    const senders = new Set(inFlight.map(({ from_peer_name }) => from_peer_name));
-    return ledger.queue(db, peer_id, limit)
-      .filter(({ from_peer_name }) => !senders.has(from_peer_name));
-  }
-
-  /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */
-  #lease(message: StoredMessage): StoredMessage {
-    const now = this.#ctx.clock.now();
-    const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));
-    return {
-      ...sent,
-      attempts: message.attempts + 1,
-      attempted_at: now,
-      sent_at: now,
-      reason: null,
-    };
-  }
-
-  #applyReceipt(session: Session, ack: DeliveryAck): void {
-    const message = this.#sockets.receipt(session, ack);
-    if (!message) return;
-    if (message.item_id !== null) return this.#applyItemReceipt(session, message, ack);
-    if (ack.status === "failed" || ack.status === "rejected") {
-      this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
-    }
-  }
-
-  /**
-   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
-   * that failed before, or one that waits again since the line was lost.
-   */
-  #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
-    const { item_id, state } = message;
-    if (!identity.surface || item_id === null) return;
-    const { name } = identity.surface;
-    if (ack.status === "pushed") {
-      this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
-      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
-    } else if (ack.status === "failed" || ack.status === "rejected") {
-      this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
-      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
-    } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
-  }
-
-  /** A definite no of the receiver: another transport, or the end of it. */
-  #fail(message: StoredMessage, reason: string): void {
-    const { state, attempts } = message;
-    const wasSent = state === "attempting" || state === "sent" ||
-      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
-    if (!wasSent) return;
-    this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });
   }
 
   /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */

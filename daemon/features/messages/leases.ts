@@ -3,25 +3,28 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Delivery } from "./delivery.ts";
+import type { Handover } from "./handover.ts";
+import type { Receipts } from "./receipts.ts";
 
 /** Open drains. Beyond this the oldest is forgotten, and its messages are queued again in 60 s. */
 const LEASES_MAX = 10_000;
 
 export interface LeasesDeps {
+  readonly delivery: Pick<Delivery, "dropQueue">;
+  readonly handover: Handover;
+  readonly receipts: Receipts;
   isAddressable(peer_id: string): boolean;
   touch(peer_id: string): void;
 }
 
 export class Leases {
   readonly #ctx: Context;
-  readonly #delivery: Delivery;
   readonly #deps: LeasesDeps;
   /** The delivery ids of each open drain. In memory: a restart queues them again. */
   readonly #leased = new Map<string, readonly string[]>();
 
-  constructor(ctx: Context, delivery: Delivery, deps: LeasesDeps) {
+  constructor(ctx: Context, deps: LeasesDeps) {
     this.#ctx = ctx;
-    this.#delivery = delivery;
     this.#deps = deps;
   }
 
@@ -31,10 +34,10 @@ export class Leases {
     return db.transact(() => {
       this.#deps.touch(peer_id);
       if (!this.#deps.isAddressable(peer_id)) {
-        const dropped = this.#delivery.dropQueue(peer_id, "peer_not_addressable");
+        const dropped = this.#deps.delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const leased = this.#delivery.drain(peer_id, max_results);
+      const leased = this.#deps.handover.drain(peer_id, max_results);
       if (leased.length === 0) return { deliveries: [], drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = leased.map(({ delivery_id }) => delivery_id);
@@ -56,7 +59,7 @@ export class Leases {
   ): void {
     const leased = drain_id === undefined ? [] : this.#leased.get(drain_id);
     if (!leased) throw new Problem("unknown_drain", { drain_id: drain_id ?? "" });
-    this.#delivery.settle([...leased, ...delivery_ids], status);
+    this.#deps.receipts.settle([...leased, ...delivery_ids], status);
     if (drain_id !== undefined) this.#leased.delete(drain_id);
   }
 

@@ -4,7 +4,7 @@ import { OK } from "kit/http/contract.ts";
 import type { Context } from "kit/data/context.ts";
 import { type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";
-import type { Delivery } from "./delivery.ts";
+import type { DeliveryAudit } from "./delivery_audit.ts";
 import type { Leases } from "./leases.ts";
 import { traceOf } from "./ledger/traces.ts";
 import { getMessage, listMessages } from "./log/contract.ts";
@@ -17,12 +17,12 @@ export interface DeliveryRoutesDeps {
 
 export interface DeliveryParts {
   readonly ctx: Context;
-  readonly delivery: Delivery;
+  readonly deliveryAudit: DeliveryAudit;
   readonly leases: Leases;
 }
 
 export function deliveryRoutes(parts: DeliveryParts, deps: DeliveryRoutesDeps): Route[] {
-  const { ctx, delivery, leases } = parts;
+  const { ctx, deliveryAudit, leases } = parts;
   return [
     route(contracts.getTrace, ({ params }) => traceOf(ctx, params.trace_id)),
     route(contracts.drainDeliveries, ({ query }) => {
@@ -37,12 +37,12 @@ export function deliveryRoutes(parts: DeliveryParts, deps: DeliveryRoutesDeps): 
       return OK;
     }),
     route(contracts.listDeliveries, ({ query }) => ({
-      deliveries: delivery.list({
+      deliveries: deliveryAudit.list({
         peer_id: query.peer_id ? deps.findPeerId(query.peer_id) : null,
         state: query.state ?? null,
         limit: query.limit,
       }),
-      ...delivery.audit(),
+      ...deliveryAudit.audit(),
     })),
   ];
 }

@@ -93,7 +93,7 @@ Deno.test("what was sent to a client with receipts is sent again, and to one wit
   await w.clock.settle();
   w = await restartOn(w, at.start);
   await using _ = w;
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1, sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 1, sent: 1 });
   assert.equal((await connectPeerWithReceipts(w, "careful")).of("notify").length, 1);
   assert.equal((await connectPeer(w, "plain")).of("notify").length, 0);
   await w.tick(31);

@@ -27,10 +27,10 @@ const STATES: ReadonlySet<string> = new Set(deliveryMachine.states);
 function checkOneState(storm: Storm, { messages, byIdent }: Snapshot): void {
   assert.equal(byIdent.size, messages.length);
   for (const { state, ident } of messages) assert.ok(STATES.has(state), `${ident}: ${state}`);
-  const counts = Object.values(storm.w.daemon.delivery.counts());
+  const counts = Object.values(storm.w.daemon.deliveryAudit.counts());
   assert.equal(counts.reduce((sum, count) => sum + count, 0), messages.length);
   // The clock jumps, and a transport of ours may take as long as it likes.
-  const wrong = storm.w.daemon.delivery.audit().unaccounted
+  const wrong = storm.w.daemon.deliveryAudit.audit().unaccounted
     .filter(({ problem }) => problem !== "attempting_too_long");
   assert.deepEqual(wrong, []);
 }

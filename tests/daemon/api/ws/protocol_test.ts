@@ -142,7 +142,7 @@ Deno.test("a reader that takes nothing is cut off with 4013, and its messages wa
   assert.deepEqual([delivery_state, bob.closed], ["queued", undefined]);
   await w.tick();
   assert.equal(bob.closed?.code, 4013);
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 1 });
 });
 
 Deno.test("frames have exactly the fields of the contract [c4.frames]", async () => {
@@ -215,7 +215,7 @@ Deno.test("a receipt for another's message, or for none, is nothing", async () =
   for (const id of [delivery_id, "notif-ffffffffffff", "", "\u0000"]) {
     await eve.send({ type: "delivery_ack", delivery_id: id, status: "seen" });
   }
-  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
   assert.deepEqual([eve.of("error"), eve.closed], [[], undefined]);
 });
 
@@ -226,7 +226,7 @@ Deno.test("a client's no fails the delivery, and the ask that it carried", async
   const delivery_id = bob.of("ask")[0]?.delivery_id ?? "";
   await bob.send({ type: "delivery_ack", delivery_id, status: "failed", detail: "No room" });
   assert.equal((await get(w, `/asks/${id}`)).close_reason, "send_failed");
-  assert.deepEqual(w.daemon.delivery.counts(), { failed: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { failed: 1 });
 });
 
 Deno.test("the verbs work on a socket, each with its own result, and the session is the sender [c4.verbs]", async () => {

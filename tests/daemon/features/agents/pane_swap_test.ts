@@ -146,7 +146,7 @@ withTmux(
     assert.notEqual(successor.peer_id, peer_id);
     assert.deepEqual([terminal.read("got"), terminal.read("other")], ["", ""]);
     assert.equal(terminal.cli("list-buffers"), "");
-    assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+    assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 1 });
   },
 );
 

@@ -211,7 +211,7 @@ Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went",
   await addPeer(w, "bob");
   const queued = await ask(w, "ada", "bob");
   await post(w, `/asks/${queued}/cancel`, { peer_id: "ada" });
-  assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 });
   const eve = await connectPeer(w, "eve");
   const sent = await ask(w, "ada", "eve");
   await post(w, `/asks/${sent}/cancel`, { peer_id: "ada", reason: "Never mind" });

@@ -45,7 +45,7 @@ Deno.test("what a bridge proves is the write: its receipts of an item count for 
   await sendReceipt(telegram, delivery_id, { status: "failed", error_class: "x" });
   const push = await pushTo(w, inbox_item_id, "telegram");
   assert.deepEqual([push?.status, push?.verified, push?.surface_ref], ["pushed", false, null]);
-  assert.deepEqual(w.daemon.delivery.counts(), { accepted: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 1 });
   assert.deepEqual(eventData(w, "surface_pushed"), [
     { surface: "telegram", item_id: inbox_item_id, surface_ref: null },
   ]);

@@ -33,7 +33,7 @@ Deno.test("a push that failed is not repeated until the surface connects anew", 
   await sendReceipt(reconnected, delivery_id, { status: "pushed", surface_ref: "7" });
   const push = await pushTo(w, sentItems(reconnected)[0]?.item.item_id ?? "", "phone");
   assert.deepEqual([push?.status, push?.surface_ref, push?.error_class], ["pushed", "7", null]);
-  assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual(stages.map(({ stage }: { stage: string }) => stage), [
     ...["created", "resolved", "queued", "failed", "attempting", "sent", "accepted"],
@@ -135,7 +135,7 @@ Deno.test("a push that failed and was shown after all counts as shown", async ()
   assert.deepEqual([push?.status, push?.surface_ref, push?.surface_refs], [
     ...["pushed", "3", ["1", "3"]],
   ]);
-  assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
 
 Deno.test("a newer connection of a surface takes its place, and its name and peer", async () => {
@@ -237,7 +237,7 @@ Deno.test("a restart loses no push: what was under way is sent again, what was s
       ids.slice(1),
     );
     for (const { delivery_id } of sentItems(phone)) await sendReceipt(phone, delivery_id);
-    assert.deepEqual(w.daemon.delivery.counts(), { accepted: 8 });
+    assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 8 });
   } finally {
     Deno.removeSync(directory, { recursive: true });
   }

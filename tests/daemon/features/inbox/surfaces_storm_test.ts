@@ -113,7 +113,7 @@ Deno.test("whatever the weather, a surface is sent every item until it has shown
       const { items } = await get(storm.w, "/inbox?limit=500");
       const statuses = items.map(({ pushes }: Item) => pushes.map(({ status }) => status));
       assert.deepEqual(statuses, items.map(() => ["pushed"]));
-      const states = Object.keys(storm.w.daemon.delivery.counts());
+      const states = Object.keys(storm.w.daemon.deliveryAudit.counts());
       assert.deepEqual(states, items.length > 0 ? ["accepted"] : []);
       assert.deepEqual(storm.w.logged, []);
     }),

@@ -132,7 +132,7 @@ Deno.test("a failed push keeps what was sent of it, says why, and is told as not
   assert.deepEqual((await get(w, "/inbox?surface=phone")).items, []);
   const replied = { surface: "phone", surface_ref: "42", text: "" };
   assert.equal((await post(w, "/inbox/reply", replied)).action, "read");
-  assert.deepEqual(await w.daemon.delivery.counts(), { accepted: 1, failed: 1 });
+  assert.deepEqual(await w.daemon.deliveryAudit.counts(), { accepted: 1, failed: 1 });
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual(stages.at(-1).detail, "rate_limited");
 });

@@ -102,7 +102,7 @@ Deno.test("a link registers the agent in a pane, and its messages arrive [4.pane
   ]);
   await notify(w, "cli", "ada");
   await w.clock.settle();
-  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
 Deno.test("a link that nothing live answers leaves no peer, and no trace of one [7.link-rolled-back]", async () => {
@@ -231,7 +231,7 @@ Deno.test("rehook says what it would do, and does it when told: a lost peer is b
   const done = await post(w, "/peers/ada/rehook", { apply: true });
   assert.deepEqual(done, { ...expectedLink, acted: true, healthy: true, transport: "pane" });
   await w.clock.settle();
-  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
   const again = await post(w, "/peers/ada/rehook", { apply: true });
   assert.deepEqual([again.acted, again.healthy, again.would_do], [false, true, null]);
 });

@@ -45,7 +45,7 @@ Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.d
   assert.equal((await settle(w, { drain_id, status: "accepted" })).ok, true);
   await w.tick(61);
   assert.deepEqual(await drain(w), { status: 200, deliveries: [], drain_id: null });
-  assert.deepEqual(w.daemon.delivery.counts(), { accepted: 2 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
 
 Deno.test("what was drained and not settled waits again after 60 s, under the same ids [c3.drain.lease]", async () => {
@@ -70,7 +70,7 @@ Deno.test("a late receipt of a drain is believed, and a second one changes nothi
   const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
   await settle(w, { drain_id, status: "seen" });
   await settle(w, { delivery_ids, status: "accepted" });
-  assert.deepEqual(w.daemon.delivery.counts(), { seen: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { seen: 1 });
   const again = await settle(w, { drain_id, status: "seen" });
   assert.deepEqual([again.status, again.error], [404, "unknown_drain"]);
   const lost = await settle(w, { delivery_ids: ["qd-ffffffffffff"], status: "seen" });
@@ -127,9 +127,9 @@ Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the
   const { delivery_id } = await notify(w, "cli", "bob");
   const id = await ask(w, "cli", "bob");
   await w.tick(86_399);
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 2 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 2 });
   await w.tick(1);
-  assert.deepEqual(w.daemon.delivery.counts(), { expired: 1, queued: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { expired: 1, queued: 1 });
   const [expired] = (await get(w, "/deliveries?state=expired")).deliveries;
   assert.deepEqual([expired.delivery_id, expired.reason], [delivery_id, "ttl"]);
   assert.equal((await stages(w, delivery_id)).at(-1), "expired");
@@ -150,7 +150,7 @@ Deno.test("bytes without a proof stay sent, and after 30 s the trace says unprov
   ]);
   await w.tick(1);
   assert.equal((await stages(w, delivery_id)).at(-1), "unproved");
-  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
 Deno.test("the trace of an ask tells its whole way, numbered and in order [4.traces.ask] [c2.trace.stages]", async () => {

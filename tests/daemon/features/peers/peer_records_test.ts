@@ -15,7 +15,7 @@ import {
 async function traces(w: World) {
   await w.clock.settle();
   const { asks } = await get(w, "/asks");
-  return { asks: asks.length, events: w.events.length, counts: w.daemon.delivery.counts() };
+  return { asks: asks.length, events: w.events.length, counts: w.daemon.deliveryAudit.counts() };
 }
 
 Deno.test("provenance is told flat in the record, each part of it [2.peer.initiator] [2.peer.parent-runtime-id] [2.peer.ephemeral]", async () => {
@@ -142,7 +142,7 @@ Deno.test("a drain of a peer that takes none is empty, and counts what it droppe
   assert.deepEqual(eventData(w, "deliveries_dropped"), [
     { peer_id, count: 1, reason: "peer_not_addressable" },
   ]);
-  assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 });
 });
 
 Deno.test("a connection of a peer that takes none drops what waited [3.peer.inbound-only.connect]", async () => {

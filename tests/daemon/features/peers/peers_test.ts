@@ -117,7 +117,7 @@ Deno.test("terminal offline retires: the asks are closed, the queue is dropped, 
     "peer_retired",
     "failed",
   ]);
-  assert.deepEqual(w.daemon.delivery.counts(), { dropped: 2, sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 2, sent: 1 });
   assert.equal((await get(w, `/peers/${peer_id}`)).name, "bob");
   for (const path of ["/ask", "/notify"]) {
     const refused = await post(w, path, { from_peer: "ada", to_peer: peer_id, text: "Hi" });
@@ -152,7 +152,7 @@ Deno.test("a retired peer's socket is severed, and what it had not receipted is 
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   await w.clock.settle();
   assert.equal(bob.closed?.code, 4004);
-  assert.deepEqual(w.daemon.delivery.counts(), { sent: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
 Deno.test("unregister drops the registration, cuts the socket, and the peer may come back [3.peer.unregister] [4.peers.unregister]", async () => {
@@ -266,7 +266,7 @@ Deno.test("a registration may lose addressability too, and costs the same", asyn
   const id = await ask(w, "cli", "bob");
   await addPeer(w, "bob", { peer_id, provenance: { addressable: false } });
   assert.equal((await get(w, `/asks/${id}`)).close_reason, "peer_not_addressable");
-  assert.deepEqual(w.daemon.delivery.counts(), { dropped: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 });
 });
 
 Deno.test("a reply to a peer that takes none is dropped and recorded, and stays on the ask [7.dropped-recorded] [6.dropped-rows] [3.peer.lose.inbound-only]", async () => {

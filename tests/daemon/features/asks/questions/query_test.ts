@@ -77,7 +77,7 @@ Deno.test("a query is 45 s by default and never more than 55, and leaves nothing
       "timed_out",
     ]);
   }
-  assert.deepEqual(w.daemon.delivery.counts(), { dropped: 2 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 2 });
 });
 
 Deno.test("a peer that is offline is not asked; one that went is offline in the end", async () => {

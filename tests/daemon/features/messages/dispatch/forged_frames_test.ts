@@ -100,7 +100,7 @@ Deno.test("a message that was never proved is named in a line that its sender ca
     const { message } = w.daemon.delivery.send({ ...draft, from: { peer_id: null, name } });
     return message.delivery_id;
   });
-  w.daemon.delivery.handToHook(to.peer_id, { messages: 2, bytes: 1000 });
+  w.daemon.handover.handToHook(to.peer_id, { messages: 2, bytes: 1000 });
   await w.clock.advance(PROOF_MS_MAX + 1);
   const { hookSpecificOutput } = await hook("UserPromptSubmit", { prompt: "Go on" });
   assert.deepEqual(hookSpecificOutput?.additionalContext.split("\n"), [

@@ -35,11 +35,11 @@ Deno.test("an ask closed while a transport sends it is not queued again on a ref
   await addPeer(w, "pat", { backend: "generic" });
   const id = await ask(w, "ada", "pat");
   await w.clock.settle();
-  assert.deepEqual(w.daemon.delivery.counts(), { attempting: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { attempting: 1 });
   await post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
   receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
-  const { dropped } = w.daemon.delivery.counts();
+  const { dropped } = w.daemon.deliveryAudit.counts();
   assert.equal(dropped, 1);
   assert.equal(w.daemon.delivery.findMessage(id)?.reason, "cancelled");
 });
@@ -70,7 +70,7 @@ Deno.test("what a transport refuses waits for a peer that has unregistered meanw
   await post(w, "/peer/unregister", { peer_id: "pat" });
   receipt.resolve({ state: "refused", reason: "draft_present" });
   await w.clock.settle();
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 1 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 1 });
   assert.deepEqual(w.logged, []);
 });
 

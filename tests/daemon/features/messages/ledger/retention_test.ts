@@ -110,7 +110,7 @@ Deno.test("what stays does not stop what lies behind it from going", async () =>
   await post(w, "/deliveries/receipts", { delivery_ids: behind, status: "seen" });
   await w.tick(31 * DAYS);
   for (let ticks = 0; ticks < 10; ticks++) await w.tick();
-  assert.deepEqual(w.daemon.delivery.counts(), { queued: 450 });
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 450 });
 });
 
 Deno.test("one beat forgets a bounded number, whatever there is", async () => {
@@ -123,7 +123,7 @@ Deno.test("one beat forgets a bounded number, whatever there is", async () => {
   const left: (number | undefined)[] = [];
   for (let ticks = 0; ticks < 3; ticks++) {
     await w.tick();
-    left.push(w.daemon.delivery.counts()["seen"]);
+    left.push(w.daemon.deliveryAudit.counts()["seen"]);
   }
   assert.deepEqual(left, [400, 300, 200]);
 });

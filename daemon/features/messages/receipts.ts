@@ -1,0 +1,123 @@
+/** Receipts and proofs: what a recipient reports of a delivery. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { StoredMessage } from "./contract.ts";
+import * as ledger from "./ledger/ledger.ts";
+import type { Steps } from "./ledger/steps.ts";
+import type { DeliveryAck } from "./websocket/frames.ts";
+import type { Session } from "./websocket/session.ts";
+import type { Sockets } from "./websocket/sockets.ts";
+
+/** What higher features do about deliveries, within the same transaction. */
+export interface DeliveryReactions {
+  /** No transport can deliver the message of an ask: its asker is told. */
+  undeliverable(message: StoredMessage): void;
+  /** A surface has shown an inbox item, or failed to. */
+  itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
+}
+
+/** What a surface may say of an item that it was sent (contract 4). */
+interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
+  readonly status: "pushed" | "failed";
+}
+
+export interface ReceiptsDeps {
+  readonly reactions: DeliveryReactions;
+  readonly sockets: Sockets;
+  readonly steps: Steps;
+}
+
+export class Receipts {
+  readonly #ctx: Context;
+  readonly #deps: ReceiptsDeps;
+  readonly #steps: Steps;
+
+  constructor(ctx: Context, deps: ReceiptsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#steps = deps.steps;
+  }
+
+  /** A client's word on what it was sent. */
+  receipt(session: Session, ack: DeliveryAck): void {
+    const { db } = this.#ctx;
+    const isPositive = ack.status === "accepted" || ack.status === "seen";
+    if (isPositive) db.transactLazily(() => this.#applyReceipt(session, ack));
+    else db.transact(() => this.#applyReceipt(session, ack));
+  }
+
+  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
+  offerAgain(delivery_id: string, peer_id: string): boolean {
+    const { db } = this.#ctx;
+    return db.transact(() => {
+      const message = ledger.findMessage(db, delivery_id);
+      if (message?.to_peer_id !== peer_id) return false;
+      if (message.state === "failed") this.#steps.offered(message);
+      return message.state === "failed" || message.state === "queued";
+    });
+  }
+
+  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
+  prove(peer_id: string, ids: readonly string[]): number {
+    const { db } = this.#ctx;
+    return db.transact(() => {
+      const proved = ids.filter((id) => {
+        const message = ledger.findMessage(db, id);
+        if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
+        return this.#steps.seen(message);
+      });
+      return proved.length;
+    });
+  }
+
+  /** A reader's word on what it drained. */
+  settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
+    const { db } = this.#ctx;
+    db.transact(() => {
+      for (const delivery_id of delivery_ids) {
+        const message = ledger.findMessage(db, delivery_id);
+        if (!message) throw new Problem("unknown_message", { id: delivery_id });
+        if (status === "seen") this.#steps.seen(message);
+        else if (status === "accepted") this.#steps.accepted(message);
+        else this.#fail(message, status);
+      }
+    });
+  }
+
+  #applyReceipt(session: Session, ack: DeliveryAck): void {
+    const message = this.#deps.sockets.receipt(session, ack);
+    if (!message) return;
+    if (message.item_id !== null) return this.#applyItemReceipt(session, message, ack);
+    if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
+    }
+  }
+
+  /**
+   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
+   * that failed before, or one that waits again since the line was lost.
+   */
+  #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
+    const { item_id, state } = message;
+    if (!identity.surface || item_id === null) return;
+    const { name } = identity.surface;
+    if (ack.status === "pushed") {
+      this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
+      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
+    } else if (ack.status === "failed" || ack.status === "rejected") {
+      this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
+      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
+    } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
+  }
+
+  /** A definite no of the receiver: another transport, or the end of it. */
+  #fail(message: StoredMessage, reason: string): void {
+    const { state, attempts } = message;
+    const wasSent = state === "attempting" || state === "sent" ||
+      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
+    if (!wasSent) return;
+    this.#steps.rejected(message, reason);
+    if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });
+  }
+}
