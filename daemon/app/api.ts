@@ -19,7 +19,7 @@ import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_reque
 import { SocketConnections } from "../api/ws/connections.ts";
 import { Handshake } from "../api/ws/handshake.ts";
 import { Shares } from "../features/shares/shares.ts";
-import type { Features } from "./compose.ts";
+import type { Features } from "./compose/compose.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
 

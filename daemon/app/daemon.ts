@@ -1,7 +1,7 @@
 /** A whole daemon: its features, its API, and its life from the start to the shutdown. */
 
 import { type Api, openApi } from "./api.ts";
-import { compose, type Features } from "./compose.ts";
+import { compose, type Features } from "./compose/compose.ts";
 import type { Config } from "./config.ts";
 import type { Platform } from "./platform.ts";
 import { runScheduler, tick } from "./scheduler.ts";

@@ -28,7 +28,7 @@ import { scheduleRoutes } from "../features/schedules/routes.ts";
 import { shareRoutes } from "../features/shares/routes.ts";
 import type { Shares } from "../features/shares/shares.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
-import type { Features } from "./compose.ts";
+import type { Features } from "./compose/compose.ts";
 import { isHookToken } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
 

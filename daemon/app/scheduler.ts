@@ -2,7 +2,7 @@
 
 import { pause } from "kit/core/timeout.ts";
 import type { Api } from "./api.ts";
-import type { Features } from "./compose.ts";
+import type { Features } from "./compose/compose.ts";
 
 const TICK_MS = 1000;
 /** Events that retention drops per tick. */

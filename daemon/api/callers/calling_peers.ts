@@ -2,7 +2,7 @@
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 import type { AgentTransports } from "../../features/agents/transports.ts";
-import { type Certificates, mustMatchPeer } from "../../features/peers/certificates.ts";
+import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
 import type { Address } from "../../features/peers/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { ProcessLookup } from "../../features/peers/registration.ts";

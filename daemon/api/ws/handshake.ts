@@ -7,7 +7,7 @@ import type { Caller } from "kit/http/route.ts";
 import { definitionOf } from "../../features/agents/registry.ts";
 import type { Connect } from "../../features/messages/websocket/frames.ts";
 import type { Identity } from "../../features/messages/websocket/session.ts";
-import type { Certificates, Claims } from "../../features/peers/certificates.ts";
+import type { Certificates, Claims } from "../../features/peers/identity/certificates.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";

@@ -10,7 +10,7 @@ import {
   claimsOf,
   mustMatchPeer,
   mustMatchPresented,
-} from "../peers/certificates.ts";
+} from "../peers/identity/certificates.ts";
 import { type Directory, isLive } from "../peers/directory.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { Peers } from "../peers/peers.ts";

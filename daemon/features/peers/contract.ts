@@ -5,7 +5,7 @@ import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { Backend, Transport, TurnState } from "../agents/contract.ts";
 import { RestartBlock } from "./restart.ts";
-import { looksLike, skeletonOf } from "./lookalikes.ts";
+import { looksLike, skeletonOf } from "./identity/lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);

@@ -7,7 +7,7 @@ import type { PeerChanges, PeerReactions } from "./changes.ts";
 import type { Offline, Registration } from "./contract.ts";
 import type { Reachability } from "./records.ts";
 import { type Directory, isLive } from "./directory.ts";
-import type { Superseded } from "./superseded.ts";
+import type { Superseded } from "./identity/superseded.ts";
 import { ProcessWatcher } from "./process_watcher.ts";
 import {
   Admission,

@@ -11,9 +11,9 @@ import {
   type Registration,
   type Role,
 } from "./contract.ts";
-import { type Claims, mustMatchPeer, mustMatchPresented } from "./certificates.ts";
+import { type Claims, mustMatchPeer, mustMatchPresented } from "./identity/certificates.ts";
 import { isLive } from "./directory.ts";
-import { looksLike } from "./lookalikes.ts";
+import { looksLike } from "./identity/lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";

@@ -3,7 +3,7 @@
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import { type Certificates, claimsOf } from "./certificates.ts";
+import { type Certificates, claimsOf } from "./identity/certificates.ts";
 import * as contracts from "./contract.ts";
 import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";

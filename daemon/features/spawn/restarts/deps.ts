@@ -1,6 +1,6 @@
 /** What restarts need from other features. */
 
-import type { Replacement } from "../../peers/superseded.ts";
+import type { Replacement } from "../../peers/identity/superseded.ts";
 import type { PreflightDeps, Subject } from "./preflight.ts";
 
 export interface RestartDeps extends PreflightDeps {

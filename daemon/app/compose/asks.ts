@@ -1,0 +1,76 @@
+/** Builds asks, questions, the human's inbox, and notifications. */
+
+import { Asks } from "../../features/asks/asks.ts";
+import { MultiAsks } from "../../features/asks/many/multi_asks.ts";
+import { Questions } from "../../features/asks/questions/questions.ts";
+import { liveCandidates } from "../../features/asks/routing/candidates.ts";
+import { lastReplies } from "../../features/asks/routing/load.ts";
+import { Router } from "../../features/asks/routing/router.ts";
+import * as askRows from "../../features/asks/store.ts";
+import { Inbox } from "../../features/inbox/inbox.ts";
+import { InboxReplies } from "../../features/inbox/replies.ts";
+import { Surfaces } from "../../features/inbox/surfaces.ts";
+import { Notifications } from "../../features/notifications/notifications.ts";
+import { Directory } from "../../features/peers/directory.ts";
+import { type Foundation, HOUR_MS } from "./foundation.ts";
+import type { MessageFeatures } from "./messages.ts";
+
+/** Asks and questions, the human's inbox, and notifications. */
+export function openAsks(foundation: Foundation, lower: MessageFeatures) {
+  const { config, ctx, shutdownSignal, history_ms } = foundation;
+  const { attachments, delivery, directory, sockets } = lower;
+  const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
+  const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
+  const shared = {
+    directory,
+    delivery,
+    human: inbox,
+    attach: (ids: readonly string[] = []) => attachments.attach(ids),
+    address: (peer_id: string) => directory.address(peer_id),
+  };
+  const asks = new Asks(ctx, {
+    ...shared,
+    ledger: askRows.askLedger(ctx.db),
+    ask_ttl_ms: config["daemon.ask_ttl_hours"] * HOUR_MS,
+  });
+  const questions = new Questions(ctx, {
+    ...shared,
+    asks,
+    wait_ms_max: config["approvals.timeout_seconds"] * 1000,
+    shutdownSignal,
+  });
+  const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
+  const multiAsks = new MultiAsks(ctx, asks, history_ms);
+  const router = openRouter(foundation, { asks, directory });
+  const notifications = new Notifications(ctx, delivery, {
+    directory,
+    addToInbox: (message) => inbox.add(message),
+    attach: shared.attach,
+  });
+  return { surfaces, inbox, inboxReplies, asks, questions, multiAsks, router, notifications };
+}
+
+export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;
+
+/** Undefined with `routing.strategy: static`. */
+export function openRouter(
+  { config, ctx, shutdownSignal }: Foundation,
+  { asks, directory }: { asks: Asks; directory: Directory },
+): Router | undefined {
+  const strategy = config["routing.strategy"];
+  if (strategy === "static") return undefined;
+  const deps = {
+    asks,
+    directory,
+    shutdownSignal,
+    liveCandidates: () => liveCandidates(ctx),
+    recentReplies: () => lastReplies(ctx.db),
+  };
+  return new Router(ctx, deps, {
+    strategy,
+    min_confidence: config["routing.min_confidence"],
+    allow_service_targets: config["routing.allow_service_targets"],
+    endpoint: config["routing.webhook"],
+    description_ttl_seconds: config["daemon.description_ttl_seconds"],
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * Builds the daemon's features in their order. Each is given the lower features that it uses; what
+ * goes upward goes through the table of `../reactions.ts`.
+ */
+
+import * as peerRows from "../../features/peers/store.ts";
+import type { Config } from "../config.ts";
+import type { Platform } from "../platform.ts";
+import { Reactions } from "../reactions.ts";
+import { openAgents, openJobs, openLifecycle, openSchedules, openSpawns } from "./agents.ts";
+import { openAsks } from "./asks.ts";
+import { openFoundation } from "./foundation.ts";
+import { openMessageLog, openMessages, openPeers } from "./messages.ts";
+
+export type Features = ReturnType<typeof compose>;
+
+/** Opens the database and builds every feature on it. */
+export function compose(config: Config, db_path: string, platform: Platform) {
+  const reactions = new Reactions();
+  const foundation = openFoundation(config, db_path, platform);
+  const peers = openPeers(foundation, reactions);
+  const messages = {
+    ...openMessages(foundation, peers, reactions),
+    ...openMessageLog(foundation, peers),
+  };
+  const asks = openAsks(foundation, { ...peers, ...messages });
+  const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks }, reactions);
+  const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
+  const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
+  const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
+  const schedules = openSchedules(foundation, { ...peers, ...messages, ...asks });
+  const features = {
+    ...foundation,
+    ...peers,
+    ...messages,
+    ...asks,
+    ...spawns,
+    ...lifecycle,
+    ...agents,
+    ...jobs,
+    ...schedules,
+  };
+  reactions.connect(features);
+  features.meters.addGauges(() => ({
+    peers: peerRows.count(features.ctx.db),
+    sockets: features.sockets.size,
+    commits: features.ctx.db.commits,
+    queue: features.deliveryAudit.counts(),
+    jobs: features.jobs.counts(),
+  }));
+  return features;
+}

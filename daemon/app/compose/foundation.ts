@@ -1,0 +1,41 @@
+/** What every feature uses: the database, the identity, the configuration. */
+
+import { EventLog } from "kit/data/events.ts";
+import type { Context } from "kit/data/context.ts";
+import { Database } from "kit/data/sqlite.ts";
+import { Meters } from "../../api/events/metrics.ts";
+import { Certificates } from "../../features/peers/identity/certificates.ts";
+import type { Config } from "../config.ts";
+import { readIdentity } from "../identity.ts";
+import { migrations } from "../migrations/migrations.ts";
+import type { Platform } from "../platform.ts";
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+export type Foundation = ReturnType<typeof openFoundation>;
+
+/** What every feature uses: the database, the daemon's identity and keys, the configuration. */
+export function openFoundation(config: Config, db_path: string, platform: Platform) {
+  const { clock, ids, log } = platform;
+  const db = new Database(db_path, migrations, log, clock);
+  const events = new EventLog(db, clock, log);
+  const ctx: Context = { db, events, clock, ids, log };
+  const identity = readIdentity(db, ids);
+  const idCodec = platform.idCodec(identity.number_key);
+  db.define("seq_of", (ident) => idCodec.seq(String(ident)));
+  const certificates = new Certificates(identity.certificate_key, clock);
+  const shutdown = new AbortController();
+  return {
+    config,
+    platform,
+    ctx,
+    identity,
+    idCodec,
+    certificates,
+    meters: new Meters(),
+    shutdown,
+    shutdownSignal: shutdown.signal,
+    history_ms: config["daemon.history_days"] * DAY_MS,
+  };
+}

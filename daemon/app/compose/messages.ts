@@ -1,0 +1,166 @@
+/** Builds the registry of peers, the delivery of messages, and their log. */
+
+import { AgentProcesses } from "../../api/callers/agent_processes.ts";
+import { AgentTransports } from "../../features/agents/transports.ts";
+import * as askRows from "../../features/asks/store.ts";
+import { itemOfAsk } from "../../features/inbox/store.ts";
+import { inboxItemFrame } from "../../features/inbox/surfaces.ts";
+import { Attachments } from "../../features/messages/attachments/attachments.ts";
+import { Delivery } from "../../features/messages/delivery.ts";
+import { DeliveryAudit } from "../../features/messages/delivery_audit.ts";
+import { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
+import { Handover } from "../../features/messages/handover.ts";
+import { Leases } from "../../features/messages/leases.ts";
+import { Steps } from "../../features/messages/ledger/steps.ts";
+import { Limits } from "../../features/messages/limits/limits.ts";
+import { Messages } from "../../features/messages/log/message_log.ts";
+import { PeerReachability } from "../../features/messages/reachability.ts";
+import { Receipts } from "../../features/messages/receipts.ts";
+import { Sockets } from "../../features/messages/websocket/sockets.ts";
+import { PeerChanges } from "../../features/peers/changes.ts";
+import { Directory } from "../../features/peers/directory.ts";
+import { Peers } from "../../features/peers/peers.ts";
+import { PeerProfiles } from "../../features/peers/profiles.ts";
+import { PeerRecords } from "../../features/peers/records.ts";
+import * as peerRows from "../../features/peers/store.ts";
+import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { PeerTurns } from "../../features/peers/turns.ts";
+import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
+import { isSuperseded } from "../../features/spawn/restarts/replacement.ts";
+import { Reactions } from "../reactions.ts";
+import { DAY_MS, type Foundation } from "./foundation.ts";
+
+/** The registry of peers, and the sockets and transports that reach them. */
+export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reactions) {
+  const { machine, processes } = platform;
+  const agentProcesses = new AgentProcesses({
+    liveAgents: () => peerRows.livePeers(ctx.db),
+    recordedProcesses: () => peerRows.provedProcesses(ctx.db),
+    isAlive: (pid, started) => processes.isAlive(pid, started),
+    parentOf: (pid) => processes.parentOf(pid),
+    isUserFacing: (pid) => platform.callers.isUserFacing(pid),
+    pid: platform.pid,
+  });
+  const transports = new AgentTransports(platform.adapters(), platform.knownFailures);
+  const steps = new Steps(ctx, meters, reactions.table);
+  const sockets = new Sockets(ctx, steps, {
+    inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
+  });
+  const directory = new Directory(ctx, { machine });
+  const reachability = new PeerReachability(ctx, { directory, sockets, agents: transports });
+  const superseded = new Superseded();
+  const changes = new PeerChanges(ctx, reactions.table);
+  const peers = new Peers(ctx, {
+    directory,
+    processes,
+    machine,
+    superseded,
+    changes,
+    reachability,
+    reactions: reactions.table,
+    expectedRegistration: expectedRegistrations({ db: ctx.db, terminals: platform.terminals }),
+    isSuperseded: (peer_id, agent_pid) => isSuperseded(ctx.db, peer_id, agent_pid),
+  });
+  const profiles = new PeerProfiles(ctx, { changes, peers });
+  const turns = new PeerTurns(ctx, {
+    changes,
+    directory,
+    machine,
+    peers,
+    reachability,
+    reactions: reactions.table,
+  });
+  return {
+    agentProcesses,
+    transports,
+    steps,
+    sockets,
+    directory,
+    reachability,
+    superseded,
+    peers,
+    profiles,
+    turns,
+  };
+}
+
+export type PeerFeatures = ReturnType<typeof openPeers>;
+
+/** Delivery of messages, and what is kept of them. */
+export function openMessages(
+  { config, ctx, idCodec, identity }: Foundation,
+  { directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
+  reactions: Reactions,
+) {
+  const { db } = ctx;
+  const records = new PeerRecords(ctx, {
+    daemon_id: identity.daemon_id,
+    description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
+  }, {
+    directory,
+    reachability,
+    pending: (peer_id) => askRows.pendingOf(db, peer_id),
+    pendingOfAll: () => new Map(askRows.pendingOfAll(db).map((one) => [one.to_peer_id, one])),
+  });
+  const dispatcher = new Dispatcher(ctx, steps, { directory, peers, reachability, transports });
+  const limits = new Limits(ctx, {
+    max_per_peer: config["daemon.queue.max_per_peer"],
+    hops: config["daemon.limits.hops"],
+    pair_per_minute: config["daemon.limits.pair_per_minute"],
+  }, () => directory.human()?.peer_id);
+  const delivery = new Delivery(ctx, { steps, sockets, dispatcher, limits }, {
+    idCodec,
+    queue: { ttl_ms: config["daemon.queue.ttl_seconds"] * 1000 },
+  });
+  const deliveryAudit = new DeliveryAudit(ctx, {
+    canQueueFor: (peer_id) => directory.canQueueFor(peer_id),
+    human_id: () => directory.human()?.peer_id,
+    isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
+  });
+  const receipts = new Receipts(ctx, { steps, sockets, reactions: reactions.table });
+  const handover = new Handover(ctx, steps);
+  const leases = new Leases(ctx, {
+    delivery,
+    handover,
+    receipts,
+    isAddressable: (peer_id) => Boolean(directory.resolve(peer_id).addressable),
+    touch: (peer_id) => directory.touch(peer_id),
+  });
+  return {
+    records,
+    dispatcher,
+    delivery,
+    deliveryAudit,
+    receipts,
+    handover,
+    leases,
+  };
+}
+
+/** The log of messages, and their attachments. */
+export function openMessageLog(
+  { config, ctx, idCodec, platform, shutdownSignal, history_ms }: Foundation,
+  { directory }: PeerFeatures,
+) {
+  const messages = new Messages(ctx, {
+    idCodec,
+    resolve: (argument) => directory.resolve(argument),
+    retention: { history_ms, messages_max: config["daemon.history_messages"] },
+    shutdownSignal,
+  });
+  const attachments = new Attachments(ctx, {
+    files: platform.files,
+    limits: {
+      file_bytes_max: config["daemon.attachments.file_bytes_max"],
+      total_bytes_max: config["daemon.attachments.total_bytes_max"],
+      ttl_ms: config["daemon.attachments.ttl_days"] * DAY_MS,
+    },
+    shutdownSignal,
+  });
+  return { messages, attachments };
+}
+
+export type MessageFeatures =
+  & PeerFeatures
+  & ReturnType<typeof openMessages>
+  & ReturnType<typeof openMessageLog>;
