@@ -1,5 +1,6 @@
 /** The composition root: the one place that knows every room. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -85,7 +86,6 @@ import type { OpenSocket, RelayClient } from "../api/relay/relay_client.ts";
 import { openRelayClient, openShares } from "./wiring_relay.ts";
 
 const TICK_MS = 1000;
-const DAY_MS = 86_400_000;
 /** Events that retention drops in one beat. */
 const FORGET_ROWS_MAX = 500;
 

@@ -1,5 +1,6 @@
 /** How the jobs room is opened: what it needs of the house, and which neighbour meets that. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Daemon } from "./daemon.ts";
 import type { ExecutorPeer, StartedExecutor, StartRequest } from "../features/jobs/fires/deps.ts";
@@ -7,8 +8,6 @@ import { Jobs } from "../features/jobs/jobs.ts";
 import { isLive, toAgentPeer } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { allowedFolder } from "../features/spawn/paths.ts";
-
-const DAY_MS = 86_400_000;
 
 export function openJobs(house: Daemon): Jobs {
   const { db } = house.ctx;

@@ -2,7 +2,7 @@
 
 import { type Contract, VERSION } from "kit/http/contract.ts";
 import { ApiError } from "kit/http/client.ts";
-import { equalSecrets } from "kit/core/equal_secrets.ts";
+import { equalSecrets } from "kit/core/settings.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Caller, Route } from "kit/http/route.ts";
 import { agentRoutes } from "../features/hooks/routes.ts";

@@ -1,5 +1,6 @@
 /** How the spawn room is opened: what it needs of the house, and which neighbour meets that. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { AgentPeer } from "../features/agents/adapter.ts";
@@ -159,7 +160,6 @@ export function openRestarts(house: Daemon): Restarts {
 
 /** Of each, spawns and restarts, as many are kept, if they are not older than all history. */
 const SPAWN_LOG_ENTRIES_MAX = 10_000;
-const DAY_MS = 86_400_000;
 
 export function openSpawnLog({ ctx, config }: Daemon): SpawnLogRetention {
   const history_ms = config["daemon.history_days"] * DAY_MS;

@@ -1,5 +1,6 @@
 /** How each room is opened: what it needs of the house, and which neighbour meets that. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
 import type { Daemon } from "./daemon.ts";
@@ -37,7 +38,6 @@ import { expectedRegistrationOf, peerOfPrompt } from "./spawn_wiring.ts";
 
 /** How far above a tool's process its agent is looked for. */
 const ANCESTORS_MAX = 16;
-const DAY_MS = 86_400_000;
 
 export function openDirectory(house: Daemon): Directory {
   const { db } = house.ctx;

@@ -1,10 +1,9 @@
 /** How the desk of scheduled messages is opened: what it needs of the house. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import type { Daemon } from "./daemon.ts";
 import { Schedules } from "../features/schedules/schedules.ts";
 import * as peerRows from "../features/peers/store.ts";
-
-const DAY_MS = 86_400_000;
 
 export function openSchedules(house: Daemon): Schedules {
   const { ctx, directory, config } = house;

@@ -1,12 +1,16 @@
 /** Lengths of time as people write them: `10m`, `90 min`, `1h30m`, `2d`. */
 
+export const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 // deno-fmt-ignore
 const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
-  [["w", "week", "weeks"],                             604_800_000],
-  [["d", "day", "days"],                               86_400_000 ],
-  [["h", "hr", "hrs", "hour", "hours"],                3_600_000  ],
-  [["m", "min", "mins", "minute", "minutes"],          60_000     ],
-  [["s", "sec", "secs", "second", "seconds"],          1000       ],
+  [["w", "week", "weeks"],                             7 * DAY_MS],
+  [["d", "day", "days"],                               DAY_MS    ],
+  [["h", "hr", "hrs", "hour", "hours"],                HOUR_MS   ],
+  [["m", "min", "mins", "minute", "minutes"],          MINUTE_MS ],
+  [["s", "sec", "secs", "second", "seconds"],          1000      ],
 ];
 const MS_BY_NAME = new Map(
   UNITS.flatMap(([names, ms]) => names.map((name) => [name, ms] as const)),

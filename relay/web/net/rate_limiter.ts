@@ -1,6 +1,7 @@
 /** Lets so many through and no more: a bucket for each address, below a ceiling for all of them. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { MINUTE_MS } from "kit/core/duration.ts";
 
 /** So many at once, and then so many a minute. */
 export interface Rate {
@@ -14,7 +15,6 @@ export interface Rates {
 }
 
 export const BUCKETS_MAX = 10_000;
-const MINUTE_MS = 60_000;
 
 /** A bucket is one instant: when it will be full again. One that is full need not be kept. */
 export class RateLimiter {

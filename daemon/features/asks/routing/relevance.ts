@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 import * as z from "zod";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
@@ -48,6 +48,8 @@ export interface RelevanceInput {
   readonly description_ttl_seconds: number;
 }
 
+type DatabaseDeps = Pick<Context, "clock" | "log">;
+
 const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() });
 const Hit = z.object({ hit: z.literal(1) });
 
@@ -56,11 +58,11 @@ const Hit = z.object({ hit: z.literal(1) });
  * counts. The confidence is the pick's share of all that matched, times the square root of the part
  * of the ask's words that it knows: alone and knowing all of them is 1.
  */
-export function mostRelevant(text: string, input: RelevanceInput, log: Log): Choice {
+export function mostRelevant(text: string, input: RelevanceInput, ctx: DatabaseDeps): Choice {
   const words = wordsOf(text);
   const snippets = input.candidates.flatMap((candidate) => snippetsOf(candidate, input));
   if (words.length === 0 || snippets.length === 0) return noChoice("no_candidate");
-  using index = indexOf(snippets, log);
+  using index = indexOf(snippets, ctx);
   const scores = scoresOf(index, words);
   const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
   const [best] = input.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
@@ -99,8 +101,8 @@ function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
  * Each text has a twin as long as itself, of words that nobody says: bm25 takes what half of all
  * texts hold for a word of no weight, and a handful of peers has but a handful of texts.
  */
-function indexOf(snippets: readonly Snippet[], log: Log): Database {
-  const index = new Database(":memory:", [INDEX], log);
+function indexOf(snippets: readonly Snippet[], { clock, log }: DatabaseDeps): Database {
+  const index = new Database(":memory:", [INDEX], log, clock);
   index.transactNow((tx) => {
     for (const { peer, kind, words } of snippets) {
       tx.run(INSERT, { peer, kind, words });

@@ -140,7 +140,7 @@ export class Router {
       recentReplies: this.#deps.recentReplies(),
       description_ttl_seconds,
     };
-    return mostRelevant(body.text, known, this.#ctx.log);
+    return mostRelevant(body.text, known, this.#ctx);
   }
 
   /** Asks the endpoint. What it is told is on the disk first, as all that leaves the house. */
