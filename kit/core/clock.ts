@@ -1,4 +1,4 @@
-/** Time and randomness. Only this file reads the clock or draws random bytes; others receive both. */
+/** Time and randomness. Nothing else reads the clock or draws random bytes. */
 
 export interface Clock {
   /** Milliseconds since the epoch. */

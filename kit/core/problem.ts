@@ -162,6 +162,12 @@ interface HeaderFields {
   readonly retry_after_seconds?: number;
 }
 
+/** Headers of every response that is not for a cache. */
+export const UNCACHED_HEADERS = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+} as const;
+
 /** A refusal, to be thrown. Any other error becomes a 500 without details. */
 export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   override readonly name = "Problem";
@@ -190,10 +196,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 
   toResponse(): Response {
-    const headers: Record<string, string> = {
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    };
+    const headers: Record<string, string> = { ...UNCACHED_HEADERS };
     if (toPublicCode(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as HeaderFields;
     if (allow) headers["allow"] = allow;

@@ -1,4 +1,4 @@
-/** The reasons why a delivery failed, waits or ended: each code with the sentence that explains it. */
+/** Why a delivery failed, waits or ended: each reason code with the sentence that explains it. */
 
 /** Reasons are typed by this table: a code without a sentence does not compile. */
 // deno-fmt-ignore
@@ -71,7 +71,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** The sentence of a code. An unknown code, of a client or of another version, is shown as words. */
+/** The sentence of a code. An unknown one, of a client or another version, is shown as words. */
 export function sentenceOf(code: string): string {
   return isReason(code) ? REASONS[code] : code.replaceAll("_", " ");
 }

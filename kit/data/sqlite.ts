@@ -146,9 +146,9 @@ export class Database implements Disposable, Reader {
   }
 
   /**
-   * Moves the write-ahead log into the database file, as far as no reader prevents it. While a group
-   * is open, the checkpoint waits for its commit and runs before its effects can open the next one.
-   * SQLite also moves the log itself, at every 4 MB: moving one second of a flood takes 25 ms.
+   * Moves the write-ahead log into the database file, as far as no reader prevents it. While a
+   * group is open, the checkpoint waits for its commit, and runs before its effects can open the
+   * next group. SQLite also moves the log itself, at every 4 MB: one second of a flood takes 25 ms.
    */
   checkpoint(): void {
     this.#checkpointDue = this.#groups.isOpen;

@@ -88,7 +88,7 @@ export class McpEndpoint implements AsyncDisposable {
   }
 }
 
-/** The SDK requires clients to accept event streams. We send JSON only, so any client is accepted. */
+/** The SDK requires that a client accepts event streams. We send JSON only, so any client may. */
 function withAcceptHeader(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.set("accept", "application/json, text/event-stream");
