@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { frameHandler, nextTurn } from "kit/net/frames.ts";
+import { ByteCounts } from "kit/net/tunnel/byte_counts.ts";
 import { Credit, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
 import {
   CLOSE,
@@ -47,14 +48,11 @@ export class MultiplexedConnection implements StreamHost {
   readonly #streams = new Map<number, Stream>();
   readonly #receiveWindow = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
   /** Unread bytes of each stream. The stream that was read last is last. */
-  readonly #held = new Map<Stream, number>();
-  #held_bytes = 0;
+  readonly #held = new ByteCounts<Stream>();
   /** Bytes that the handler has read of each unanswered request, and may still hold. */
-  readonly #read = new Map<Stream, number>();
-  #read_bytes = 0;
+  readonly #read = new ByteCounts<Stream>();
   /** Bytes of each outgoing body that wait for credit. The one that waits longest is first. */
-  readonly #waiting = new Map<Stream, number>();
-  #waiting_bytes = 0;
+  readonly #waiting = new ByteCounts<Stream>();
   readonly #unsent: MessageItem[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
@@ -76,7 +74,7 @@ export class MultiplexedConnection implements StreamHost {
 
   /** Bytes that were received and not read yet. */
   get held_bytes(): number {
-    return this.#held_bytes;
+    return this.#held.total;
   }
 
   /** Why no request can be sent now; undefined if one can. */
@@ -205,38 +203,28 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   released(stream: Stream, bytes: number): void {
-    const left = (this.#held.get(stream) ?? 0) - bytes;
-    this.#held_bytes -= bytes;
-    this.#held.delete(stream);
-    if (left > 0) this.#held.set(stream, left);
+    this.#held.setLast(stream, this.#held.of(stream) - bytes);
   }
 
   read(stream: Stream, bytes: number): void {
     if (!this.#deps.onRequest || stream.ended.aborted) return;
-    const before = this.#read.get(stream) ?? 0;
-    const now = Math.min(before + bytes, READ_BYTES_EACH_MAX);
-    this.#read.set(stream, now);
-    this.#read_bytes += now - before;
-    if (this.#read_bytes > READ_BYTES_MAX) stream.cancel("too much of unanswered requests is held");
+    this.#read.set(stream, Math.min(this.#read.of(stream) + bytes, READ_BYTES_EACH_MAX));
+    if (this.#read.total > READ_BYTES_MAX) {
+      stream.cancel("too much of unanswered requests is held");
+    }
   }
 
   queued(stream: Stream, bytes: number): void {
     if (stream.ended.aborted) return;
-    const now = (this.#waiting.get(stream) ?? 0) + bytes;
-    this.#waiting_bytes += bytes;
-    this.#waiting.delete(stream);
-    if (now > 0) this.#waiting.set(stream, now);
-    if (this.#waiting_bytes <= WAITING_BYTES_MAX) return;
-    const [slowest] = this.#waiting.keys();
-    slowest?.cancel("the other end reads it too slowly");
+    this.#waiting.setLast(stream, this.#waiting.of(stream) + bytes);
+    if (this.#waiting.total <= WAITING_BYTES_MAX) return;
+    this.#waiting.first?.cancel("the other end reads it too slowly");
   }
 
   finished(stream: Stream): void {
     this.#streams.delete(stream.id);
-    this.#read_bytes -= this.#read.get(stream) ?? 0;
-    this.#waiting_bytes -= this.#waiting.get(stream) ?? 0;
-    this.#read.delete(stream);
-    this.#waiting.delete(stream);
+    this.#read.set(stream, 0);
+    this.#waiting.set(stream, 0);
   }
 
   /** Frames of one turn of the event loop are sent together at its end. */
@@ -265,19 +253,16 @@ export class MultiplexedConnection implements StreamHost {
     if (credit > 0) this.sendFrame({ type: "credit", id: 0, bytes: credit });
     const stream = this.#streams.get(id);
     if (!stream) return; // The stream was closed while the chunk was in transit.
-    const held = this.#held.get(stream) ?? 0;
-    this.#held.set(stream, held + bytes.length);
-    this.#held_bytes += bytes.length;
+    this.#held.set(stream, this.#held.of(stream) + bytes.length);
     const accepted = stream.receive(bytes);
     if (accepted !== "stored") this.released(stream, bytes.length);
     if (accepted === "overflow") return this.rejectFrame("A body exceeds its window or its length");
-    if (this.#held_bytes > HELD_BYTES_MAX) this.cutOffSlowest();
+    if (this.#held.total > HELD_BYTES_MAX) this.cutOffSlowest();
   }
 
   /** Cuts off the stream whose reader has read nothing for the longest time. */
   cutOffSlowest(): void {
-    const [slowest] = this.#held.keys();
-    slowest?.cutOff("its reader is too slow");
+    this.#held.first?.cutOff("its reader is too slow");
   }
 }
 
