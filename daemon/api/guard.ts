@@ -1,7 +1,7 @@
 /** Who may call the daemon (contract 10): Host, Origin, the owner of the socket, then the token. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { equalSecrets } from "kit/core/equal_secrets.ts";
+import { equalSecrets } from "kit/core/settings.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Caller } from "kit/http/route.ts";
 import { isLoopback } from "../host/paths.ts";

@@ -1,9 +1,9 @@
-/** Time and randomness. Everything else receives them: nothing else reads a clock or draws. */
+/** Time and randomness. Nothing else reads the clock or draws random bytes. */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `ring` at `now() + ms`, unless the function that it returns is called first. */
+  /** Calls `callback` at `now() + ms`. The returned function cancels that. */
   setTimer(ms: number, callback: () => void): () => void;
   /** Resolves at `now() + ms`; rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -18,7 +18,7 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => sleepWithTimer(systemClock, ms, signal),
 };
 
-/** `sleep` by a clock's own `alarm`: for whoever makes a clock. */
+/** Implements `Clock.sleep` with a clock's own `setTimer`. */
 export function sleepWithTimer(
   clock: Pick<Clock, "setTimer">,
   ms: number,
@@ -40,11 +40,11 @@ export function sleepWithTimer(
 }
 
 export interface Ids {
-  /** A fresh id such as `ask-3f9c04d1a2b7`: the prefix and 12 lowercase hex digits (contract 1). */
+  /** A new id such as `ask-3f9c04d1a2b7`: the prefix and 12 lowercase hex digits (contract 1). */
   next(prefix: string): string;
-  /** `bytes` of randomness in base64url: for secrets. */
+  /** Random bytes in base64url: for secrets. */
   secret(bytes: number): string;
-  /** `bytes` of randomness in lowercase hex: for trace ids. */
+  /** Random bytes in lowercase hex: for trace ids. */
   hex(bytes: number): string;
 }
 
@@ -59,8 +59,8 @@ export const randomIds: Ids = {
 };
 
 /**
- * Does `work` once sockets were read. Between one `setImmediate` and the next the runtime reads
- * none, so that work which goes on by them keeps everybody out until it is done.
+ * Runs `work` after the runtime has read its sockets. Between two `setImmediate` callbacks it reads
+ * none, so long work that continues in such callbacks would block all connections.
  */
 export function afterSocketReads(work: () => void): void {
   setTimeout(work, 0);

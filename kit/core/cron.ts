@@ -1,4 +1,4 @@
-/** When a cron pattern fires next, in its time zone: what recurring jobs and schedules share. */
+/** Cron patterns and time zones, for recurring jobs and schedules. */
 
 import { Cron as Pattern } from "croner";
 import * as z from "zod";
@@ -8,8 +8,8 @@ const NICKNAMES = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly"];
 const ALLOWED = `five fields (minute hour day month weekday), or one of ${NICKNAMES.join(", ")}`;
 
 /**
- * A cron pattern. Day of month and day of week are alternatives, as in every cron. One that never
- * fires, such as the 30th of February, is refused: what was accepted is to happen.
+ * A cron pattern. Day of month and day of week are alternatives, as in every cron. A pattern that
+ * never fires, such as the 30th of February, is invalid.
  */
 export const Cron = z.string().trim().superRefine((pattern, issues) => {
   const error = problemOf(pattern);
@@ -20,10 +20,11 @@ export const Cron = z.string().trim().superRefine((pattern, issues) => {
 export const Timezone = z.string().refine(isTimezone, "an IANA time zone, such as Europe/Berlin");
 
 /**
- * The first instant after another at which the pattern fires; undefined when there is none.
+ * The first instant after `after` at which the pattern fires; undefined when there is none.
  *
- * A wall-clock time that the spring change skips fires at the change; one that autumn repeats fires
- * the first time only. What fires every so many minutes or hours goes on through both changes.
+ * A wall-clock time that the spring change skips fires at the change. One that the autumn change
+ * repeats fires the first time only. A pattern with an interval, such as every 10 minutes, is not
+ * affected by either change.
  */
 export function nextFire(cron: string, timezone: string, after: number): number | undefined {
   return patternOf(cron, timezone).nextRun(new Date(after))?.getTime();
@@ -39,7 +40,7 @@ function problemOf(pattern: string): string | undefined {
     return ALLOWED;
   }
   try {
-    // A leap day may be eight years away, and the search goes further than that.
+    // The next leap day may be eight years away; the search goes further.
     return nextFire(pattern, "UTC", 0) === undefined ? "a pattern that fires at all" : undefined;
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
@@ -47,7 +48,7 @@ function problemOf(pattern: string): string | undefined {
   }
 }
 
-/** An offset, such as `+02:00`, is none: it knows of no clock change. */
+/** An offset such as `+02:00` is not accepted: it has no clock changes. */
 function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {

@@ -1,18 +1,22 @@
-/** Lengths of time as people write them: `10m`, `90 min`, `1h30m`, `2d`. */
+/** Durations as people write them (`10m`, `90 min`, `1h30m`, `2d`), and constants for them. */
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 // deno-fmt-ignore
 const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
-  [["w", "week", "weeks"],                             604_800_000],
-  [["d", "day", "days"],                               86_400_000 ],
-  [["h", "hr", "hrs", "hour", "hours"],                3_600_000  ],
-  [["m", "min", "mins", "minute", "minutes"],          60_000     ],
-  [["s", "sec", "secs", "second", "seconds"],          1000       ],
+  [["w", "week", "weeks"],                             7 * DAY_MS],
+  [["d", "day", "days"],                               DAY_MS    ],
+  [["h", "hr", "hrs", "hour", "hours"],                HOUR_MS   ],
+  [["m", "min", "mins", "minute", "minutes"],          MINUTE_MS ],
+  [["s", "sec", "secs", "second", "seconds"],          1000      ],
 ];
 const MS_BY_NAME = new Map(
   UNITS.flatMap(([names, ms]) => names.map((name) => [name, ms] as const)),
 );
 
-/** Milliseconds; undefined for any other text. Each unit comes once, the larger ones first. */
+/** Milliseconds; undefined for an invalid text. Each unit may occur once, the larger ones first. */
 export function parseDuration(text: string): number | undefined {
   const lower = text.toLowerCase();
   if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(lower)) return undefined;
@@ -26,7 +30,7 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** The same for a time from now, which may begin with `in`: `in 2h`. */
+/** As `parseDuration`, for a time from now: the text may begin with `in`, as in `in 2h`. */
 export function parseFromNow(text: string): number | undefined {
   const spanText = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
   return spanText === undefined ? undefined : parseDuration(spanText);

@@ -1,4 +1,4 @@
-/** Diagnostics: a line of JSON per fact, on stderr. Events are for peers, this for operators. */
+/** The log for operators: one JSON object per line. Events, by contrast, are for peers. */
 
 import type { Clock } from "kit/core/clock.ts";
 
@@ -7,7 +7,7 @@ export type Log = Record<Level, (what: string, fields?: Record<string, unknown>)
 
 const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** Names whose values are never written, at any depth of `fields`. */
+/** Keys whose values are never written, at any depth of `fields`. */
 const SECRET = /token|secret|password|authorization|code_verifier|certificate|^text$/i;
 
 export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => void): Log {

@@ -1,4 +1,4 @@
-/** Every refusal the daemon can give, in one table: its status, its sentence, what it carries. */
+/** The table of refusals: for each code its HTTP status, its sentence, its hint and its fields. */
 
 import * as z from "zod";
 
@@ -7,8 +7,8 @@ const Candidate = z.object({ peer_id: z.string(), name: z.string(), circle: z.st
 const id = z.string();
 
 /**
- * `detail` is one sentence; `{field}` stands for a field's value. `said` is the code that callers
- * see, where one refusal has a row for each of its statuses.
+ * `detail` is one sentence, and `{field}` in it stands for the value of a field. `publicCode` is
+ * the code that callers see; it differs where one code has a row for each of its statuses.
  */
 function refusal<F extends z.ZodRawShape = Record<never, never>>(
   status: number,
@@ -22,133 +22,133 @@ function refusal<F extends z.ZodRawShape = Record<never, never>>(
 
 // deno-fmt-ignore
 export const PROBLEMS = {
-  // The door (contract 10).
-  forbidden_host:       refusal(403, `Not our host: "{host}"`, "use the address that the daemon prints, or add the name to daemon.allowed_hosts", { host: z.string() }),
-  forbidden_origin:     refusal(403, `Not our origin: "{origin}"`, "requests come from the dashboard itself or from programs, never from other pages", { origin: z.string() }),
-  unauthorized:         refusal(401, "The token is missing or wrong", "send Authorization: Bearer with daemon.auth_token"),
-  loopback_only:        refusal(403, "This endpoint answers only to this machine"),
+  // The guard (contract 10).
+  forbidden_host:       refusal(403, `Host not allowed: "{host}"`, "use the address that the daemon prints, or add the name to daemon.allowed_hosts", { host: z.string() }),
+  forbidden_origin:     refusal(403, `Origin not allowed: "{origin}"`, "send requests from the dashboard or from a program, not from another page", { origin: z.string() }),
+  unauthorized:         refusal(401, "Missing or wrong token", "send Authorization: Bearer with the value of daemon.auth_token"),
+  loopback_only:        refusal(403, "This endpoint accepts requests from this machine only"),
   // The form of a request (contract 1).
   not_found:            refusal(404, "No such route: {method} {path}", "a daemon lists its routes in /openapi.json", { method: z.string(), path: z.string() }),
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: z.string(), path: z.string(), allow: z.string() }),
-  upgrade_required:     refusal(426, "This route speaks WebSocket alone", "send the whole handshake of a WebSocket client"),
+  upgrade_required:     refusal(426, "This route accepts WebSocket connections only", "use a WebSocket client, which sends the whole handshake"),
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: z.number() }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
-  invalid_request:      refusal(422, "The request does not fit: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
-  idempotency_mismatch: refusal(422, `The key "{idempotency_key}" came with another body before`, "take a fresh key for what is new", { idempotency_key: z.string() }),
-  idempotency_in_progress: refusal(409, `The first request with the key "{idempotency_key}" still runs`, "send it again when that one is answered", { idempotency_key: z.string() }),
-  storage_failed:       refusal(503, "The database could not take this; nothing was stored", "free some disk space and try again"),
-  shutting_down:        refusal(503, "The server is shutting down", "try again when it is up"),
-  internal:             refusal(500, "A fault of this server; its log has the cause"),
-  oauth_disabled:       refusal(404, "This relay has no OAuth issuer, so that remote MCP is off", "set RELAY_OAUTH_ISSUER and RELAY_OAUTH_DB"),
+  invalid_request:      refusal(422, "Invalid request: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
+  idempotency_mismatch: refusal(422, `The key "{idempotency_key}" was used with another body before`, "use a new Idempotency-Key for a different request", { idempotency_key: z.string() }),
+  idempotency_in_progress: refusal(409, `The first request with the key "{idempotency_key}" is still running`, "try again when it is answered", { idempotency_key: z.string() }),
+  storage_failed:       refusal(503, "The database could not store this; nothing was changed", "free some disk space and try again"),
+  shutting_down:        refusal(503, "The server is shutting down", "try again when it has started"),
+  internal:             refusal(500, "Internal error; the log of this server has the cause"),
+  oauth_disabled:       refusal(404, "Remote MCP is off: this relay has no OAuth issuer", "set RELAY_OAUTH_ISSUER and RELAY_OAUTH_DB"),
   // Peers.
   unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: z.string() }),
-  ambiguous_peer:       refusal(409, `"{peer}" names more than one peer`, "use the peer_id, or name the circle", { peer: z.string(), candidates: z.array(Candidate) }),
-  peer_retired:         refusal(409, "{peer_id} is retired", "register anew, without this peer_id", { peer_id: id }),
-  peer_not_addressable: refusal(409, "{peer_id} takes no messages", "it only sends; ask its parent, or another peer", { peer_id: id, parent_peer_id: id.nullable() }),
+  ambiguous_peer:       refusal(409, `"{peer}" matches more than one peer`, "use the peer_id, or name the circle", { peer: z.string(), candidates: z.array(Candidate) }),
+  peer_retired:         refusal(409, "{peer_id} is retired", "register again, without this peer_id", { peer_id: id }),
+  peer_not_addressable: refusal(409, "{peer_id} does not receive messages", "it only sends; ask its parent, or another peer", { peer_id: id, parent_peer_id: id.nullable() }),
   to_self:              refusal(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
-  identity_not_proven:  refusal(409, "Nothing proves that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
-  human_exists:         refusal(409, "There is a human already: {peer_id}", "one daemon serves one human", { peer_id: id }),
-  reserved_name:        refusal(422, `"{name}" is reserved`, "dashboard, telegram, mcp-… and what looks like the human's name are not for peers", { name: z.string() }),
-  human_not_proven:     refusal(403, "Nothing proves that a person sends this", "run it in a terminal that you opened yourself, in which no agent runs"),
+  identity_not_proven:  refusal(409, "It is not proven that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
+  human_exists:         refusal(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),
+  reserved_name:        refusal(422, `"{name}" is reserved`, "choose another name; dashboard, telegram, mcp-… and names that look like the human's are reserved", { name: z.string() }),
+  human_not_proven:     refusal(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent"),
   ticket_refused:       refusal(403, "The ticket is unknown, was used before, or has expired", "run `mesh open` again"),
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
-  certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register anew", { reason: z.string() }),
+  certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register again", { reason: z.string() }),
   no_runtime_session:   refusal(409, "The birth certificate of {peer_id} names no runtime session", "register with a runtime_session_id", { peer_id: id }),
-  not_connected:        refusal(409, "{peer_id} is not connected on the session of the certificate", "connect first, or register anew", { peer_id: id }),
-  unknown_pane:         refusal(404, "No such pane: {pane_id}", "list them with `mesh orphans`; where several tmux servers have one of this id, name the tmux_socket", { pane_id: z.string() }),
-  already_linked:       refusal(409, "{pane_id} is {peer_id}'s already", "", { pane_id: z.string(), peer_id: id }),
+  not_connected:        refusal(409, "{peer_id} is not connected in the session that the certificate names", "connect first, or register again", { peer_id: id }),
+  unknown_pane:         refusal(404, "No such pane: {pane_id}", "list panes with `mesh orphans`; if several tmux servers have a pane of this id, name the tmux_socket", { pane_id: z.string() }),
+  already_linked:       refusal(409, "{pane_id} is already linked to {peer_id}", "", { pane_id: z.string(), peer_id: id }),
   other_host:           refusal(409, "{peer_id} runs on another machine: {machine}", "ask the daemon of that machine", { peer_id: id, machine: z.string() }),
-  missing_pane:         refusal(409, "{peer_id} has no pane that could be found", "let it register from within its pane, or link the pane with `mesh link`", { peer_id: id }),
-  pane_unverified:      refusal(409, "{peer_id} is not proved to be in {pane_id}: {reason}", "see `mesh peer show`; link the pane anew with `mesh link`", { peer_id: id, pane_id: z.string(), reason: z.string() }),
-  kill_refused:         refusal(409, "{peer_id} was not killed: {reason}", "only a process that is proved to be the peer's is ended; `mesh peer close` removes the record alone", { peer_id: id, reason: z.string() }),
-  orchestrator_present: refusal(409, "{name} is the orchestrator of this circle, and live", "ask it, or say force", { peer_id: id, name: z.string() }),
+  missing_pane:         refusal(409, "No pane of {peer_id} was found", "register the peer from inside its pane, or link the pane with `mesh link`", { peer_id: id }),
+  pane_unverified:      refusal(409, "It is not proven that {peer_id} runs in {pane_id}: {reason}", "see `mesh peer show`; link the pane again with `mesh link`", { peer_id: id, pane_id: z.string(), reason: z.string() }),
+  kill_refused:         refusal(409, "{peer_id} was not killed: {reason}", "only a process that is proven to be the peer's can be killed; `mesh peer close` removes the record only", { peer_id: id, reason: z.string() }),
+  orchestrator_present: refusal(409, "{name} is the orchestrator of this circle and is live", "ask it, or set force", { peer_id: id, name: z.string() }),
   role_fixed:           refusal(409, "{peer_id} is the human, who cannot be renamed, taken offline or closed", "change human.name in the configuration", { peer_id: id }),
-  unknown_caller:       refusal(403, "Nothing proves which peer calls, and only a peer may do this", "call from an agent that is registered, or set daemon.mcp.allow_admin_tools"),
-  unknown_agent:        refusal(404, `No agent "{agent}" has hooks here`, "see `mesh setup --help`", { agent: z.string() }),
-  not_an_agent:         refusal(403, "Only a registered agent can do this: {why}", "the tool whoami tells who you are", { why: z.string() }),
+  unknown_caller:       refusal(403, "The calling peer is not proven, and only a peer may do this", "call from an agent that is registered, or set daemon.mcp.allow_admin_tools"),
+  unknown_agent:        refusal(404, `Unknown agent: "{agent}"; no hooks exist for it`, "see `mesh setup --help`", { agent: z.string() }),
+  not_an_agent:         refusal(403, "Only a registered agent can do this: {why}", "the tool whoami shows who you are", { why: z.string() }),
   // Asks.
   no_target:            refusal(400, "The ask names no recipient", "name one in to_peer"),
   unknown_key:          refusal(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: z.string(), meant: z.string() }),
-  repeated_key:         refusal(400, `"{key}" comes twice: the case of a key does not matter`, "send it once", { key: z.string() }, "unknown_key"),
-  service_excluded:     refusal(403, `"{peer}" is a {role}, which no strategy delivers to`, "name another fallback_to, or set routing.allow_service_targets", { peer: z.string(), role: z.string() }),
-  router_unavailable:   refusal(503, "No recipient was found by {arm}: {reason}", "name one in to_peer, or one to fall back on in fallback_to", { arm: z.string(), reason: z.string() }),
+  repeated_key:         refusal(400, `The key "{key}" is repeated: upper and lower case are the same`, "send it once", { key: z.string() }, "unknown_key"),
+  service_excluded:     refusal(403, `"{peer}" is a {role}, and no routing strategy delivers to one`, "name another fallback_to, or set routing.allow_service_targets", { peer: z.string(), role: z.string() }),
+  router_unavailable:   refusal(503, "The routing strategy {arm} found no recipient: {reason}", "name a recipient in to_peer, or a fallback in fallback_to", { arm: z.string(), reason: z.string() }),
   unknown_ask:          refusal(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),
-  already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}", "ask anew, with reply_to", { correlation_id: id, close_reason: z.string() }),
-  not_the_recipient:    refusal(403, "{correlation_id} was asked of another peer", "", { correlation_id: id }),
-  not_the_asker:        refusal(403, "{correlation_id} was asked by another peer", "", { correlation_id: id }),
-  unknown_option:       refusal(422, `"{option}" is not an option`, "answer one of: {options}", { option: z.string(), options: z.string() }),
-  not_a_question:       refusal(422, "{correlation_id} is no structured question", "answer it with ack, or decline it", { correlation_id: id }),
-  correlation_taken:    refusal(409, "{correlation_id} is the id of another ask", "ask under an id of its own, or under none", { correlation_id: id }),
-  illegal_transition:   refusal(409, `A {machine} cannot go on "{on}" from "{from}"`, "the record has moved on; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
+  already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}", "send a new ask with reply_to", { correlation_id: id, close_reason: z.string() }),
+  not_the_recipient:    refusal(403, "{correlation_id} is addressed to another peer", "", { correlation_id: id }),
+  not_the_asker:        refusal(403, "{correlation_id} was sent by another peer", "", { correlation_id: id }),
+  unknown_option:       refusal(422, `"{option}" is not an option`, "choose one of: {options}", { option: z.string(), options: z.string() }),
+  not_a_question:       refusal(422, "{correlation_id} is not a structured question", "answer it with ack, or decline it", { correlation_id: id }),
+  correlation_taken:    refusal(409, "{correlation_id} is the id of another ask", "use a new correlation_id, or send none", { correlation_id: id }),
+  illegal_transition:   refusal(409, `A {machine} in state "{from}" does not accept "{on}"`, "the record has changed; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
   // Delivery.
-  queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has taken some", { peer_id: id, waiting: z.number() }),
-  rate_limited:         refusal(429, "More than {limit} messages a minute to {peer_id}", "wait, or say more in one message", { peer_id: id, limit: z.number(), retry_after_seconds: z.number() }),
-  hop_limit:            refusal(429, "{reply_to} ends a chain of {limit} hops without the human in it", "ask the human, or begin anew", { reply_to: id, limit: z.number() }),
-  unknown_trace:        refusal(404, "Unknown trace: {trace_id}", "it is a correlation_id or a delivery_id", { trace_id: id }),
+  queue_full:           refusal(429, "{peer_id} has {waiting} messages waiting", "try again when it has received some", { peer_id: id, waiting: z.number() }),
+  rate_limited:         refusal(429, "More than {limit} messages a minute to {peer_id}", "wait, or put more into one message", { peer_id: id, limit: z.number(), retry_after_seconds: z.number() }),
+  hop_limit:            refusal(429, "{reply_to} ends a chain of {limit} asks without the human", "ask the human, or start a new chain", { reply_to: id, limit: z.number() }),
+  unknown_trace:        refusal(404, "Unknown trace: {trace_id}", "use a correlation_id or a delivery_id", { trace_id: id }),
   unknown_message:      refusal(404, "Unknown message: {id}", "", { id }),
-  unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled, or its 60 s are over", { drain_id: id }),
+  unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled before, or its 60 s have passed", { drain_id: id }),
   // Attachments.
   unknown_attachment:   refusal(422, "Unknown attachment: {attachment}", "upload it with `mesh attach FILE`; files are kept for some days only", { attachment: id }),
   attachment_not_found: refusal(404, "Unknown attachment: {attachment}", "files are kept for some days only", { attachment: id }, "unknown_attachment"),
-  attachment_lost:      refusal(410, "The file of {attachment} is not on the disk any more", "upload it again", { attachment: id }),
-  attachment_too_large: refusal(413, "The file is larger than {bytes_max} bytes", "send it in parts, or say where it lies", { bytes_max: z.number() }),
-  attachments_full:     refusal(507, "Attachments may take {bytes_max} bytes, and this one has no room", "delete some, or wait until they expire", { bytes_max: z.number() }),
-  too_many_uploads:     refusal(429, "{uploads} uploads are under way", "try again when one is done", { uploads: z.number() }),
-  unsupported_media:    refusal(415, `The body is "{found}", and this route takes {media}`, "curl -F file=@PATH sends it", { found: z.string(), media: z.string() }),
+  attachment_lost:      refusal(410, "The file of {attachment} is no longer on the disk", "upload it again", { attachment: id }),
+  attachment_too_large: refusal(413, "The file is larger than {bytes_max} bytes", "send it in parts, or send its path", { bytes_max: z.number() }),
+  attachments_full:     refusal(507, "Attachments may use {bytes_max} bytes in total, and this one exceeds that", "delete some, or wait until they expire", { bytes_max: z.number() }),
+  too_many_uploads:     refusal(429, "{uploads} uploads are in progress", "try again when one has finished", { uploads: z.number() }),
+  unsupported_media:    refusal(415, `The media type is "{found}", and this route accepts {media}`, "send the file with: curl -F file=@PATH", { found: z.string(), media: z.string() }),
   bad_multipart:        refusal(400, "The body is not multipart/form-data: {reason}", "", { reason: z.string() }),
   // Spawning.
-  spawn_disabled:       refusal(503, "Spawning is not set up: {lacking}", "see spawn.commands and spawn.allowed_paths of the configuration", { lacking: z.string() }),
-  unsupported_backend:  refusal(422, "No command starts {backend}", "name one in spawn.commands.{backend}", { backend: z.string() }),
+  spawn_disabled:       refusal(503, "Spawning is not configured: {lacking}", "see spawn.commands and spawn.allowed_paths in the configuration", { lacking: z.string() }),
+  unsupported_backend:  refusal(422, "No command is configured for {backend}", "set one in spawn.commands.{backend}", { backend: z.string() }),
   unknown_profile:      refusal(422, `No profile "{profile}" for {backend}`, "see spawn.profiles, or mesh spawn --help", { profile: z.string(), backend: z.string() }),
-  path_not_allowed:     refusal(403, `Nothing may be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: z.string(), reason: z.string() }),
-  source_pane_required: refusal(422, "A circle is a window, and no pane says which one to split", "name one in source_pane; mesh spawn takes the one it runs in"),
-  spawn_failed:         refusal(502, "It was not started: {reason}", "", { reason: z.string() }),
-  same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another, or name another backend", { backend: z.string() }),
+  path_not_allowed:     refusal(403, `Agents may not be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: z.string(), reason: z.string() }),
+  source_pane_required: refusal(422, "A circle is a tmux window, and no pane of it is named", "name one in source_pane; mesh spawn uses the pane it runs in"),
+  spawn_failed:         refusal(502, "The agent was not started: {reason}", "", { reason: z.string() }),
+  same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another peer, or name another backend", { backend: z.string() }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
   // Jobs.
   unknown_job:          refusal(404, "Unknown job: {job_id}", "list them with `mesh jobs list`", { job_id: id }),
-  unknown_check:        refusal(422, `No check "{check}" is configured`, "name it in jobs.checks; allowed now: {allowed}", { check: z.string(), allowed: z.string() }),
-  attempt_id_required:  refusal(400, "An attempt of {job_id} is under way, and only it may end the job", "send the attempt_id that stands in the job's message, or see `mesh jobs show {job_id}`", { job_id: id }),
-  stale_attempt:        refusal(409, "{attempt_id} is not the attempt of {job_id} that is under way", "what it did is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
+  unknown_check:        refusal(422, `No check "{check}" is configured`, "add it to jobs.checks; allowed now: {allowed}", { check: z.string(), allowed: z.string() }),
+  attempt_id_required:  refusal(400, "An attempt of {job_id} is running, and only that attempt may end the job", "send the attempt_id from the job's message; `mesh jobs show {job_id}` shows it too", { job_id: id }),
+  stale_attempt:        refusal(409, "{attempt_id} is not the running attempt of {job_id}", "its work is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
   illegal_state:        refusal(409, "{job_id} is {state}: it cannot {action} now", "see `mesh jobs show {job_id}`", { job_id: id, state: z.string(), action: z.string() }),
   // Schedules.
   unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
-  schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "schedule it anew", { schedule_id: id, state: z.string() }, "illegal_state"),
+  schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "create a new schedule", { schedule_id: id, state: z.string() }, "illegal_state"),
   schedules_full:       refusal(429, "{active_max} scheduled messages are active", "cancel some with `mesh schedule delete`", { active_max: z.number() }),
   // The human inbox.
-  no_human:             refusal(503, "No human is registered", "name one: `mesh config set human.name YOU`, then start the daemon again"),
+  no_human:             refusal(503, "No human is registered", "set a name with `mesh config set human.name YOU`, then restart the daemon"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `Nothing was rendered on "{surface}" as "{surface_ref}"`, "", { surface: z.string(), surface_ref: z.string() }),
   // The relay (contract 9).
-  not_through_relay:    refusal(403, "{method} {path} is not reached through a relay", "call it on that machine itself", { method: z.string(), path: z.string() }),
-  relay_admin_off:      refusal(403, "{method} {path} goes through a relay only if its daemon says so", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
-  no_relay_secret:      refusal(401, "The relay secret is missing, or has not the form of one", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
-  foreign_page:         refusal(403, `Not from a page of this relay: "{origin}"`, "open it from the relay's own page", { origin: z.string() }),
-  not_for_embedding:    refusal(403, `A machine's answer cannot be used as "{used_as}"`, "read it with fetch, or open it as a download", { used_as: z.string() }),
+  not_through_relay:    refusal(403, "{method} {path} is not available through a relay", "call it on that machine itself", { method: z.string(), path: z.string() }),
+  relay_admin_off:      refusal(403, "{method} {path} is available through a relay only if its daemon allows it", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
+  no_relay_secret:      refusal(401, "Missing or malformed relay secret", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
+  foreign_page:         refusal(403, `Not sent by a page of this relay: "{origin}"`, "use a page of this relay", { origin: z.string() }),
+  not_for_embedding:    refusal(403, `A machine's response cannot be used as "{used_as}"`, "read it with fetch, or open it as a download", { used_as: z.string() }),
   not_signed_in:        refusal(401, "Nobody is signed in", "sign in to the relay with its secret"),
-  too_many_daemons:     refusal(503, "The relay holds {daemons} daemons, and takes no more", "try again later", { daemons: z.number() }),
-  unknown_machine:      refusal(404, "No machine {daemon_id} was seen under this secret", "list them with GET /api/v1/daemons; it is named by its exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),
-  machine_offline:      refusal(503, "{daemon_id} is not connected: {reason}", "see `mesh status` on that machine; nothing is sent again by itself", { daemon_id: id, reason: z.string(), may_have_been_delivered: z.boolean() }),
-  timed_out:            refusal(504, "{daemon_id} gave no answer within {timeout_ms} ms", "it may still be at work; nothing is sent again by itself", { daemon_id: id, timeout_ms: z.number(), may_have_been_delivered: z.boolean() }),
-  foreign_host:         refusal(403, `Not our host: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
-  wrong_form_token:     refusal(403, "The form is not of this session", "load the page again, and send it from there", {}, "forbidden_origin"),
+  too_many_daemons:     refusal(503, "{daemons} daemons are connected, and no more are accepted", "try again later", { daemons: z.number() }),
+  unknown_machine:      refusal(404, "Unknown machine under this secret: {daemon_id}", "list the machines with GET /api/v1/daemons, and use the exact id", { daemon_id: id, may_have_been_delivered: z.boolean() }),
+  machine_offline:      refusal(503, "{daemon_id} is not connected: {reason}", "see `mesh status` on that machine; the relay does not send the request again", { daemon_id: id, reason: z.string(), may_have_been_delivered: z.boolean() }),
+  timed_out:            refusal(504, "{daemon_id} did not answer within {timeout_ms} ms", "it may still be working; the relay does not send the request again", { daemon_id: id, timeout_ms: z.number(), may_have_been_delivered: z.boolean() }),
+  foreign_host:         refusal(403, `Host not allowed: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: z.string() }, "forbidden_host"),
+  wrong_form_token:     refusal(403, "The form does not belong to this session", "load the page again, and send the form from there", {}, "forbidden_origin"),
   too_many_requests:    refusal(429, "Too many requests", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
-  unknown_share:        refusal(404, "There is no such share, or it is over", "ask whoever sent the link for another"),
-  share_read_only:      refusal(403, "This share is for reading only", "ask whoever sent the link for one that may write"),
-  too_many_shares:      refusal(429, "There are {shares} shares already", "revoke some: `mesh share list`, `mesh share revoke ID`", { shares: z.number() }),
-  too_many_viewers:     refusal(503, "{viewers} are watching already", "try again when one has left", { viewers: z.number() }),
-  unknown_request:      refusal(404, "There is no such request"),
-  daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep a reply for you; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
-  relay_disabled:       refusal(503, "No relay is configured, and a share is a link to one", "`mesh setup --relay URL` connects this machine"),
+  unknown_share:        refusal(404, "There is no such share, or it has ended", "ask its owner for a new link"),
+  share_read_only:      refusal(403, "This share is read-only", "ask its owner for a link that may write"),
+  too_many_shares:      refusal(429, "There are {shares} shares already", "revoke one: `mesh share list`, `mesh share revoke ID`", { shares: z.number() }),
+  too_many_viewers:     refusal(503, "{viewers} viewers are connected already", "try again when one has left", { viewers: z.number() }),
+  unknown_request:      refusal(404, "Unknown request"),
+  daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep replies to be fetched; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
+  relay_disabled:       refusal(503, "A share needs a relay, and none is configured", "connect this machine with `mesh setup --relay URL`"),
   relay_unreachable:    refusal(502, "The relay cannot be reached: {reason}", "see `mesh status`", { reason: z.string() }),
   relay_refused:        refusal(502, "The relay refused: {reason}", "", { reason: z.string() }),
-  bad_daemon_answer:    refusal(502, "{daemon_id} answered what makes no sense here", "update its daemon, or this relay", { daemon_id: id }),
+  bad_daemon_answer:    refusal(502, "{daemon_id} returned an invalid response", "update its daemon, or this relay", { daemon_id: id }),
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
 export type ProblemFields<C extends ProblemCode> = z.input<(typeof PROBLEMS)[C]["fields"]>;
 
-/** The answer's body: flat, with the code, one sentence and whatever may travel (contract 1). */
+/** The response body: the public code, its sentence, its hint and the fields, flat (contract 1). */
 export type ProblemBody =
   & { error: string; detail: string; hint?: string }
   & Record<
@@ -156,18 +156,24 @@ export type ProblemBody =
     unknown
   >;
 
-/** Fields that are headers of the answer as well. */
+/** Fields that are sent as headers, too. */
 interface HeaderFields {
   readonly allow?: string;
   readonly retry_after_seconds?: number;
 }
 
-/** Thrown to refuse. Whatever else is thrown is a fault of ours, and becomes a bare 500. */
+/** Headers of every response that is not for a cache. */
+export const UNCACHED_HEADERS = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+} as const;
+
+/** A refusal, to be thrown. Any other error becomes a 500 without details. */
 export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   override readonly name = "Problem";
   readonly code: C;
   readonly fields: ProblemFields<C>;
-  /** Names the cause for our own log; never leaves the daemon. */
+  /** The cause, for the log only. It is never sent. */
   override readonly cause: unknown;
 
   constructor(code: C, fields: ProblemFields<C>, cause?: unknown) {
@@ -190,10 +196,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 
   toResponse(): Response {
-    const headers: Record<string, string> = {
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    };
+    const headers: Record<string, string> = { ...UNCACHED_HEADERS };
     if (toPublicCode(this.code) === "unauthorized") headers["www-authenticate"] = "Bearer";
     const { allow, retry_after_seconds: seconds } = this.fields as HeaderFields;
     if (allow) headers["allow"] = allow;
@@ -212,14 +215,14 @@ export function isProblem<C extends ProblemCode>(error: unknown, code: C): error
 }
 
 /**
- * The refusal that was thrown, for a caller that carries on after one. Undefined for anything else,
- * and for `storage_failed`: then nothing can be carried on, and the error is to be thrown again.
+ * The refusal that was thrown, for a caller that continues after one. Undefined for any other error
+ * and for `storage_failed`, after which nothing can continue: throw the error again.
  */
 export function recoverableProblem(error: unknown): Problem | undefined {
   return error instanceof Problem && error.code !== "storage_failed" ? error : undefined;
 }
 
-/** Turns zod's complaints into an `invalid_request`. */
+/** Converts zod's issues to an `invalid_request`. */
 export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
   const issues = error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const summary = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);

@@ -1,26 +1,26 @@
-/** Why a delivery did not go on, or how it ended: each code, and the sentence that explains it. */
+/** Why a delivery failed, waits or ended: each reason code with the sentence that explains it. */
 
-/** A code that is not here does not compile where one is given, so that each can be explained. */
+/** Reasons are typed by this table: a code without a sentence does not compile. */
 // deno-fmt-ignore
 export const REASONS = {
-  // No transport took the message, and not one byte went out.
-  no_transport:         "nothing leads there now: no socket, no terminal, no hook",
-  nobody_waits:         "no hook of it waits for messages",
-  bad_frame:            "its text cannot be typed",
+  // No transport took the message, and no byte was sent.
+  no_transport:         "no transport reaches it now: no socket, no terminal, no hook",
+  nobody_waits:         "none of its hooks waits for messages",
+  bad_frame:            "its text contains what cannot be typed",
   no_pane:              "no pane is known",
   no_process:           "no process is known",
-  no_session:           "no session of it is known",
-  no_socket:            "it has no inbox of its own",
-  no_server:            "the agent's server does not run",
+  no_session:           "no session of the agent is known",
+  no_socket:            "the agent has no inbox of its own",
+  no_server:            "the agent's server is not running",
   no_command:           "the agent's program is not installed",
   dialog_open:          "a dialog is open there, and Enter would answer it",
-  draft_present:        "somebody's draft stands in the box",
+  draft_present:        "the agent's input box holds a draft",
   copy_mode:            "the pane is in copy mode",
-  shell_prompt:         "a shell is there, no agent, and what a peer says must not be a command",
-  starting:             "the agent has only just come",
-  screen_unknown:       "what the screen shows is not understood",
+  shell_prompt:         "the pane shows a shell, which would run the message as a command",
+  starting:             "the agent is still starting",
+  screen_unknown:       "the agent's screen is not recognized",
   changed:              "the pane changed right before the text was typed",
-  not_foreground:       "the agent is not in front",
+  not_foreground:       "the agent is not in the foreground",
   suspended:            "the agent is suspended",
   agent_elsewhere:      "the agent runs in another pane",
   agent_gone:           "the agent's process has ended",
@@ -30,30 +30,30 @@ export const REASONS = {
   foreign_socket:       "other users could replace its inbox",
   connection_refused:   "its inbox refused the connection",
   connect_timeout:      "its inbox did not answer",
-  server_unknown:       "what listens there is not the agent's server",
+  server_unknown:       "the program that listens there is not the agent's server",
   session_changed:      "the agent runs another conversation now",
-  thread_unknown:       "the agent's server gave an answer that is not understood",
+  thread_unknown:       "the response of the agent's server is not recognized",
   not_loaded:           "the agent's server has not loaded the session",
   broken:               "the agent's server reports an error in the session",
   version_unproved:     "delivery was not tested with this version of the agent",
   too_large:            "it is too long for this transport",
-  socket_serves:        "the agent's server is in use, and its socket is not safe to use",
+  socket_serves:        "the agent uses its server, whose socket is not safe to use",
   queue_refused:        "the agent's queue refused it",
-  plugin_awaited:       "the agent's plugin is about to take it",
-  socket_full:          "its socket takes nothing more at present",
-  socket_closed:        "the socket closed before",
-  // Something went out, and nothing proves that it arrived.
-  typed_not_submitted:  "it was typed, and not submitted",
+  plugin_awaited:       "the agent's plugin is expected to take it",
+  socket_full:          "the buffer of its socket is full",
+  socket_closed:        "the socket closed before it was sent",
+  // Bytes were sent, and it is not proven that the message arrived.
+  typed_not_submitted:  "it was typed but not submitted",
   tmux_lost:            "the connection to tmux broke while it was typed",
-  write_failed:         "the agent's inbox broke while it was written",
+  write_failed:         "writing to the agent's inbox failed",
   write_timeout:        "the agent's inbox did not take all of it in time",
-  write_untold:         "its hook took it, and did not report that it was written",
-  hung_up:              "the agent's server ended the connection",
+  write_untold:         "its hook took it and did not report that it was written",
+  hung_up:              "the agent's server closed the connection",
   no_answer:            "the agent's server did not answer",
   command_timeout:      "the agent's command did not end in time",
   command_failed:       "the agent's command failed",
-  rung_failed:          "an error of the daemon; its log has the cause",
-  not_settled:          "it was handed out, and no receipt came in 60 s",
+  rung_failed:          "internal error of the daemon; its log has the cause",
+  not_settled:          "it was handed out, and no receipt came within 60 s",
   daemon_restart:       "the daemon was restarted",
   // How it ended.
   ttl:                  "nobody took it in time",
@@ -61,12 +61,12 @@ export const REASONS = {
   ack_with_msg:         "it was answered",
   answered:             "it was answered",
   declined:             "it was declined",
-  reply_to:             "a question in return took its place",
+  reply_to:             "a question in return replaced it",
   send_failed:          "it could not be delivered",
   evicted:              "nobody answered in time",
-  cancelled:            "its asker took it back",
+  cancelled:            "its asker cancelled it",
   peer_retired:         "the recipient retired",
-  peer_not_addressable: "the recipient takes no messages any more",
+  peer_not_addressable: "the recipient no longer receives messages",
   // Why a job waits, or how it or its message ended.
   executor_offline:     "its executor is offline",
   executor_ending:      "the executor of its last attempt has not ended yet",
@@ -88,7 +88,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** The sentence of a code. One of a client's own words, or of another version, explains itself. */
+/** The sentence of a code. An unknown one, of a client or another version, is shown as words. */
 export function sentenceOf(code: string): string {
   return isReason(code) ? REASONS[code] : code.replaceAll("_", " ");
 }

@@ -1,4 +1,4 @@
-/** Schemas that every contract shares: instants, texts, names, query values (contract 1). */
+/** Schemas that contracts share: instants, texts, names, query values (contract 1). */
 
 import * as z from "zod";
 
@@ -11,30 +11,30 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
-/** What SQLite's driver would cut when it is read, and what is no text in any encoding. */
+/** SQLite's driver truncates a text at a NUL, and UTF-8 cannot encode a lone surrogate. */
 const isStorableText = (text: string) => !text.includes("\0") && text.isWellFormed();
 
-/** A short text that is kept: a path, a model, a description. */
+/** A short text that is stored: a path, a model, a description. */
 export function shortText(maxLength: number, minLength = 0) {
   return z.string().min(minLength).max(maxLength).refine(
     isStorableText,
-    "A NUL or a lone surrogate",
+    "Must not contain a NUL or a lone surrogate",
   );
 }
 
-/** What can be shown to an agent, and stored as it is. */
+/** A text that can be shown to an agent and stored unchanged. */
 export const DisplayText = z.string().refine(
   isStorableText,
-  "A NUL or a lone surrogate, which no agent can be shown",
+  "Must not contain a NUL or a lone surrogate",
 );
 
-/** What may be said, and may be nothing: at most 262,144 bytes of UTF-8. */
+/** The text of a message, which may be empty: at most 262,144 bytes of UTF-8. */
 export const TextOrEmpty = DisplayText.refine(
   (text) => text.length * 3 <= TEXT_BYTES_MAX || utf8.encode(text).length <= TEXT_BYTES_MAX,
   `Longer than ${TEXT_BYTES_MAX} bytes`,
 );
 
-/** What is said: 1 to 262,144 bytes of UTF-8. */
+/** The text of a message: 1 to 262,144 bytes of UTF-8. */
 export const Text = TextOrEmpty.min(1);
 
 /** Names of peers and circles (contract 1). */
@@ -43,20 +43,23 @@ export const Name = z.string().regex(
   "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
 );
 
-/** A sender: a peer by its id or name, or the name of who is no peer (contract 2). */
-export const Sender = DisplayText.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
-  .regex(/\S/, "A name, not blank");
+/** A sender: the id or name of a peer, or the name of a sender that is no peer (contract 2). */
+export const Sender = DisplayText.min(1).max(255).regex(
+  /^\P{Cc}*$/u,
+  "Must not contain control characters",
+)
+  .regex(/\S/, "Must not be blank");
 
 /** The sender of a request that names none. */
 export const ANONYMOUS_SENDER = "cli";
 
-/** What a client calls one request by, however often it has to send it. */
+/** Identifies a request, so that the client can send it again (contract 1). */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,
   "An idempotency key is 1 to 255 printable ASCII characters",
 );
 
-/** A number in a query. `12`, never `abc`, never empty. */
+/** A number in a query: `12`, but not `abc` and not an empty value. */
 export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number);
 
 /** A flag in a query: `1`, `true`, `0` or `false`. */

@@ -1,22 +1,23 @@
-/** Reads a table of settings from a file and the environment: one run names every mistake. */
+/** Reads a table of settings from a file and the environment, and reports every mistake at once. */
 
+import { createHash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 
-/** One row a setting: its dotted key, and its shape, whose description says what is allowed. */
+/** Settings by dotted key. The description of a shape says which values are allowed. */
 export type Settings = Record<string, z.ZodType>;
 export type SettingsValues<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
 
-/** Everything that a person may have said, not yet believed. */
+/** The unchecked sources of the settings. */
 export interface SettingsSources {
   /** The parsed file; an absent file is `{}`. */
   readonly file: unknown;
   readonly file_name: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Reads one environment value: YAML, so that `[a, b]`, `8` and `true` mean what they say. */
+  /** Parses one environment value as YAML: `[a, b]`, `8` and `true` have their usual meaning. */
   readonly parse: (text: string) => unknown;
 }
 
-/** A value that must not be shown: it prints as `[hidden]` wherever it goes. */
+/** A value that must not be shown. It serializes as `[hidden]`. */
 export class Secret {
   readonly #value: string;
 
@@ -33,14 +34,20 @@ export class Secret {
   }
 }
 
+/** Compares two secrets in constant time. Their digests have one length, as that requires. */
+export function equalSecrets(given: string, expected: string): boolean {
+  const digestOf = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digestOf(given), digestOf(expected));
+}
+
 interface RawSetting {
   readonly value: unknown;
   readonly source: string;
 }
 
 /**
- * The settings, or one error whose lines name each mistake: key, what was found, what may be.
- * `together` names what is wrong with settings that are right on their own.
+ * The settings. Throws one error with a line for each mistake: the key, the value and the allowed
+ * values. `crossCheck` returns the mistakes in combinations of valid settings.
  */
 export function readSettings<const T extends Settings>(
   table: T,
@@ -121,12 +128,12 @@ function describeMistake(
   const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
-  const hidden = /token|secret|\.env$|\.profiles$/.test(key); // Maps may hold one, too.
+  const hidden = /token|secret|\.env$|\.profiles$/.test(key); // A map may hold a secret, too.
   const value = hidden ? "a value" : formatValue(raw?.value);
   return `${at}: found ${value} (${raw?.source ?? "nowhere"}); allowed: ${allowed}`;
 }
 
-/** What is said of a shape, or of the one that a default or an option wraps. */
+/** The description of a shape, or of the shape that a default or an option wraps. */
 function descriptionOf(shape: z.ZodType): string | undefined {
   if (shape.description !== undefined) return shape.description;
   const isWrapper = shape instanceof z.ZodDefault || shape instanceof z.ZodOptional;

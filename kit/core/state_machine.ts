@@ -1,4 +1,4 @@
-/** State machines as tables. One row is one sentence of the specification. */
+/** State machines as transition tables. One row is one sentence of the specification. */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -10,7 +10,7 @@ export interface StateMachine<R extends readonly TransitionRow[]> {
   readonly states: readonly State<R>[];
   /** The state after `on`, or an `illegal_transition` problem. */
   step(from: State<R>, on: Event<R>): State<R>;
-  /** Whether a row says where `on` leads from `from`. */
+  /** Whether a row exists for the event `on` in the state `from`. */
   accepts(from: State<R>, on: Event<R>): boolean;
   /** True when no row leaves `state`. */
   isFinal(state: State<R>): boolean;
@@ -27,7 +27,7 @@ export function stateMachine<const R extends readonly TransitionRow[]>(
 ): StateMachine<R> {
   const next = new Map(rows.map(([from, on, to]) => [`${from} ${on}`, to]));
   if (next.size !== rows.length) {
-    throw new Error(`Machine "${name}" has two rows for one event`);
+    throw new Error(`Machine "${name}" has two rows for one state and event`);
   }
   const nonFinal = new Set<string>(rows.map(([from]) => from));
   const states = [...new Set(rows.flatMap(([from, , to]) => [from, to]))] as State<R>[];

@@ -1,6 +1,6 @@
-/** Text that comes from elsewhere: read without throwing, shown without steering anything. */
+/** Untrusted text: parsing without exceptions, and cleaning before it is shown. */
 
-/** Undefined for what is no JSON. */
+/** The value of a JSON text; undefined for an invalid one. */
 export function tryJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -9,7 +9,7 @@ export function tryJson(text: string): unknown {
   }
 }
 
-/** The same text for the same value, in whatever order its keys came. */
+/** JSON with sorted keys: equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
@@ -17,26 +17,26 @@ export function canonicalJson(value: unknown): string {
   });
 }
 
-/** For between tags: what opens, closes or refers in markup is written out. */
+/** Escapes text for use between tags. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The first character that is not seen is U+00AD: most texts are told at once to hold none. */
+/** The lowest invisible character is U+00AD. This fast check is false for most texts. */
 const MAYBE_HIDDEN = /[^\0-\xac]/;
 let hidden: RegExp | undefined;
 
 /**
- * Without characters that no reader sees: controls of direction, tags (U+E0000 to U+E007F),
- * selectors of variants, signs without width. A model reads them all the same, so that a text could
- * say one thing to a person and another to an agent. They stay where spelling needs them: in emoji
- * of several parts, and between letters of scripts that join theirs, such as Persian and Hindi.
+ * Removes invisible characters: direction controls, tags (U+E0000 to U+E007F), variation selectors
+ * and zero-width characters. A model reads them, so a text could tell an agent what a person does
+ * not see. They stay where spelling needs them: in emoji sequences, and between letters of scripts
+ * that join letters, such as Persian and Hindi.
  */
 export function dropHidden(text: string): string {
   return MAYBE_HIDDEN.test(text) ? text.replaceAll(hidden ??= hiddenPattern(), "$1") : text;
 }
 
-/** What is needed is its first group. Made when first wanted: it takes a millisecond. */
+/** Its first group matches what stays. It is built on first use, because that takes 1 ms. */
 function hiddenPattern(): RegExp {
   const scripts = "Arab Syrc Nkoo Mong Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Mymr Khmr";
   const joining = scripts.split(" ").map((script) => `\\p{scx=${script}}`).join("");
@@ -52,7 +52,7 @@ function hiddenPattern(): RegExp {
   return new RegExp(`(${needed.join("|")})|${all}`, "gu");
 }
 
-/** Lines of text as another wrote them, without anything that steers a terminal or hides. */
+/** A text of several lines without control characters and invisible characters. */
 export function cleanText(text: string): string {
   return dropHidden(
     text.toWellFormed().replaceAll(/\r\n?|[\u0085\p{Zl}\p{Zp}]/gu, "\n")
@@ -60,7 +60,7 @@ export function cleanText(text: string): string {
   );
 }
 
-/** The same on one line. */
+/** As `cleanText`, on one line. */
 export function cleanLine(text: string): string {
   return dropHidden(
     text.toWellFormed().replaceAll(/[\t\n\v\f\r\u0085\p{Zl}\p{Zp}]+/gu, " ")
@@ -69,16 +69,16 @@ export function cleanLine(text: string): string {
 }
 
 /**
- * Cuts a text that comes in pieces at a separator. What waits for its end is joined once that has
- * come, and not at each piece: whoever sends one character at a time costs no more than others.
+ * Splits a text that arrives in pieces at a separator. It joins the pieces of a part once, when the
+ * part is complete, so a sender of single characters costs no more than any other.
  */
 export class Splitter {
   readonly #separator: string | RegExp;
-  /** How many characters of a separator may stand at the end of a piece. */
+  /** How many characters of a separator may be at the end of a piece. */
   readonly #overlap: number;
   #pending: string[] = [];
   #tail = "";
-  /** Characters that wait for their end. */
+  /** Characters of the incomplete part. */
   length = 0;
 
   constructor(separator: string | RegExp, overlap: number) {
@@ -103,22 +103,22 @@ export class Splitter {
   }
 }
 
-/** What a name may be at most (contract 1). */
+/** The length limit of a name (contract 1). */
 const NAME_CHARS_MAX = 64;
 
-/** A name that anybody may have chosen, as it is shown: one line of 64 characters at most. */
+/** An untrusted name for display: one clean line of 64 characters at most. */
 export function toDisplayName(name: string): string {
   const characters = Array.from(cleanLine(name.slice(0, 8 * NAME_CHARS_MAX)).trim());
   const isTooLong = characters.length > NAME_CHARS_MAX;
   return isTooLong ? `${characters.slice(0, NAME_CHARS_MAX - 1).join("")}…` : characters.join("");
 }
 
-/** For between the quotes of an attribute. */
+/** Escapes text for use in a quoted attribute. */
 export function escapeAttribute(text: string): string {
   return escapeMarkup(text).replaceAll('"', "&quot;");
 }
 
-/** The text of what was thrown: in JavaScript it may be anything. */
+/** The message of a thrown value, which need not be an `Error`. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-/** Waiting with a limit: a pause that an abort ends early, and work that may take only so long. */
+/** Waiting with a limit: a pause that an abort ends, and work with a timeout. */
 
 import type { Clock } from "kit/core/clock.ts";
 
@@ -11,9 +11,9 @@ export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Pro
 }
 
 /**
- * The result of `work`, or undefined once `ms` have passed or `signal` has aborted. Given as a
- * function, the work gets a signal of its own, which aborts when `timeout` returns, for whatever
- * reason. A failure of the work rejects, unless it comes after that.
+ * The result of `work`, or undefined once `ms` have passed or `signal` has aborted. Work that is
+ * given as a function gets a signal that aborts when `timeout` returns, for any reason. The promise
+ * rejects if the work fails before that.
  */
 export async function timeout<T>(
   clock: Clock,
@@ -22,7 +22,7 @@ export async function timeout<T>(
   signal?: AbortSignal,
 ): Promise<T | undefined> {
   if (typeof work === "function") {
-    // Only for work that wants it: a process's first controller takes 5 ms, of the 25 of a hook.
+    // Only for work that needs it: the first controller of a process takes 5 of a hook's 25 ms.
     const controller = new AbortController();
     try {
       return await timeout(clock, ms, Promise.try(work, controller.signal), signal);
@@ -36,11 +36,11 @@ export async function timeout<T>(
     return await Promise.race([work, expired]);
   } finally {
     cancel();
-    work.catch(() => undefined); // A failure after the limit concerns nobody.
+    work.catch(() => undefined); // A failure after the timeout is ignored.
   }
 }
 
-/** Calls `done` when the time is up or the signal aborts; returns what stops both. */
+/** Calls `done` after `ms` or when the signal aborts. The returned function cancels both. */
 function onTimeoutOrAbort(
   clock: Clock,
   ms: number,

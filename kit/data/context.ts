@@ -1,4 +1,4 @@
-/** What every room stands on. */
+/** The context that every service receives: storage, events, time, randomness and the log. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { EventLog } from "kit/data/events.ts";

@@ -1,4 +1,4 @@
-/** The event log: written inside of the verb's transaction, told after its commit. */
+/** The event log: events are written inside of a transaction and published after its commit. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -12,7 +12,7 @@ const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
 const restart = { restart_id: id, peer_id: id, stage: id };
 
-/** What may be said of each event. A field not listed here, a text above all, can never leave. */
+/** The fields of each event. A field that is not listed here, such as a text, cannot get out. */
 export const EVENTS = {
   peer_registered: z.object({ ...peer, circle: id, backend: nullableString, role: id }),
   peer_updated: z.object(peer),
@@ -34,7 +34,7 @@ export const EVENTS = {
     close_reason: id,
     outcome: id,
     ...from,
-    to_peer_id: nullableString, // An asker that is not registered has a name alone.
+    to_peer_id: nullableString, // An asker that is not registered has only a name.
     to: z.string(),
   }),
   question: z.object({
@@ -97,7 +97,7 @@ export const EVENTS = {
     error: nullableString,
     message_id: nullableString,
     ...from,
-    to: z.string(), // As it was named: it may be nobody by now.
+    to: z.string(), // As the schedule names it: the peer may be gone.
   }),
   relay_status: z.object({ status: id, url: id, reason: nullableString }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
@@ -106,12 +106,12 @@ export const EVENTS = {
 export type EventType = keyof typeof EVENTS;
 type EventData<T extends EventType> = z.output<(typeof EVENTS)[T]>;
 
-/** An event as it is stored and told; ids are numbers, rising, with no text of any message. */
+/** An event as it is stored and published. Ids are ascending numbers. */
 export type MeshEvent = {
   [T in EventType]: { id: number; type: T; at: number; data: EventData<T> };
 }[EventType];
 
-/** Steps of deliveries are told live only: they have no id and are not stored (contract 2). */
+/** A step of a delivery. It is only published live: it has no id and is not stored (contract 2). */
 export interface DeliveryStep {
   readonly delivery_id: string;
   readonly to_peer_id: string;
@@ -132,14 +132,14 @@ const Row = z.object({
 });
 const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
 
-/** Which part of the log: after `since`, of one type when given, at most `limit`. */
+/** A part of the log: after the id `since`, of one type when given, at most `limit` events. */
 export interface Range {
   readonly since: number;
   readonly limit: number;
   readonly type?: string | undefined;
 }
 
-/** Between two walks that forget what is old. */
+/** Pause after a pass that has deleted all old events. */
 const PRUNE_INTERVAL_MS = 60_000;
 
 export class EventLog {
@@ -147,9 +147,9 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Set<Listener>();
-  /** The last number that is on the disk: readers see no further. */
+  /** The id of the last event that is on the disk. Readers see no later one. */
   #lastCommittedId: number;
-  /** Until when there is nothing to forget. */
+  /** Before this time, `prune` does nothing. */
   #nextPruneAt = 0;
 
   constructor(db: Database, clock: Clock, log: Log) {
@@ -159,12 +159,12 @@ export class EventLog {
     this.#lastCommittedId = this.#bounds().last ?? 0;
   }
 
-  /** The number of the last committed event; 0 before the first. */
+  /** The id of the last committed event; 0 before the first. */
   get last(): number {
     return this.#lastCommittedId;
   }
 
-  /** The oldest number that is still kept; 0 when there is none. */
+  /** The id of the oldest event that is kept; 0 when there is none. */
   get oldest(): number {
     return this.#bounds().oldest ?? 0;
   }
@@ -185,7 +185,7 @@ export class EventLog {
     });
   }
 
-  /** Tells a step of a delivery to those who listen now. */
+  /** Publishes a step of a delivery after the commit. */
   step(step: DeliveryStep): void {
     if (this.#listeners.size === 0) return;
     this.#db.afterCommit(() => this.#notify((listener) => listener.delivery?.(step)));
@@ -208,7 +208,7 @@ export class EventLog {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Drops what is older than `before`, in small steps, and rests after the last; how many went. */
+  /** Deletes at most `limit` events older than `before`; returns how many. */
   prune(before: number, limit: number): number {
     const now = this.#clock.now();
     if (now < this.#nextPruneAt) return 0;
@@ -229,7 +229,7 @@ export class EventLog {
     return found ?? { oldest: null, last: null };
   }
 
-  /** One deaf listener does not silence the others. */
+  /** A listener that throws is logged, and the others are still called. */
   #notify(deliver: (listener: Listener) => void): void {
     for (const listener of this.#listeners) {
       try {

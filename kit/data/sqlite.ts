@@ -1,64 +1,27 @@
-/** SQLite with group commit: a savepoint a verb, one commit a turn, effects after it. */
+/** SQLite: typed rows, writes only inside of a transaction, and one commit for many of them. */
 
-import {
-  DatabaseSync,
-  type SQLInputValue,
-  type SQLOutputValue,
-  type StatementSync,
-} from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import * as z from "zod";
-import { type Clock, systemClock } from "kit/core/clock.ts";
-import { Instant } from "kit/core/schema.ts";
+import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
+import { Instant } from "kit/core/schema.ts";
+import { type Effect, GroupCommit } from "kit/data/group_commit.ts";
+import { type Params, Statements } from "kit/data/statements.ts";
 
-type Params = Record<string, SQLInputValue>;
-type Effect = () => void;
-
-/** A transaction may not return a promise: nothing interleaves between what it reads and writes. */
+/** A transaction returns no promise: nothing may interleave between its reads and its writes. */
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
-/** A statement, and the parameters that its numbers stand for. */
-interface Prepared {
-  readonly statement: StatementSync;
-  readonly names: readonly string[];
-}
-
-/** The verbs of one turn: what to do once they are on the disk, or not, and who waits for that. */
-interface Group {
-  transactions: number;
-  /** Whether its commit is under way: it waits for no company. */
-  commitScheduled: boolean;
-  readonly effects: Effect[];
-  readonly rollbackCallbacks: Effect[];
-  readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
-}
-
-/** SQLite's primary result codes after which the whole transaction is given up. */
-const FATAL_CODES = new Set([
-  7, // NOMEM
-  10, // IOERR
-  11, // CORRUPT
-  13, // FULL
-  26, // NOTADB
-]);
-
-/** How long another process (a backup, a reader) may hold the file before we give up. */
+/** How long another process (a backup, a reader) may hold the file before a write fails. */
 const BUSY_MS_MAX = 5000;
 
-/** Turns that a commit waits at most while more verbs come in: some 2 ms of a flood. */
-const COMMIT_TURNS_MAX = 8;
-
-/** How long the commit of what nobody waits for may wait for company. */
-const LAZY_COMMIT_MS = 10;
-
 /**
- * Pages that are kept in memory. Messages are written at the end of their table, so that more is of
- * no use (16 MiB made no flood faster), and what was once taken is not given back to the machine.
+ * Pages that are kept in memory. Messages are appended to their table, so a larger cache does not
+ * help: 16 MiB made no flood of messages faster, and SQLite does not give the memory back.
  */
 const CACHE_KIB = 4096;
 
-/** What can be read: a database, or a transaction of it. */
+/** What can be read from: a database, or a transaction on it. */
 export interface Reader {
   /** The one row that a statement finds; undefined for none. */
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined;
@@ -66,47 +29,45 @@ export interface Reader {
 }
 
 /**
- * An open transaction: the only way to write. It is good until the work that was given it returns;
- * to write with it later throws.
+ * An open transaction: the only way to write. It is valid until the function that received it
+ * returns; a later write throws.
  */
 export interface Tx extends Reader {
-  /** Runs one statement; the number of rows that it changed. */
+  /** Runs one statement; returns the number of rows that it changed. */
   run(sql: string, params?: Params): number;
-  /** Runs one insert; the rowid of the new row. */
+  /** Runs one insert; returns the rowid of the new row. */
   insert(sql: string, params: Params): number;
 }
 
 export class Database implements Disposable, Reader {
   readonly #sqlite: DatabaseSync;
-  readonly #log: Log;
-  readonly #clock: Clock;
-  readonly #statements = new Map<string, Prepared>();
+  readonly #statements: Statements;
+  readonly #groups: GroupCommit;
   readonly #tx: Tx = {
     get: (row, sql, params) => this.get(row, sql, params),
     all: (row, sql, params) => this.all(row, sql, params),
-    run: (sql, params = {}) => Number(this.#write(sql, params).changes),
+    run: (sql, params) => Number(this.#write(sql, params).changes),
     insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
   };
-  #group: Group | undefined;
-  #depth = 0;
   #checkpointDue = false;
-  #commitDelayed = false;
   #closed = false;
-  /** Commits since the start, for `/metrics`. */
-  commits = 0;
-  /** How many of them a checkpoint has moved; before the first one, more may lie in the log. */
+  /** How many commits the last checkpoint has moved; undefined before the first checkpoint. */
   #checkpointedCommits: number | undefined;
 
-  constructor(
-    path: string,
-    migrations: readonly string[],
-    log: Log,
-    clock: Clock = systemClock,
-  ) {
-    this.#log = log;
-    this.#clock = clock;
-    this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
-    this.#sqlite.exec(
+  /** Opens the file and runs the migrations that it lacks; one that fails leaves it as it was. */
+  constructor(path: string, migrations: readonly string[], log: Log, clock: Clock) {
+    const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
+    const statements = this.#statements = new Statements(sqlite);
+    this.#groups = new GroupCommit({
+      clock,
+      log,
+      exec: (sql) => void statements.run(sql),
+      isInTransaction: () => sqlite.isTransaction,
+      onCommit: () => {
+        if (this.#checkpointDue) this.checkpoint();
+      },
+    });
+    sqlite.exec(
       `pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
        pragma busy_timeout = ${BUSY_MS_MAX};
        pragma temp_store = memory; pragma cache_size = -${CACHE_KIB}`,
@@ -114,100 +75,86 @@ export class Database implements Disposable, Reader {
     try {
       this.#migrate(migrations);
     } catch (error) {
-      this.#group = undefined;
-      this.#sqlite.close();
+      this.#groups.discard();
+      sqlite.close();
       throw error;
     }
   }
 
-  /** Gives SQL a function of ours: of its arguments only, or indexes and plans would lie. */
+  /** Commits since the start, for `/metrics`. */
+  get commits(): number {
+    return this.#groups.commits;
+  }
+
+  /** Defines an SQL function. It must depend on its argument only, as indexes may use it. */
   define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
 
-  get<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S> | undefined {
-    const { statement, names } = this.#prepare(sql);
-    const found = statement.get(...toValues(params, names));
-    return found && row.parse(found);
+  get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined {
+    return this.#statements.get(row, sql, params);
   }
 
-  all<S extends z.ZodType>(row: S, sql: string, params: Params = {}): z.output<S>[] {
-    const { statement, names } = this.#prepare(sql);
-    return statement.all(...toValues(params, names)).map((found) => row.parse(found));
+  all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[] {
+    return this.#statements.all(row, sql, params);
   }
 
   /**
-   * Runs a verb in its own savepoint of the turn's transaction. A verb that throws rolls back
-   * alone, and its effects are cut off with it. A nested verb joins the outer one.
+   * Runs a transaction in a savepoint of the open group. One that throws is rolled back alone, and
+   * its effects are dropped. A nested transaction joins the outer one.
    */
   transact<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
-    if (this.#depth > 0) return work(this.#tx);
-    const group = this.#group ?? this.#begin();
-    group.transactions++;
-    this.#scheduleCommit(group);
-    return this.#attempt(group, work);
+    return this.#groups.run(() => work(this.#tx), { lazily: false });
   }
 
-  /** As `transact`, for what nobody waits for: its commit waits a little for another's. */
+  /** As `transact`, for writes that nobody waits for: the commit waits a little for others. */
   transactLazily<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
-    if (this.#depth > 0) return work(this.#tx);
-    const group = this.#group ?? this.#begin();
-    void this.#commitLater();
-    return this.#attempt(group, work);
+    return this.#groups.run(() => work(this.#tx), { lazily: true });
   }
 
-  /** A group of one, committed before it returns: for secrets, migrations and shutdown. */
+  /** As `transact`, committed before this returns: for secrets, migrations and shutdown. */
   transactNow<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
-    if (this.#depth > 0) throw new Error("Cannot commit inside of a verb");
+    if (this.#groups.isWithinTransaction) throw new Error("Cannot commit inside of a transaction");
     this.flush();
     const result = this.transact(work);
     this.flush();
     return result;
   }
 
-  /** Runs `effect` once this verb is durable; never if it, or its group, rolls back. */
+  /** Runs `effect` once this transaction is durable; never if it, or its group, rolls back. */
   afterCommit(effect: Effect): void {
-    if (this.#depth === 0) throw new Error("Cannot wait for a commit outside of a verb");
-    this.#group?.effects.push(effect);
+    this.#groups.afterCommit(effect);
   }
 
   /**
-   * Runs `undo` once this verb, or its group, rolls back: for a count that the verbs of one turn
-   * have to see before it is on the disk. All else that memory holds is changed by effects.
+   * Runs `callback` when this transaction, or its group, rolls back. It is for counts in memory
+   * that later transactions of the turn must see before the commit. Change all other state in
+   * memory with `afterCommit`.
    */
   afterRollback(callback: Effect): void {
-    if (this.#depth === 0) throw new Error("Cannot roll back outside of a verb");
-    this.#group?.rollbackCallbacks.push(callback);
+    this.#groups.afterRollback(callback);
   }
 
-  /** Resolves when all that was worked out so far is on the disk; undefined when it is already. */
+  /** Resolves when all writes so far are on the disk; undefined when they are already. */
   whenDurable(): Promise<void> | undefined {
-    const group = this.#group;
-    if (!group) return undefined;
-    this.#scheduleCommit(group);
-    return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
+    return this.#groups.whenDurable();
   }
 
-  /** Commits the open group now, if there is one. Throws `storage_failed` when it cannot. */
+  /** Commits the open group now, if there is one. Throws `storage_failed` when that fails. */
   flush(): void {
-    const group = this.#group;
-    if (!group) return;
-    const error = this.#commit();
-    this.#finish(group, error);
-    if (error) throw error;
+    this.#groups.flush();
   }
 
   /**
-   * Moves what the write-ahead log holds into the database, as far as no reader is in the way. With
-   * a group open it is done right after its commit, before any effect can open the next. What is
-   * written in between SQLite moves by itself, every 4 MB: a flood's second at once takes 25 ms.
+   * Moves the write-ahead log into the database file, as far as no reader prevents it. While a
+   * group is open, the checkpoint waits for its commit, and runs before its effects can open the
+   * next group. SQLite also moves the log itself, at every 4 MB: one second of a flood takes 25 ms.
    */
   checkpoint(): void {
-    this.#checkpointDue = this.#group !== undefined;
-    if (this.#group || this.#checkpointedCommits === this.commits) return;
-    const { statement } = this.#prepare("pragma wal_checkpoint(passive)");
-    const done = statement.get();
-    if (done?.["log"] === done?.["checkpointed"]) this.#checkpointedCommits = this.commits;
+    this.#checkpointDue = this.#groups.isOpen;
+    if (this.#groups.isOpen || this.#checkpointedCommits === this.commits) return;
+    const done = this.#statements.get(Checkpoint, "pragma wal_checkpoint(passive)");
+    if (done?.log === done?.checkpointed) this.#checkpointedCommits = this.commits;
   }
 
   [Symbol.dispose](): void {
@@ -220,188 +167,48 @@ export class Database implements Disposable, Reader {
     }
   }
 
-  #attempt<T>(group: Group, work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
-    const savepoint = {
-      effects: group.effects.length,
-      rollbackCallbacks: group.rollbackCallbacks.length,
-    };
-    this.#depth++;
-    try {
-      this.#exec("savepoint verb");
-      const result = work(this.#tx);
-      this.#exec("release verb");
-      return result;
-    } catch (error) {
-      group.effects.length = savepoint.effects;
-      this.#run(group.rollbackCallbacks.splice(savepoint.rollbackCallbacks).toReversed());
-      throw this.#rollBack(error);
-    } finally {
-      this.#depth--;
+  /** Outside of a transaction, or after SQLite has ended it, a write would commit by itself. */
+  #write(sql: string, params?: Params) {
+    if (!this.#groups.isWithinTransaction) {
+      throw new Error("Cannot write outside of a transaction");
     }
-  }
-
-  #begin(): Group {
-    try {
-      this.#exec("begin immediate");
-    } catch (error) {
-      throw new Problem("storage_failed", {}, error);
-    }
-    return this.#group = {
-      transactions: 0,
-      commitScheduled: false,
-      effects: [],
-      rollbackCallbacks: [],
-      waiters: [],
-    };
-  }
-
-  /** Commits at the turn's end; or a turn later, while more come in that can share the commit. */
-  #scheduleCommit(group: Group): void {
-    if (group.commitScheduled) return;
-    group.commitScheduled = true;
-    let { transactions } = group;
-    let turns = 0;
-    const commitWhenIdle = () => {
-      if (this.#group !== group) return;
-      if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) {
-        return this.#finish(group, this.#commit());
-      }
-      transactions = group.transactions;
-      setImmediate(commitWhenIdle);
-    };
-    setImmediate(commitWhenIdle);
-  }
-
-  /** Commits what is open a little later; one sleep serves all that begin in it. */
-  async #commitLater(): Promise<void> {
-    if (this.#commitDelayed) return;
-    this.#commitDelayed = true;
-    await this.#clock.sleep(LAZY_COMMIT_MS);
-    this.#commitDelayed = false;
-    if (this.#group) this.#scheduleCommit(this.#group);
-  }
-
-  #commit(): Problem | undefined {
-    try {
-      this.#exec("commit");
-      this.commits++;
-      return undefined;
-    } catch (error) {
-      this.#log.error("A commit failed", { error });
-      if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
-      return new Problem("storage_failed", {}, error);
-    }
-  }
-
-  /** Ends a group: those who wait hear the truth, effects (or else undos) run, each on its own. */
-  #finish(group: Group, error: Problem | undefined): void {
-    this.#group = undefined;
-    for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
-    if (error) return this.#run(group.rollbackCallbacks.splice(0).toReversed());
-    if (this.#checkpointDue) this.checkpoint();
-    this.#run(group.effects);
-  }
-
-  /** One after the other; a fault of one is logged, and the next one runs. */
-  #run(effects: readonly Effect[]): void {
-    for (const effect of effects) {
-      try {
-        effect();
-      } catch (error) {
-        this.#log.error("An effect failed", { error });
-      }
-    }
-  }
-
-  /** A write after the end of its transaction, or after SQLite gave that up, would be for good. */
-  #write(sql: string, params: Params) {
-    if (this.#depth === 0) throw new Error("Cannot write outside of a transaction");
     if (!this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
-    const { statement, names } = this.#prepare(sql);
-    return statement.run(...toValues(params, names));
-  }
-
-  /** Takes back one verb, or the whole group when SQLite has given it up. */
-  #rollBack(error: unknown): unknown {
-    const { errcode } = error as { errcode?: number };
-    const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
-    if (!fatal && this.#sqlite.isTransaction) {
-      this.#exec("rollback to verb");
-      this.#exec("release verb");
-      return error;
-    }
-    if (this.#sqlite.isTransaction) this.#sqlite.exec("rollback");
-    this.#log.error("A transaction was given up", { error });
-    const problem = new Problem("storage_failed", {}, error);
-    if (this.#group) this.#finish(this.#group, problem);
-    return problem;
-  }
-
-  #exec(sql: string): void {
-    this.#prepare(sql).statement.run();
-  }
-
-  /** Statements are prepared once; the SQL in the stores is constant, so this map is bounded. */
-  #prepare(sql: string): Prepared {
-    return this.#statements.getOrInsertComputed(sql, () => {
-      const { numbered, names } = toNumberedSql(sql);
-      return { statement: this.#sqlite.prepare(numbered), names };
-    });
+    return this.#statements.run(sql, params);
   }
 
   #migrate(migrations: readonly string[]): void {
-    const { user_version } = this.#sqlite.prepare("pragma user_version").get() as {
-      user_version: number;
-    };
-    if (user_version > migrations.length) {
+    const version = this.get(UserVersion, "pragma user_version")?.user_version ?? 0;
+    if (version > migrations.length) {
       throw new Error(
-        `Cannot open the database: it is at version ${user_version}, and this program knows ` +
-          `${migrations.length}; use a newer program`,
+        `Cannot open the database: its version is ${version}, and this program supports versions ` +
+          `up to ${migrations.length}; use a newer program`,
       );
     }
-    migrations.slice(user_version).forEach((sql, index) => {
-      const version = user_version + index + 1;
-      this.transactNow(() => this.#sqlite.exec(`${sql}; pragma user_version = ${version}`));
+    migrations.slice(version).forEach((sql, index) => {
+      const next = version + index + 1;
+      this.transactNow(() => this.#sqlite.exec(`${sql}; pragma user_version = ${next}`));
     });
   }
 }
 
-/** What is not a parameter although it holds a colon, or a parameter's name. */
-const PARAMETER = /'[^']*'|--[^\n]*|(\blimit )?:(\w+)/g;
-
-/**
- * Numbers the named parameters: bound by number, an insert of 30 columns takes half the time. A
- * limit gets a sign: SQLite plans by the value of a bare one, and so compiles the whole statement
- * again each time that it is bound, which takes ten times as long as to run it.
- */
-function toNumberedSql(sql: string): { numbered: string; names: string[] } {
-  const names: string[] = [];
-  const numbered = sql.replaceAll(PARAMETER, (token, limit?: string, name?: string) => {
-    if (name === undefined) return token;
-    if (!names.includes(name)) names.push(name);
-    return `${limit ? "limit +" : ""}?${names.indexOf(name) + 1}`;
-  });
-  return { numbered, names };
-}
-
-function toValues(params: Params, names: readonly string[]): SQLInputValue[] {
-  return names.map((name) => params[name] ?? null);
-}
+const UserVersion = z.object({ user_version: z.number() });
+/** Frames in the write-ahead log, and how many of them were moved. */
+const Checkpoint = z.object({ log: z.number(), checkpointed: z.number() });
 
 const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
   decode: (bit) => bit === 1,
   encode: (flag) => flag ? 1 : 0,
 });
 
-/** The row of a record: what SQLite gives, parsed to what the house holds in memory. */
+/** The row of a record: decodes what SQLite returns, and encodes the record's parameters. */
 export type RowOf<S extends z.ZodObject> = z.ZodType<
   z.output<S>,
   Record<string, string | number | null>
 >;
 
 /**
- * Instant becomes an integer of milliseconds, a boolean 0 or 1, an array or object JSON text;
- * nothing else changes. Parse a row with it, encode a record to its parameters.
+ * An `Instant` is stored as an integer of milliseconds, a boolean as 0 or 1, an array or object as
+ * JSON text, and any other field as it is.
  */
 export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
   const shape = Object.entries(record.shape).map(([key, field]) => [key, toColumn(field)]);

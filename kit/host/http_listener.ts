@@ -1,30 +1,30 @@
-/** An address that stays ours for as long as the process runs, whatever connects to it. */
+/** An HTTP listener that keeps its address for as long as the process runs. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 
-/** How long an address is left alone that could not be listened on again. */
+/** Pause before the next attempt to listen again. */
 const RETRY_MS = 100;
-/** How often it is logged that connections cannot be taken. */
+/** Errors are logged at most once in this time. */
 const LOG_EVERY_MS = 10_000;
 
 type Handler = (request: Request, remote: Deno.NetAddr) => Response | Promise<Response>;
 
 export interface HttpListenerOptions {
   readonly hostname: string;
-  /** 0 picks one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly handle: Handler;
-  /** What is answered after a fault of ours. */
+  /** The response after `handle` has thrown. */
   onError(error: unknown): Response;
 }
 
 /**
- * The runtime stops listening for good when it cannot take a connection, as when all files that a
- * process may have are open: whoever connects often enough would have it end, or stay deaf, and on
- * the same machine could listen in its place. So it listens again at once.
+ * Deno stops listening for good when it cannot accept a connection, for example when the process
+ * has reached its limit of open files. A client with many connections could cause that, and a
+ * program of the same machine could then listen in our place. So this listens again at once.
  */
 export class HttpListener {
   readonly #options: HttpListenerOptions;
@@ -32,7 +32,7 @@ export class HttpListener {
   #server: Deno.HttpServer<Deno.NetAddr>;
   #logged_at = Number.NEGATIVE_INFINITY;
 
-  /** Throws where the address cannot be listened on. */
+  /** Throws if it cannot listen on the address. */
   constructor(options: HttpListenerOptions) {
     this.#options = options;
     this.#server = this.#listen(options.port);
@@ -43,7 +43,7 @@ export class HttpListener {
     return this.#server.addr;
   }
 
-  /** Takes no more connections; resolves once what was under way is answered. */
+  /** Accepts no more connections; resolves once all requests are answered. */
   async shutdown(): Promise<void> {
     this.#closing.abort();
     await this.#server.shutdown();
@@ -61,7 +61,7 @@ export class HttpListener {
       try {
         return await this.#server.finished;
       } catch (error) {
-        this.#logLimited("No connection can be taken for now", error);
+        this.#logLimited("Cannot accept connections; listening again", error);
       }
       await this.#listenAgain(port);
     }
@@ -74,7 +74,7 @@ export class HttpListener {
         this.#server = this.#listen(port);
         return;
       } catch (error) {
-        this.#logLimited("The address cannot be listened on again for now", error);
+        this.#logLimited("Cannot listen again yet; retrying", error);
       }
       await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }

@@ -1,6 +1,6 @@
-/** Keeps files that hold secrets or steer what runs from the other users of this machine. */
+/** Protects files with secrets or settings from the other users of this machine. */
 
-/** A file or directory that other users could read or write, and what was done about it. */
+/** A file or directory that other users could read or write, and its new mode. */
 export interface ExposedPath {
   readonly path: string;
   /** As in `0644`. */
@@ -13,11 +13,10 @@ const OTHERS_ACCESS = 0o077;
 const OTHERS_WRITE = 0o022;
 
 /**
- * Takes a path away from group and others: 0600, or 0700 for a directory. A link is followed, so
- * that what it leads to counts. Undefined where nothing is there, or nothing was to be changed.
- * Throws one sentence where the path belongs to another user, or others may write it and the mode
- * cannot be changed: whoever can write it decides what it says. `mayBeRead` is asked where others
- * can read a file and not write it.
+ * Sets the mode of a path to 0600, or 0700 for a directory. A symbolic link is followed. Returns
+ * undefined if the path does not exist or its mode is private already. Throws if the path belongs
+ * to another user, or if others may write it and the mode cannot be changed. `mayStayReadable`
+ * decides about a file that others can read but not write.
  */
 export function makePrivate(
   path: string,
@@ -38,7 +37,7 @@ export function makePrivate(
   );
 }
 
-/** Throws where a path belongs to neither this user nor root. */
+/** Throws if a path belongs to neither this user nor root. */
 export function mustBeOwned(path: string): void {
   const info = statIfExists(path);
   if (info) mustBeTrustedOwner(path, info.uid);
@@ -68,7 +67,7 @@ function tryChmod(path: string, mode: number): boolean {
     return true;
   } catch (error) {
     if (error instanceof Deno.errors.NotCapable || !(error instanceof Error)) throw error;
-    return false; // Root's file, or a read-only file system.
+    return false; // The file is root's, or the file system is read-only.
   }
 }
 

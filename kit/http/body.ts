@@ -1,8 +1,8 @@
-/** Reads bodies up to a limit, so that nobody makes us hold more. */
+/** Reads request and response bodies up to a limit. */
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The whole body; undefined for a longer one, of which no more is read. */
+/** The whole body; undefined once it exceeds the limit. Then the rest is not read. */
 export async function readUpTo(
   body: AsyncIterable<Bytes> | null,
   bytes_max: number,
@@ -20,18 +20,18 @@ export async function readUpTo(
   return first && chunks.length === 1 ? first : concat(chunks, bytes);
 }
 
-/** The body of a request that came in: one whose announced length is too great is not read. */
+/** The body of a request. It is not read if its `Content-Length` exceeds the limit. */
 export async function readRequestBody(
   request: Request,
   bytes_max: number,
 ): Promise<Bytes | undefined> {
   const contentLength = request.headers.get("content-length");
   if (contentLength === null) return await readUpTo(request.body, bytes_max);
-  // The server reads no more than was announced, and all at once costs half of piece by piece.
+  // The server reads no more than the length says. Reading at once costs half of reading in chunks.
   return Number(contentLength) > bytes_max ? undefined : await request.bytes();
 }
 
-/** Undefined where it is not UTF-8: a text with letters replaced is not what was sent. */
+/** The text; undefined for invalid UTF-8, as replacing bytes would change what was sent. */
 export function decodeUtf8(bytes: Bytes): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

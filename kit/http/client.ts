@@ -1,4 +1,4 @@
-/** Calls a contract. The CLI, the dashboard, the relay's tunnel and the tests all use this. */
+/** Calls the route of a contract. The CLI, the dashboard, the relay client and the tests use it. */
 
 import type * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
@@ -12,14 +12,14 @@ type RequestInput<C extends Contract> =
   }
   & { headers?: Record<string, string>; signal?: AbortSignal };
 
-/** What the wire carries: answers are read as they are, instants as text. */
+/** A response as JSON: instants stay text. */
 export type WireResponse<C extends Contract> = z.input<C["returns"]>;
 export type Call = <C extends Contract>(
   contract: C,
   input: RequestInput<C>,
 ) => Promise<WireResponse<C>>;
 
-/** A refusal as a caller sees it: the `error` code, and whatever came with it. */
+/** A refusal as the caller receives it: the `error` code and its fields. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;

@@ -1,20 +1,20 @@
-/** Names and types of files: what others say is made harmless before it is kept. */
+/** Untrusted file names and media types: cleaning them before they are stored. */
 
-/** Room for a name on every file system, in bytes of UTF-8. */
+/** A length that every file system allows, in bytes of UTF-8. */
 const NAME_BYTES_MAX = 200;
 const EXTENSION_MAX = 16;
-/** What a file is called that has no name worth keeping. */
+/** The name of a file whose given name has no usable characters. */
 const DEFAULT_NAME = "file";
 export const OCTET_STREAM = "application/octet-stream";
 
-/** Separators, and what no name of Windows may hold; the quote would end an attribute. */
+/** Line separators and characters that Windows forbids. A quote would end an attribute. */
 const FORBIDDEN_CHARACTERS = /[<>:"|?*\u2028\u2029]/g;
-/** Controls, lone surrogates, and what is not seen or turns the reading direction around. */
+/** Control, format and private characters, and lone surrogates: invisible or misleading. */
 const INVISIBLE = /[\p{Cc}\p{Cs}\p{Cf}\p{Co}]/gu;
-/** Names of devices on Windows, whatever their extension. */
+/** Device names on Windows, with any extension. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\s)/i;
 
-/** A bare name: no path, nothing hidden, no option of a command, no device, at most 200 bytes. */
+/** A safe file name: no path, not hidden, no command option, no device, at most 200 bytes. */
 export function cleanFilename(given: string): string {
   const last = given.split(/[/\\]/).at(-1) ?? "";
   const visible = last.replaceAll(FORBIDDEN_CHARACTERS, "_").replaceAll(/\s/gu, " ").replaceAll(
@@ -27,25 +27,25 @@ export function cleanFilename(given: string): string {
   return name === "" ? DEFAULT_NAME : name;
 }
 
-/** The extension of a clean name, with its dot, when it is a short plain word; else nothing. */
+/** The extension of a clean name with its dot, if it is short and alphanumeric; otherwise empty. */
 export function extensionOf(name: string): string {
   return /\.[a-z0-9]{1,8}$/.exec(name.toLowerCase())?.[0] ?? "";
 }
 
-/** Types that a browser would run, or that hold others: they are bytes to us. */
+/** Types that a browser may execute, or that contain other types. They become octet-stream. */
 const ACTIVE_TYPES =
   /^(?:multipart|message)\/|\b(?:html|xhtml|xml|xsl|xslt|svg|css|wasm|\w*script)\b|flash|java|xul|signed-exchange|webbundle/;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
-/** A media type without parameters; `application/octet-stream` for one that could do anything. */
+/** A media type without parameters; `application/octet-stream` for an invalid or active one. */
 export function cleanMediaType(given: string): string {
   const type = (given.split(";")[0] ?? "").trim().toLowerCase();
   return MEDIA_TYPE.test(type) && !ACTIVE_TYPES.test(type) ? type : OCTET_STREAM;
 }
 
 /**
- * How a download is named (RFC 6266, RFC 8187): all but letters, digits and `-._~` is encoded, and
- * for readers that know the plain form only, replaced.
+ * The header that names a download (RFC 6266, RFC 8187). All characters but letters, digits and
+ * `-._~` are percent-encoded, and replaced in the plain form for old clients.
  */
 export function toContentDisposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replaceAll(
@@ -58,7 +58,7 @@ export function toContentDisposition(filename: string): string {
 
 const utf8 = new TextEncoder();
 
-/** The head of a name that is too long, and its extension. */
+/** Truncates a name that is too long, and keeps its extension. */
 function truncate(name: string): string {
   if (utf8.encode(name).length <= NAME_BYTES_MAX) return name;
   const dot = name.lastIndexOf(".");
@@ -73,7 +73,7 @@ function truncate(name: string): string {
   return `${trimEnd(head)}${extension}`;
 }
 
-/** Windows drops dots and spaces at an end, so that two names could be one. */
+/** Windows ignores dots and spaces at the end, so two names could be the same file. */
 function trimEnd(name: string): string {
   return name.replace(/(?<![.\s])[.\s]+$/u, "");
 }

@@ -1,8 +1,8 @@
-/** Counters, gauges and histograms, written as Prometheus' text format 0.0.4. */
+/** Counters, gauges and histograms, rendered in Prometheus' text format 0.0.4. */
 
 export const METRICS_TYPE = "text/plain; version=0.0.4";
 
-/** A sample of a family: the end of its name, its labels, its value. */
+/** A sample of a metric: the suffix of its name, its labels and its value. */
 type Sample = readonly [suffix: string, labels: readonly Label[], value: number];
 type Label = readonly [name: string, value: string];
 
@@ -13,16 +13,16 @@ interface Family {
   readonly read: () => Iterable<Sample>;
 }
 
-/** What a server measures, in the order of definition. Names and help are literals of ours. */
+/** The metrics of a server, in the order of definition. Names and help texts are not escaped. */
 export class Metrics {
   readonly #families: Family[] = [];
 
-  /** A level, read when the metrics are. */
+  /** A gauge whose value is read when the metrics are rendered. */
   gauge(name: string, help: string, read: () => number): void {
     this.#families.push({ name, help, type: "gauge", read: () => [["", [], read()]] });
   }
 
-  /** One level for each value of a label. */
+  /** A gauge with a value for each value of a label. */
   gauges(
     { name, help, label }: { name: string; help: string; label: string },
     read: () => Readonly<Record<string, number>>,
@@ -32,7 +32,7 @@ export class Metrics {
     this.#families.push({ name, help, type: "gauge", read: samples });
   }
 
-  /** A total that is counted elsewhere, since the start of the process. */
+  /** A counter whose total is counted elsewhere. */
   total(name: string, help: string, read: () => number): void {
     this.#families.push({ name, help, type: "counter", read: () => [["", [], read()]] });
   }
@@ -64,7 +64,7 @@ class Counter {
     this.#labels = labels;
   }
 
-  /** `values` in the order of the labels; they come from closed sets, so the counts are bounded. */
+  /** `values` in the order of the labels. They come from closed sets, so the map is bounded. */
   inc(...values: readonly string[]): void {
     const key = values.join("\n");
     const known = this.#counts.get(key);
@@ -80,10 +80,10 @@ class Counter {
   }
 }
 
-/** Durations, counted in buckets. */
+/** Counts durations in buckets. */
 class Histogram {
   readonly #bounds: readonly number[];
-  /** Durations in each bucket and in no smaller one; the last bucket has no bound. */
+  /** Durations in each bucket, without those in smaller ones. The last bucket has no bound. */
   readonly #counts: number[];
   #sum_ms = 0;
 
@@ -99,7 +99,7 @@ class Histogram {
     this.#sum_ms += ms;
   }
 
-  /** Each bucket includes all smaller ones, as Prometheus expects. */
+  /** Buckets are cumulative, as Prometheus expects. */
   *samples(): Generator<Sample> {
     let count = 0;
     for (const [at, own] of this.#counts.entries()) {

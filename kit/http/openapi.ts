@@ -1,10 +1,10 @@
-/** Contracts, read as OpenAPI 3.1. Nothing is written twice. */
+/** Generates an OpenAPI 3.1 document from contracts. */
 
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 
-/** What any route may refuse: the door, the form of the request, the storage. */
+/** The refusals of every route. */
 const COMMON_PROBLEMS: readonly ProblemCode[] = [
   "forbidden_host",
   "forbidden_origin",
@@ -13,7 +13,7 @@ const COMMON_PROBLEMS: readonly ProblemCode[] = [
   "storage_failed",
 ];
 
-/** A form with a file in it: the one body that is not JSON. */
+/** The body of a file upload: the only body that is not JSON. */
 const FILE_FORM = {
   type: "object",
   required: ["file"],
@@ -22,17 +22,17 @@ const FILE_FORM = {
 
 type Schemas = Record<string, unknown>;
 
-/** What a contract that says `once` takes and gives beside its schemas (contract 1). */
+/** The request header of idempotent routes (contract 1). */
 const KEY_HEADER = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "Kept for 24 hours: a repeat is answered with the same ids, and not done again",
+  description: "Kept for 24 hours: a repetition is answered with the same ids but not executed",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 const REPLAY_HEADER = {
   "Idempotent-Replay": {
-    description: "The request was done before; this is its answer, with the state of now",
+    description: "The request was executed before; this is its response, with the current state",
     schema: { const: "true" },
   },
 };
@@ -142,14 +142,14 @@ function problemSchema() {
   };
 }
 
-/** An empty body is `{}`, so that a body is needed where a field is. */
+/** The body is required if a field of it is: an empty body is read as `{}`. */
 function jsonBody(body: z.ZodType, schemas: Schemas) {
   const schema = jsonSchema(body, "input", schemas);
   const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
   return { required, content: { "application/json": { schema } } };
 }
 
-/** The fields of an answer that are there whatever is known: null, not absent (contract 2). */
+/** The fields of a response that are always present: null where unknown (contract 2). */
 function requiredFields(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
   return Object.entries(shape).flatMap(([name, entry]) =>
     entry._zod.optout === "optional" ? [] : [name]
@@ -161,8 +161,8 @@ function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
 }
 
 /**
- * An answer is what `z.encode` makes of it, so that its schema is the codecs' input side. Records
- * with an id of their own are gathered in `schemas`, and referred to from there.
+ * A response is what `z.encode` returns, so its schema is the input side of the codecs. Schemas
+ * with an id are collected in `schemas` and referenced.
  */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
   const { $schema: _, ...plainSchema } = z.toJSONSchema(schema, {

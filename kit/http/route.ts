@@ -1,4 +1,4 @@
-/** Routes: a contract joined to a function, registered on Hono, behind one door. */
+/** Routes: contracts with their handlers, served by Hono behind a guard. */
 
 import { type Context, Hono } from "hono";
 import * as z from "zod";
@@ -6,48 +6,48 @@ import { type Contract, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 export const BODY_BYTES_MAX = 1_048_576;
 
-/** Who calls, as far as the request itself proves it (contract 2 and 10). */
+/** The caller, as far as the request itself proves it (contract 2 and 10). */
 export interface Caller {
-  /** Where the other end of the socket is; undefined when it is no socket (tests, the tunnel). */
+  /** The remote address of the socket; undefined without a socket (tests, the tunnel). */
   readonly remote: Deno.NetAddr | undefined;
-  /** A page that a person signed in to: one of the daemon by a ticket, or one of the relay. */
+  /** Whether a signed-in page calls: one of the daemon, opened by a ticket, or one of the relay. */
   readonly human: boolean;
-  /** Holds the token, or needs none; only a route that checks by itself is called without. */
+  /** Whether the caller holds the token, or needs none. False only for `public` and `checked`. */
   readonly authorized: boolean;
-  /** Sent the configured token. */
+  /** Whether the caller sent the configured token. */
   readonly holds_token: boolean;
 }
 
-/** A request: parsed parts, who calls, and the signal of the caller's patience. */
+/** A request: its parsed parts, its caller, and a signal that aborts when the caller leaves. */
 export type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { readonly caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
-/** An answer, or how it is made once all is on the disk. */
+/** A response, or a function that makes it once all writes are on the disk. */
 export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
-/** What a handler receives: the request, and a way to do its work once for each key. */
+/** The input of a handler. */
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
-   * Does the work of a contract that says `once`: in one transaction with the request's key, where
-   * it has one. What may be awaited is awaited before; a refusal keeps nothing.
+   * Does the work of an idempotent contract, in one transaction that also stores the request's key.
+   * Await everything before the call. A refusal stores nothing.
    */
   readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
 
-/** How a request that was done already is known, and what it is answered then. */
+/** How a route recognizes and answers a repeated request. */
 export interface Replay<C extends Contract> {
-  /** Who sends it: a key is its sender's own. */
+  /** The sender of the request: each sender has its own keys. */
   sender(parsed: ParsedRequest<C>): string;
-  /** The answer of then, with the same ids and the state of now. */
+  /** The response to a repetition: the ids of the first response with the current state. */
   again(before: Answer<C>): Answer<C>;
 }
 
-/** A request that is to be done once. */
+/** A request with an `Idempotency-Key`. */
 export interface IdempotentRequest {
   readonly sender: string;
   readonly route: string;
@@ -55,16 +55,16 @@ export interface IdempotentRequest {
   readonly body: unknown;
 }
 
-/** Remembers what requests with an `Idempotency-Key` were answered (contract 1). */
+/** Stores the responses to requests with an `Idempotency-Key` (contract 1). */
 export interface IdempotencyStore {
   /**
-   * The answer it was given, as JSON; undefined for a new one. Refuses with `idempotency_mismatch`
-   * a key that came with another body, with `idempotency_in_progress` one that still runs.
+   * The stored response as JSON; undefined for a new request. Throws `idempotency_mismatch` for a
+   * key that was used with another body, and `idempotency_in_progress` while the request runs.
    */
   find(idempotent: IdempotentRequest): string | undefined;
-  /** The request runs, until this is disposed of. */
+  /** Marks the request as running until the result is disposed. */
   begin(idempotent: IdempotentRequest): Disposable;
-  /** Does the work, and keeps what it answers as JSON, in one transaction. */
+  /** Does the work and stores its result as JSON, in one transaction. */
   runAndStore<T>(idempotent: IdempotentRequest, work: () => T, toJson: (done: T) => string): T;
 }
 
@@ -73,26 +73,25 @@ export interface Route {
   run(context: Context, caller: Caller, guard: RouteGuard): Response | Promise<Response>;
 }
 
-/** What stands before every route, and what every answer waits for. */
+/** The checks before every route, and what every response waits for. */
 export interface RouteGuard {
-  /** Refuses a foreign Host or Origin. */
+  /** Throws for a foreign Host or Origin. */
   admit(request: Request, remote: Deno.NetAddr | undefined): void;
-  /** Refuses a caller without the token; tells who it is. */
+  /** The caller. Throws if the contract does not allow it. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
-  /** See `Database.durable`: nothing leaves before it is on the disk. */
+  /** See `Database.whenDurable`: no response is sent before its writes are on the disk. */
   whenDurable(): Promise<void> | undefined;
-  /** Where nothing takes an `Idempotency-Key`, there is nothing to remember. */
+  /** Absent where no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   error(error: unknown, request: Request): void;
 }
 
-const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-const REPLAY_HEADERS = { ...HEADERS, "idempotent-replay": "true" };
+const REPLAY_HEADERS = { ...UNCACHED_HEADERS, "idempotent-replay": "true" };
 
 /**
- * Joins a contract to its verb. A verb that answers a function has its answer made when what it did
- * is on the disk and its effects have run: `POST /ask` tells of its delivery what is known then.
- * A contract that says `once` needs a `replay`, and its verb does its work through `commit`.
+ * Joins a contract to its handler. A function that the handler returns is called when the writes
+ * are on the disk and the effects have run, so `POST /ask` can report how its delivery went.
+ * An idempotent contract needs a `replay`, and its handler does its work in `commit`.
  */
 export function route<C extends Contract>(
   contract: C,
@@ -100,19 +99,19 @@ export function route<C extends Contract>(
   replay?: Replay<C>,
 ): Route {
   if (contract.idempotent && !replay) {
-    throw new Error(`${contract.id} is done once, and cannot replay`);
+    throw new Error(`${contract.id} is idempotent and needs a replay`);
   }
   const answerOf = (outcome: HandlerResult<C>) =>
     z.encode(contract.returns, isDeferred(outcome) ? outcome() : outcome);
   const respond = async (
     outcome: HandlerResult<C>,
     guard: RouteGuard,
-    headers: Record<string, string> = HEADERS,
+    headers: Record<string, string> = UNCACHED_HEADERS,
   ) => {
     await guard.whenDurable();
     return Response.json(answerOf(outcome), { headers });
   };
-  /** What it answers is kept as it is known inside of the transaction. */
+  /** The response is stored as it is inside of the transaction. */
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
@@ -171,7 +170,10 @@ function keyOf(headers: Headers): string | undefined {
   return key;
 }
 
-/** For what is not JSON: the stream, uploads, pages, `/ws`. It waits for the disk by itself. */
+/**
+ * A route whose body or response is not JSON: streams, uploads, pages, `/ws`. Its handler waits for
+ * the disk itself.
+ */
 export function rawRoute(
   contract: Contract,
   handle: (
@@ -192,7 +194,7 @@ function isDeferred<A>(result: A | (() => A) | Promise<A | (() => A)>): result i
 
 type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
 
-/** Turns routes into a `fetch`. The order of checks is contract 1's. */
+/** Serves routes with a `fetch` function. Contract 1 defines the order of the checks. */
 export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler {
   const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
   for (const [path, methods] of groupByPath(routes)) {
@@ -222,7 +224,7 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
   };
 }
 
-/** What an answer to `GET` says of itself; a stream has no length, and is not begun. */
+/** The response to `HEAD`, made from that to `GET`. An event stream has no length. */
 async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
   const headers = new Headers(original);
   const isEventStream = headers.get("content-type") === "text/event-stream";
@@ -231,7 +233,7 @@ async function toHeadResponse({ status, headers: original, body }: Response): Pr
   return new Response(null, { status, headers });
 }
 
-/** A refusal tells what was read, so that it waits for the disk as well. */
+/** A refusal may reveal what the handler has read, so it waits for the disk, too. */
 async function toErrorResponse(
   error: unknown,
   guard: RouteGuard,
@@ -247,7 +249,7 @@ async function toErrorResponse(
   return new Problem("internal", {}).toResponse();
 }
 
-/** Literal paths come before those with parameters, so that `/asks/pending` is not an id. */
+/** Literal paths precede those with parameters, so that `pending` in `/asks/pending` is no id. */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {
@@ -270,7 +272,7 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
-/** As `read`; a field that may be absent may be null as well, as it is in the records we give. */
+/** As `read`, but an optional field may also be null, as it is in our responses. */
 function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -281,17 +283,17 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   if (again.success) return again.data;
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
   const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
-  // What is checked of a body as a whole comes to light once its fields fit.
+  // Checks of the whole body run only once its fields are valid.
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
-/** Not a length of time, as JSON writes a number that is none so, nor what is to be said. */
+/** Not a duration, because JSON writes NaN as null, and not the text of a message. */
 function mayBeNull({ path }: z.core.$ZodIssue): boolean {
   const field = String(path.at(-1));
   return field !== "text" && !field.endsWith("_seconds");
 }
 
-/** Deletes what a path leads to, if it is a field and null. Keys of our bodies are lower case. */
+/** Deletes the field at a path if it is null. Keys of bodies are compared in lower case. */
 function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boolean {
   if (typeof value !== "object" || value === null || key === undefined) return false;
   const name = Object.keys(value).find((name) => name.toLowerCase() === String(key));
@@ -301,7 +303,7 @@ function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boole
   return inner === null && !Array.isArray(value) && Reflect.deleteProperty(value, name);
 }
 
-/** An empty body is `{}`; its type does not matter (contract 1). */
+/** An empty body is read as `{}`. The media type is not checked (contract 1). */
 async function readJson(request: Request, inspect?: Contract["inspect"]): Promise<unknown> {
   const text = await readBody(request, BODY_BYTES_MAX);
   if (text.trim() === "") return {};
@@ -319,17 +321,17 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The whole body as text, or a refusal before more than `bytes_max` of it are held. */
+/** The whole body as text. Throws as soon as it exceeds `bytes_max`. */
 export function readBody(request: Request, bytes_max: number): Promise<string> {
   return refuseOnAbort(() => readText(request, bytes_max));
 }
 
-/** An aborted request body is a refusal of the request, not a failure of ours. */
+/** An aborted request body is a 400, not a 500. */
 export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw error instanceof Problem ? error : new Problem("bad_json", { reason: "it broke off" });
+    throw error instanceof Problem ? error : new Problem("bad_json", { reason: "it was aborted" });
   }
 }
 

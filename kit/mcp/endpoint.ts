@@ -1,4 +1,4 @@
-/** MCP over Streamable HTTP: both generations of the protocol, stateless, in JSON. */
+/** MCP over Streamable HTTP: both generations of the protocol, stateless, with JSON responses. */
 
 import {
   type AuthInfo,
@@ -14,20 +14,20 @@ import { Problem } from "kit/core/problem.ts";
 import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 
-/** There is nothing to subscribe to: the list of tools never changes while a server runs. */
+/** Subscriptions are not supported: the list of tools never changes while a server runs. */
 const SUBSCRIPTIONS_MAX = 0;
 
-/** As HTTP servers log it: the caller left before the answer. */
+/** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** A server for one request: who asks is in the request, and in what was found of its token. */
+/** Creates the server for one request. The caller is known from the request and its token. */
 export type ServerFactory = (request: Request | undefined) => Server;
 
-/** What is known of a request before it is answered. */
+/** Options of `answer`. */
 export interface AnswerOptions {
-  /** Handed to the verbs as `ctx.http.authInfo`. */
+  /** Passed to the request handlers as `ctx.http.authInfo`. */
   readonly authInfo?: AuthInfo;
-  /** Refuses what the message wants and may not have. */
+  /** The response that refuses the parsed message; undefined where it is allowed. */
   refuse?(message: unknown): Response | undefined;
 }
 
@@ -39,7 +39,7 @@ export class McpEndpoint implements AsyncDisposable {
     this.#createServer = createServer;
   }
 
-  /** Answers one POST: the body is read once, and says which generation speaks. */
+  /** Answers one POST. The body is read once and determines the generation of the protocol. */
   async answer(request: Request, { authInfo, refuse }: AnswerOptions = {}): Promise<Response> {
     const body = await refuseOnAbort(() => readRequestBody(request, BODY_BYTES_MAX));
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
@@ -58,7 +58,7 @@ export class McpEndpoint implements AsyncDisposable {
     await this.#modern?.close();
   }
 
-  /** Protocol revision 2026-07-28. Opened late: the SDK warns on stderr when it is made. */
+  /** Protocol revision 2026-07-28. Created on first use, because the SDK then warns on stderr. */
   #openModern(): McpHttpHandler {
     return this.#modern ??= createMcpHandler(({ requestInfo }) => this.#createServer(requestInfo), {
       legacy: "reject",
@@ -68,7 +68,7 @@ export class McpEndpoint implements AsyncDisposable {
     });
   }
 
-  /** Revisions up to 2025-11-25: a server and a transport for this one request. */
+  /** Protocol revisions up to 2025-11-25: a server and a transport for this request only. */
   async #answerLegacy(
     request: Request,
     options: { parsedBody: unknown; authInfo?: AuthInfo },
@@ -88,14 +88,14 @@ export class McpEndpoint implements AsyncDisposable {
   }
 }
 
-/** We answer JSON only, so that a client which accepts no stream is as good as one that does. */
+/** The SDK requires that a client accepts event streams. We send JSON only, so any client may. */
 function withAcceptHeader(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** JSON-RPC 2.0, section 5: without an id, as none could be read. */
+/** The error without an id, as no id could be read (JSON-RPC 2.0, section 5). */
 function notJson(): Response {
   const error = { code: ProtocolErrorCode.ParseError, message: "The body is not JSON" };
   return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 400 });

@@ -1,9 +1,9 @@
-/** How a tool is told to a model: its words, its schemas, and what it promises not to change. */
+/** Definitions of MCP tools: description, schemas and annotations. */
 
 import type { Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/** MCP's annotations. The world of these tools is closed: the peers of one mesh. */
+/** MCP's tool annotations. `openWorldHint` is false: the tools reach only peers of the mesh. */
 export interface Hints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -11,23 +11,23 @@ export interface Hints {
   readonly openWorldHint: boolean;
 }
 
-/** Looks only. */
+/** A tool that only reads. */
 export const READ_HINTS: Hints = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 };
-/** Says something: each call says it anew. */
+/** A tool that sends: each call sends once more. */
 export const SEND_HINTS: Hints = { ...READ_HINTS, readOnlyHint: false, idempotentHint: false };
-/** Changes something to what it was told, however often it is told. */
+/** A tool that sets a state: repeated calls have no further effect. */
 export const UPDATE_HINTS: Hints = { ...SEND_HINTS, idempotentHint: true };
 
-/** A tool as a model reads it. */
+/** What a model learns about a tool. */
 export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** Tells a model when to use the tool, and when not to. */
+  /** Says when to use the tool, and when not to. */
   readonly description: string;
   readonly hints: Hints;
   readonly input: I;
@@ -36,13 +36,13 @@ export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
 
 type Schema = Listing["inputSchema"];
 
-/** What an answer holds where a tool refuses, and what of it is always there. */
+/** The fields of a tool's refusal, and which of them are always present. */
 export interface RefusalSchema {
   readonly properties: Readonly<Record<string, { type: string; description: string }>>;
   readonly required: string[];
 }
 
-/** A tool's place in the list. */
+/** The entry of a tool in `tools/list`. */
 export function toListing(
   { name, title, description, hints, input, output }: ToolDefinition<z.ZodObject, z.ZodObject>,
   refusal: RefusalSchema,
@@ -57,12 +57,12 @@ export function toListing(
   };
 }
 
-/** As it goes over the wire: plain JSON. */
+/** The JSON schema as plain JSON. */
 function schemaOf(shape: z.ZodObject, io: "input" | "output"): Schema {
   return JSON.parse(JSON.stringify(z.toJSONSchema(shape, { io })));
 }
 
-/** Some clients check a refusal against the schema of what is answered: it fits both. */
+/** Some clients validate refusals against the output schema, so the schema allows both. */
 function withRefusal(
   { properties, required = [], additionalProperties: _, ...rest }: Schema,
   refusal: RefusalSchema,

@@ -1,4 +1,4 @@
-/** Sockets, read safely: a union of frames, and one handler for each. */
+/** WebSocket frames: validated by a union of schemas, with a handler for each type. */
 
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -9,12 +9,12 @@ type Handlers<S, F extends Frame> = {
   [T in F["type"]]: (session: S, frame: Extract<F, { type: T }>) => void;
 };
 
-/** What a session must bear: the sentence that a bad frame is answered with. */
+/** A session that can refuse an invalid frame. */
 export interface FrameRejecter {
   rejectFrame(detail: string): void;
 }
 
-/** A request as a socket. Half a handshake is a mistake of the caller's, and no fault of ours. */
+/** Upgrades a request to a WebSocket. An incomplete handshake is a 426, not a 500. */
 export function acceptWebSocket(request: Request): Deno.WebSocketUpgrade {
   try {
     return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
@@ -23,7 +23,7 @@ export function acceptWebSocket(request: Request): Deno.WebSocketUpgrade {
   }
 }
 
-/** A missing handler does not compile. A bad frame is answered; it never throws. */
+/** Handles each frame by its type, and rejects an invalid one. Each type needs a handler. */
 export function frameHandler<S extends FrameRejecter, U extends z.ZodType<Frame>>(
   union: U,
   handlers: Handlers<S, z.output<U>>,
@@ -43,7 +43,7 @@ export function frameHandler<S extends FrameRejecter, U extends z.ZodType<Frame>
   };
 }
 
-/** Does `work` once everything that this turn of the loop has started is under way. */
+/** Runs `work` in the next turn of the event loop. */
 export function nextTurn(work: () => void): void {
   setImmediate(work);
 }
@@ -51,7 +51,7 @@ export function nextTurn(work: () => void): void {
 const STABLE_TURNS = 100;
 const TURNS_MAX = 5000;
 
-/** Does `work` once a count has stood still for some turns, or will not. */
+/** Runs `work` once a count has not changed for 100 turns, or after 5000 turns. */
 export function whenStable(count: () => number, work: () => void): void {
   let [before, stableTurns, turns] = [count(), 0, 0];
   nextTurn(function check() {

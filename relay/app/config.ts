@@ -2,8 +2,7 @@
 
 import * as z from "zod";
 import { parseIpAddress } from "../web/net/ip_address.ts";
-import type { Proxy } from "../web/net/client_address.ts";
-import { trustedProxiesOf } from "../web/net/trusted_proxies.ts";
+import { type Proxy, trustedProxiesOf } from "../web/net/client_address.ts";
 
 const HOST = "the name or the address that it listens on, such as 127.0.0.1 or ::1";
 const PORT = "a port (0 picks one), 0 to 65535";

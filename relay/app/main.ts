@@ -23,7 +23,8 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   try {
     const { host, port, proxy, oauth: oauthConfig } = readRelayConfig(env);
     using _faults = catchUnhandledErrors(log);
-    using database = oauthConfig && lockDatabase(oauthConfig.db_path, oauthConfig.issuer, log);
+    using database = oauthConfig &&
+      lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, log });
     const oauth = oauthConfig && database && { issuer: oauthConfig.issuer, db: database.db };
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
     const stopSignal = nextStopSignal();

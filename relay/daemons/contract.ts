@@ -38,7 +38,7 @@ export interface MachineRequest {
    * `browser`: a page of the relay's own, of somebody who signed in, asks. Only that is a door of
    * the human (contract 2); MCP, shares and programs are `program`, and so is what says nothing.
    */
-  readonly door?: "browser" | "program";
+  readonly origin?: "browser" | "program";
 }
 
 /** What the other rooms may do with machines. A namespace sees its own, and nothing else. */

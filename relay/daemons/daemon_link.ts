@@ -15,6 +15,7 @@ import {
   REQUEST_BYTES_MAX,
   RequestHead,
 } from "kit/net/tunnel/frames.ts";
+import { ByteCounts } from "kit/net/tunnel/byte_counts.ts";
 import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { abandon, type Body, type Bytes, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
@@ -51,7 +52,7 @@ export class DaemonLink implements ConnectionListener {
   readonly #deadlines = new Map<Stream, number>();
   readonly #timedOut = new WeakSet<Stream>();
   /** Bytes of answers that are wanted whole, and are not whole yet. */
-  readonly #collected = new Map<Stream, number>();
+  readonly #collected = new ByteCounts<Stream>();
   #connection: Connection | undefined;
   #hello: Hello | undefined;
   #multiplexed: MultiplexedConnection | undefined;
@@ -74,29 +75,25 @@ export class DaemonLink implements ConnectionListener {
 
   /** Unread answers, answers that are gathered whole, and what the daemon has not taken. */
   get held_bytes(): number {
-    return (this.#multiplexed?.held_bytes ?? 0) + this.#collectedBytes + this.#untaken_bytes;
+    return (this.#multiplexed?.held_bytes ?? 0) + this.#collected.total + this.#untaken_bytes;
   }
 
   get #untaken_bytes(): number {
     return this.#connection?.open ? this.#connection.buffered : 0;
   }
 
-  get #collectedBytes(): number {
-    return this.#collected.values().reduce((sum, bytes) => sum + bytes, 0);
-  }
-
   /** Gives up some of what it holds: the line, if its daemon takes nothing, else an answer. */
   shed(): void {
     const multiplexed = this.#multiplexed;
-    const collected = this.#collectedBytes;
+    const collected = this.#collected.total;
     if (!multiplexed || this.#untaken_bytes > multiplexed.held_bytes + collected) {
       return this.end("too_slow");
     }
     if (multiplexed.held_bytes > collected) return multiplexed.cutOffSlowest();
-    const [largest] = [...this.#collected].sort(([, a], [, b]) => b - a);
+    const { largest } = this.#collected;
     if (!largest) return;
-    this.#collected.delete(largest[0]);
-    largest[0].cutOff("the relay holds too much");
+    this.#collected.set(largest, 0);
+    largest.cutOff("the relay holds too much");
   }
 
   /** The record of it; undefined before it was greeted. */
@@ -166,7 +163,7 @@ export class DaemonLink implements ConnectionListener {
       throw this.#toProblem(error, stream, request);
     } finally {
       this.#deadlines.delete(stream);
-      this.#collected.delete(stream);
+      this.#collected.set(stream, 0);
     }
   }
 
@@ -228,13 +225,13 @@ export class DaemonLink implements ConnectionListener {
 }
 
 /** Checked before it leaves: a head that the daemon cannot take would end the tunnel for all. */
-function toRequestHead({ method, path, headers = {}, body, door = "program" }: MachineRequest) {
+function toRequestHead({ method, path, headers = {}, body, origin = "program" }: MachineRequest) {
   const requestHead = HeadInput.safeParse({
     method,
     path,
     headers: requestHeaders(Object.entries(headers)),
     body: body !== undefined,
-    door,
+    door: origin,
   });
   if (!requestHead.success) throw invalidRequest(requestHead.error);
   const bytes_max = HEAD_BYTES_MAX - FRAME_BYTES;

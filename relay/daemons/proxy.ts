@@ -59,7 +59,7 @@ export async function proxyToMachine(
     ...(body && { body }),
     signal: AbortSignal.any([request.signal, signal]),
     timeout_ms: ANSWER_MS_MAX,
-    door: "browser",
+    origin: "browser",
   };
   const answer = await toBrowserResponse(
     daemon_id,

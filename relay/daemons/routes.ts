@@ -2,10 +2,11 @@
 
 import type { Contract } from "kit/http/contract.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
+import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import * as contracts from "./contract.ts";
 import { DaemonId, Machine, type Sessions } from "./contract.ts";
 import type { Accepted, MachineRegistry } from "./machine_registry.ts";
@@ -23,7 +24,10 @@ export interface TunnelDeps {
   /** Whether a program on this machine sends this, and no proxy does. */
   isLocal(request: Request, remote: Remote): boolean;
   /** How often one address may dial. */
-  readonly dials: { readonly withSecret: RateLimit; readonly withoutSecret: RateLimit };
+  readonly dials: {
+    readonly withSecret: AddressRateLimit;
+    readonly withoutSecret: AddressRateLimit;
+  };
   /** The address of a visitor, as the rate limits count it. */
   rateLimitKeyOf(request: Request, remote: Remote): string;
   /** Turns a request into a line. */
@@ -33,11 +37,6 @@ export interface TunnelDeps {
 
 type Remote = Deno.NetAddr | undefined;
 
-interface RateLimit {
-  /** Counts this request; the seconds to wait where it is one too many. */
-  take(request: Request, remote: Remote): number | undefined;
-}
-
 export type Accept = (request: Request, listener: ConnectionListener) => Accepted;
 
 const PROXY_CONTRACTS: readonly Contract[] = [
@@ -46,7 +45,6 @@ const PROXY_CONTRACTS: readonly Contract[] = [
   contracts.proxyPatch,
   contracts.proxyDelete,
 ];
-const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 export function tunnelRoutes(deps: TunnelDeps): Route[] {
   const { machines, metrics, sessions, bearerOf, isLocal } = deps;
@@ -61,7 +59,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
       if (bearer === undefined) sessions.refuseOtherSession(request);
       const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
-      return Response.json({ daemons }, { headers: HEADERS });
+      return Response.json({ daemons }, { headers: UNCACHED_HEADERS });
     }),
     ...PROXY_CONTRACTS.map((contract) =>
       rawRoute(
@@ -75,7 +73,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
       return new Response(metrics.render(), {
-        headers: { ...HEADERS, "content-type": METRICS_TYPE },
+        headers: { ...UNCACHED_HEADERS, "content-type": METRICS_TYPE },
       });
     }),
   ];
@@ -89,10 +87,7 @@ function connectDaemon(
 ): Response {
   const namespace = bearerOf(request);
   const limit = namespace === undefined ? dials.withoutSecret : dials.withSecret;
-  const retry_after_seconds = limit.take(request, remote);
-  if (retry_after_seconds !== undefined) {
-    throw new Problem("too_many_requests", { retry_after_seconds });
-  }
+  enforceRateLimit(limit, request, remote);
   if (namespace === undefined) throw new Problem("no_relay_secret", {});
   const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
   if (!daemon_id.success) {

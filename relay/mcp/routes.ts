@@ -1,9 +1,10 @@
 /** `/mcp`: Host and Origin, then the token, then the scope of the tool, then the answer. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
+import { bearerToken } from "../web/secrets.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
@@ -50,12 +51,11 @@ function authorizedRoute(
 ): Route {
   return rawRoute(contract, async (request) => {
     originPolicy.refuseRebound(request);
-    const token = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+    const token = bearerToken(request);
     const bearer = token === undefined ? undefined : await tokens.check(token);
     if (!bearer) return unauthorized(issuer, token !== undefined);
     const response = await answer(request, bearer);
-    response.headers.set("cache-control", "no-store");
-    response.headers.set("x-content-type-options", "nosniff");
+    for (const [name, value] of Object.entries(UNCACHED_HEADERS)) response.headers.set(name, value);
     return response;
   });
 }
@@ -130,10 +130,6 @@ function challenge(
   const body = { error: error ?? "unauthorized", detail, ...(error && { scope }) };
   return Response.json(body, {
     status,
-    headers: {
-      "www-authenticate": `Bearer ${parameters}`,
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    },
+    headers: { ...UNCACHED_HEADERS, "www-authenticate": `Bearer ${parameters}` },
   });
 }

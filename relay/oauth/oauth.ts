@@ -5,14 +5,15 @@ import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
+import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Bearer } from "../mcp/contract.ts";
 import { Clients } from "./clients/clients.ts";
 import { Connections } from "./consent/connections.ts";
-import { Consent, type ConsentDeps, type Machines, type Sessions } from "./consent/consent.ts";
+import { Consent, type ConsentDeps, type Machines } from "./consent/consent.ts";
 import { Grants, type GrantsDeps } from "./grants/grants.ts";
-import { resourceOf } from "./resource/metadata.ts";
-import { oauthRoutes, type RateLimit } from "./routes.ts";
+import { resourceOf } from "./metadata.ts";
+import { oauthRoutes } from "./routes.ts";
 
 export interface OAuthDeps {
   /** The configured origin; never one that a request claims. */
@@ -22,9 +23,9 @@ export interface OAuthDeps {
   readonly ids: Ids;
   readonly log: Log;
   readonly originPolicy: OriginPolicy;
-  readonly sessions: Sessions;
+  readonly sessions: ConsentDeps["sessions"];
   readonly machines: Machines;
-  readonly registrations: RateLimit;
+  readonly registrations: AddressRateLimit;
   readonly consents: ConsentDeps["limit"];
   readonly exchanges: GrantsDeps["exchanges"];
 }

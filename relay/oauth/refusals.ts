@@ -1,7 +1,7 @@
 /** Every refusal of the authorization server in one table, and its one translation to RFC shape. */
 
 import type { Log } from "kit/core/log.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 const REGISTER_AGAIN =
   "this registration is unknown or has expired: remove and re-add the connector in your app";
@@ -98,11 +98,7 @@ export class OAuthRefusal extends Error {
 }
 
 /** Neither errors nor tokens are for a cache (specification 5). */
-export const UNCACHED = {
-  "cache-control": "no-store",
-  "pragma": "no-cache",
-  "x-content-type-options": "nosniff",
-};
+export const UNCACHED = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
 
 /** What the request was refused for; a fault of ours is logged here, once, and says nothing. */
 export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {

@@ -2,6 +2,7 @@
 
 import type { Log } from "kit/core/log.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
+import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
 import type { Clients } from "./clients/clients.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent } from "./consent/consent.ts";
@@ -10,13 +11,7 @@ import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
 import { OAuthRefusal, toErrorResponse, toOAuthRefusal, UNCACHED } from "./refusals.ts";
-import { resourceMetadata, serverMetadata } from "./resource/metadata.ts";
-
-/** How often one address may come: `net` counts. */
-export interface RateLimit {
-  /** Counts this request; the seconds to wait where it is one too many. */
-  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
-}
+import { resourceMetadata, serverMetadata } from "./metadata.ts";
 
 export interface OAuthServices {
   readonly issuer: string;
@@ -25,7 +20,7 @@ export interface OAuthServices {
   readonly grants: Grants;
   readonly consent: Consent;
   readonly connections: Connections;
-  readonly registrations: RateLimit;
+  readonly registrations: AddressRateLimit;
   readonly log: Log;
 }
 

@@ -2,10 +2,12 @@
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
+import type { Sessions } from "../sign_in/sessions.ts";
+import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon_client.ts";
 import { SANDBOX, seeOther } from "../web/page.ts";
@@ -21,26 +23,17 @@ const FORM = "application/x-www-form-urlencoded";
 const SHARE_BYTES_MAX = 16_384;
 const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
-interface RateLimit {
-  /** Counts this request; the seconds to wait where it is one too many. */
-  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
-}
-
 export interface ShareDeps {
   readonly originPolicy: OriginPolicy;
   readonly machines: Machines;
   readonly shares: Shares;
   /** Whoever is signed in, and what a request of theirs must prove. */
-  readonly sessions: {
-    namespaceOf(request: Request): string | undefined;
-    refuseForged(request: Request): void;
-    refuseOtherSession(request: Request): void;
-  };
+  readonly sessions: Pick<Sessions, "namespaceOf" | "refuseForged" | "refuseOtherSession">;
   /** How often guests of one share may ask: the seconds to wait where it is too often. */
   readonly limit: { acquire(share_id: string): number | undefined };
   /** How often one address may look at shares, and make them. */
-  readonly shareVisits: RateLimit;
-  readonly shareCreations: RateLimit;
+  readonly shareVisits: AddressRateLimit;
+  readonly shareCreations: AddressRateLimit;
 }
 
 export function shareRoutes(deps: ShareDeps): Route[] {
@@ -48,7 +41,7 @@ export function shareRoutes(deps: ShareDeps): Route[] {
   return [
     rawRoute(contracts.createShare, async (request, { remote }) => {
       const namespace = ownerOf(deps, request);
-      enforceLimit(deps.shareCreations, request, remote);
+      enforceRateLimit(deps.shareCreations, request, remote);
       const input = await bodyOf(contracts.createShare.body, request, SHARE_BYTES_MAX);
       const { daemon_id, peer_id } = input;
       const daemon = daemonOf(deps, { namespace, daemon_id, asker: "relay" }, request);
@@ -83,7 +76,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
       }
     }),
     rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
-      enforceLimit(deps.shareVisits, request, remote);
+      enforceRateLimit(deps.shareVisits, request, remote);
       return stream(deps, id, request);
     }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
@@ -102,12 +95,6 @@ function guestRoutes(deps: ShareDeps): Route[] {
       return json(contracts.askShared, { request_id: correlation_id, status: "pending" });
     }),
   ];
-}
-
-function enforceLimit(limit: RateLimit, request: Request, remote: Deno.NetAddr | undefined): void {
-  const retry_after_seconds = limit.take(request, remote);
-  if (retry_after_seconds === undefined) return;
-  throw new Problem("too_many_requests", { retry_after_seconds });
 }
 
 /** The peer as it is now, and what became of a question; a machine that is away hides neither. */
@@ -157,10 +144,9 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
     const body = upstream.body.pipeThrough(filterEvents(peer_id));
     return new Response(endOnAbort(stop, body, abandon), {
       headers: {
+        ...UNCACHED_HEADERS,
         "content-type": "text/event-stream",
         "content-security-policy": SANDBOX,
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
         "referrer-policy": "same-origin",
       },
     });
@@ -217,7 +203,7 @@ async function bodyOf<S extends z.ZodType>(
 
 function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): Response {
   return Response.json(z.encode(contract.returns, answer), {
-    headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
+    headers: UNCACHED_HEADERS,
   });
 }
 
@@ -225,15 +211,15 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
 function withDaemonErrors(route: Route): Route {
   return {
     ...route,
-    async run(context, caller, door) {
+    async run(context, caller, guard) {
       try {
-        return await route.run(context, caller, door);
+        return await route.run(context, caller, guard);
       } catch (thrown) {
         if (!(thrown instanceof DaemonError)) throw thrown;
         const { code: error, detail, status } = thrown;
         return Response.json({ error, detail }, {
           status,
-          headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
+          headers: UNCACHED_HEADERS,
         });
       }
     },

@@ -1,8 +1,9 @@
 /** Secrets and signing in: each contract met by its page or its verb. */
 
 import type { Ids } from "kit/core/clock.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
+import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Machines } from "../daemons/contract.ts";
 import { seeOther } from "../web/page.ts";
@@ -20,12 +21,6 @@ import type { Sessions } from "./sessions.ts";
 /** A secret has 51 letters; more than this is no form of ours. */
 const FORM_BYTES_MAX = 4096;
 
-/** How often one address may come: `net` counts. */
-export interface RateLimit {
-  /** Counts this request; the seconds to wait where it is one too many. */
-  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
-}
-
 export interface KeyDeps {
   readonly ids: Ids;
   readonly originPolicy: OriginPolicy;
@@ -34,7 +29,7 @@ export interface KeyDeps {
   /** Whether apps can connect at all: their page is OAuth's. */
   readonly has_apps: boolean;
   /** Of drawing secrets, and of signing in: one does not use up the other. */
-  readonly limits: { readonly register: RateLimit; readonly login: RateLimit };
+  readonly limits: { readonly register: AddressRateLimit; readonly login: AddressRateLimit };
 }
 
 export function keyRoutes(deps: KeyDeps): Route[] {
@@ -43,13 +38,8 @@ export function keyRoutes(deps: KeyDeps): Route[] {
     rawRoute(contracts.registerKey, async (request, { remote }) => {
       originPolicy.refuseForeign(request);
       await request.body?.cancel(); // Nothing that a caller says picks a secret.
-      const retry_after_seconds = limits.register.take(request, remote);
-      if (retry_after_seconds !== undefined) {
-        throw new Problem("too_many_requests", { retry_after_seconds });
-      }
-      return Response.json({ secret: newSecret(ids) }, {
-        headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
-      });
+      enforceRateLimit(limits.register, request, remote);
+      return Response.json({ secret: newSecret(ids) }, { headers: UNCACHED_HEADERS });
     }),
     rawRoute(contracts.showLanding, (request) => landingPage(sessions.get(request))),
     rawRoute(contracts.login, async (request, { remote }) => {

@@ -1,14 +1,14 @@
 /** Who is signed in: random cookies, of which only digests are held, in memory, for a day. */
 
-import { equalSecrets } from "kit/core/equal_secrets.ts";
+import { equalSecrets } from "kit/core/settings.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
+import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
-const HOUR_MS = 3_600_000;
 /** From signing in, however busy it is. */
-export const SESSION_MS = 24 * HOUR_MS;
+export const SESSION_MS = DAY_MS;
 export const SESSIONS_MAX = 10_000;
 /** Of one namespace: a person has some browsers, not a hundred. */
 export const SESSIONS_EACH_MAX = 50;

@@ -19,10 +19,15 @@ export function newSecret(ids: Ids): string {
   return `mesh_sk_${ids.secret(SECRET_BYTES)}`;
 }
 
-/** The namespace of a request's bearer secret; undefined without one. */
-export function bearerNamespace({ headers }: Request): string | undefined {
-  const bearer = /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  return bearer === undefined ? undefined : namespaceOf(bearer);
+/** The bearer token of a request; undefined without one. */
+export function bearerToken({ headers }: Request): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+}
+
+/** The namespace of a request's bearer token; undefined if it is no relay secret. */
+export function bearerNamespace(request: Request): string | undefined {
+  const token = bearerToken(request);
+  return token === undefined ? undefined : namespaceOf(token);
 }
 
 /** What is held of a secret, and looked for. */

@@ -22,7 +22,7 @@ export function checks({ count }: Effort): Promise<Figure[]> {
   using db = openDatabase(
     path,
     "https://relay.example.com",
-    jsonLog(systemClock, "error", () => {}),
+    { clock: systemClock, log: jsonLog(systemClock, "error", () => {}) },
   );
   const tokens = fill(db);
   const deps = { db, clock: systemClock, ids: randomIds, onExchanged: () => undefined };

@@ -8,7 +8,7 @@ const log = jsonLog(systemClock, "error", (line) => {
   Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 });
 const path = Deno.args[0] ?? "";
-const db = new Database(path, ["create table rows (id integer unique) strict"], log);
+const db = new Database(path, ["create table rows (id integer unique) strict"], log, systemClock);
 const encoder = new TextEncoder();
 let next = 0;
 await Promise.all(Array.from({ length: 16 }, async () => {

@@ -42,8 +42,9 @@ async function renderOpenapi(): Promise<string> {
 const Statement = z.object({ sql: z.string() });
 
 function renderSchema(whose: string, migrations: readonly string[]): string {
-  const log = jsonLog(new FakeClock(), "error", () => {});
-  using db = new Database(":memory:", migrations, log);
+  const clock = new FakeClock();
+  const log = jsonLog(clock, "error", () => {});
+  using db = new Database(":memory:", migrations, log, clock);
   const statements = db.all(
     Statement,
     "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by name",

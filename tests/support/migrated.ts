@@ -27,8 +27,9 @@ export function withMigratedDatabase<T>(open: (path: string) => T): T {
 
 function migrated(): Uint8Array {
   return inMemory((path) => {
-    const log = jsonLog(new FakeClock(), "error", () => undefined);
-    new Database(path, migrations, log)[Symbol.dispose]();
+    const clock = new FakeClock();
+    const log = jsonLog(clock, "error", () => undefined);
+    new Database(path, migrations, log, clock)[Symbol.dispose]();
     return Deno.readFileSync(path);
   });
 }

@@ -12,7 +12,8 @@ import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
-import { type Foundation, HOUR_MS } from "./foundation.ts";
+import { HOUR_MS } from "kit/core/duration.ts";
+import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
 /** Asks and questions, the human's inbox, and notifications. */

@@ -1,5 +1,6 @@
 /** What every feature uses: the database, the identity, the configuration. */
 
+import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
@@ -9,9 +10,6 @@ import type { Config } from "../config.ts";
 import { readIdentity } from "../identity.ts";
 import { migrations } from "../migrations/migrations.ts";
 import type { Platform } from "../platform.ts";
-
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 
 export type Foundation = ReturnType<typeof openFoundation>;
 

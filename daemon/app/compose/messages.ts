@@ -28,7 +28,8 @@ import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../../features/spawn/restarts/replacement.ts";
 import { Reactions } from "../reactions.ts";
-import { DAY_MS, type Foundation } from "./foundation.ts";
+import { DAY_MS } from "kit/core/duration.ts";
+import type { Foundation } from "./foundation.ts";
 
 /** The registry of peers, and the sockets and transports that reach them. */
 export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reactions) {

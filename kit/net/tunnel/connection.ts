@@ -1,4 +1,4 @@
-/** A socket, as little of it as a tunnel needs; the same for both of its ends. */
+/** A tunnel's connection: the part of a WebSocket that both ends of a tunnel use. */
 
 import { nextTurn, whenStable } from "kit/net/frames.ts";
 
@@ -6,28 +6,28 @@ export type FrameData = string | ArrayBuffer;
 
 export interface Connection {
   readonly open: boolean;
-  /** Bytes handed over and not yet taken by the network. */
+  /** Bytes that were sent and not yet taken by the network. */
   readonly buffered: number;
   send(data: string | Uint8Array<ArrayBuffer>): void;
   close(code: number, reason: string): void;
 }
 
-/** What a line tells. `closed` comes once, after which nothing does. */
+/** The callbacks of a connection. `closed` is called once, and nothing after it. */
 export interface ConnectionListener {
   opened(): void;
   received(data: FrameData): void;
-  /** `fault`: why there was never a line at all, where that is known. */
+  /** `error`: why the connection was never opened, if that is known. */
   closed(code: number, reason: string, error?: string): void;
 }
 
 const REASON_BYTES_MAX = 123;
 
-/** A longer reason, or one that is not ASCII, would throw where nobody catches. */
+/** `WebSocket.close` throws for a reason that is too long. ASCII makes characters bytes. */
 function toCloseReason(reason: string): string {
   return reason.replaceAll(/[^ -~]/g, "?").slice(0, REASON_BYTES_MAX);
 }
 
-/** A WebSocket, whoever made it: as much of it as a line needs. */
+/** The part of a WebSocket that `toConnection` needs. */
 export interface SocketLike {
   binaryType: string;
   readonly readyState: number;
@@ -40,7 +40,7 @@ export interface SocketLike {
   close(code?: number, reason?: string): void;
 }
 
-/** Turns a socket into a line. */
+/** Wraps a socket as a connection. */
 export function toConnection(socket: SocketLike, listener: ConnectionListener): Connection {
   let [closing, ended, received] = [false, false, 0];
   let error: string | undefined;
@@ -72,10 +72,10 @@ export function toConnection(socket: SocketLike, listener: ConnectionListener): 
     close(code, reason) {
       if (closing) return;
       closing = true;
-      // With more to read after it said why, the runtime drops the line, and what it said is lost.
+      // Deno drops a socket that is closed with data unread, and then the reason is not sent.
       if (socket.readyState === WebSocket.CONNECTING) socket.close();
       else whenStable(() => received, () => socket.close(code, toCloseReason(reason)));
-      // The other end may never say that it heard; we are done with it in any case.
+      // The other end may never confirm the close, so it is not waited for.
       nextTurn(() => end(code, reason));
     },
   };

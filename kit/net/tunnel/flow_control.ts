@@ -1,11 +1,11 @@
-/** Flow control: nobody sends more than the other end has room for, nor holds more than it said. */
+/** Flow control: send windows, receive windows and the buffer of an incoming body. */
 
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 
-/** A part of a window that is worth a frame to give it back. */
+/** A window sends credit back once a quarter of it is consumed. */
 const CREDIT_FRACTION = 4;
 
-/** Pieces that together are no longer than this are kept as one. */
+/** Adjacent chunks that together are no longer than this are stored as one. */
 const SMALL_BYTES = 4096;
 
 interface Waiter {
@@ -14,7 +14,7 @@ interface Waiter {
   readonly resolve: (bytes: number) => void;
 }
 
-/** Bytes that may be sent. Senders take from it in the order they came; the other end gives. */
+/** A send window: senders take bytes of it in order, and the other end restores them. */
 export class Credit {
   readonly #bytes_max: number;
   readonly #waiting: Waiter[] = [];
@@ -25,7 +25,7 @@ export class Credit {
     this.#bytes_max = this.#availableBytes = bytes_max;
   }
 
-  /** As much as there is, at most `most`, waiting for some; 0 once it is over, or `taker` left. */
+  /** Takes up to `maxBytes`, once some are available. 0 after `end()` or `abandon(owner)`. */
   take(maxBytes: number, owner?: object): number | Promise<number> {
     if (this.#ended) return 0;
     if (this.#availableBytes > 0 && this.#waiting.length === 0) return this.#withdraw(maxBytes);
@@ -34,13 +34,13 @@ export class Credit {
     return promise;
   }
 
-  /** It waits no more, and so keeps nothing of what it would have sent. */
+  /** Ends the wait of `owner`, so that what it would have sent can be freed. */
   abandon(owner: object): void {
     const at = this.#waiting.findIndex((waiter) => waiter.owner === owner);
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.resolve(0);
   }
 
-  /** False when that is more than was ever taken: the other end does not keep its count. */
+  /** False if more is restored than was taken: the other end breaks the protocol. */
   restore(bytes: number): boolean {
     this.#availableBytes += bytes;
     if (this.#availableBytes > this.#bytes_max) return false;
@@ -64,7 +64,7 @@ export class Credit {
   }
 }
 
-/** Counts what came, and says when enough of it may be given back to be worth a frame. */
+/** A receive window: counts received bytes, and decides when to return credit. */
 export class ReceiveWindow {
   readonly #window_bytes: number;
   #freeBytes: number;
@@ -74,14 +74,14 @@ export class ReceiveWindow {
     this.#window_bytes = this.#freeBytes = window_bytes;
   }
 
-  /** False when more came than there was room for. */
-  accepted(bytes: number): boolean {
+  /** Counts received bytes; false if they exceed the window. */
+  receive(bytes: number): boolean {
     this.#freeBytes -= bytes;
     return this.#freeBytes >= 0;
   }
 
-  /** So many bytes are done with; what is to be given back now, 0 for nothing yet. */
-  done(bytes: number): number {
+  /** Counts consumed bytes; returns the credit to send now, or 0. */
+  consume(bytes: number): number {
     this.#consumedBytes += bytes;
     if (this.#consumedBytes * CREDIT_FRACTION < this.#window_bytes) return 0;
     const consumed = this.#consumedBytes;
@@ -91,17 +91,17 @@ export class ReceiveWindow {
   }
 }
 
-/** What an inlet tells its stream. */
+/** The callbacks of a receive buffer. */
 export interface ReceiveBufferDeps {
-  /** The reader took so many bytes; `credit` of them may come again. */
+  /** The reader took bytes. `credit` is what to return to the other end now. */
   taken(bytes: number, credit: number): void;
-  /** So many bytes are dropped unread. */
+  /** Bytes were dropped unread. */
   dropped(bytes: number): void;
-  /** The reader wants no more. */
+  /** The reader cancelled the body. */
   onCancel(): void;
 }
 
-/** A body that comes in: held until its reader takes it, and no longer than that. */
+/** Buffers an incoming body until its reader takes it. */
 export class ReceiveBuffer {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   readonly #deps: ReceiveBufferDeps;
@@ -109,7 +109,7 @@ export class ReceiveBuffer {
   readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
   #controller!: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
   #resumePull: (() => void) | undefined;
-  #state: "open" | "whole" | "over" = "open";
+  #state: "open" | "complete" | "closed" = "open";
 
   constructor(deps: ReceiveBufferDeps) {
     this.#deps = deps;
@@ -125,25 +125,27 @@ export class ReceiveBuffer {
     }, { highWaterMark: 0 });
   }
 
-  /** A piece came: it is kept, unless the reader left, or there was no room for it. */
-  take(chunk: Uint8Array<ArrayBuffer>): "kept" | "left" | "no room" {
-    if (this.#state === "over") return "left";
-    if (this.#state === "whole" || !this.#receiveWindow.accepted(chunk.length)) return "no room";
+  /** Adds a received chunk, unless the reader has cancelled or the chunk exceeds the window. */
+  push(chunk: Uint8Array<ArrayBuffer>): "stored" | "cancelled" | "overflow" {
+    if (this.#state === "closed") return "cancelled";
+    if (this.#state === "complete" || !this.#receiveWindow.receive(chunk.length)) return "overflow";
     this.#store(chunk);
     this.#resumePull?.();
-    return "kept";
+    return "stored";
   }
 
-  /** All has come. */
+  /** The body is complete. */
   end(): void {
     if (this.#state !== "open") return;
-    this.#state = "whole";
+    this.#state = "complete";
     this.#resumePull?.();
   }
 
-  /** No more will come, though more was to come. */
+  /** The body will not be completed. */
   fail(why: Error): void {
-    if (this.#state === "over" || (this.#state === "whole" && this.#chunks.length === 0)) return;
+    if (this.#state === "closed" || (this.#state === "complete" && this.#chunks.length === 0)) {
+      return;
+    }
     this.#drop();
     this.#controller.error(why);
     this.#resumePull?.();
@@ -151,14 +153,14 @@ export class ReceiveBuffer {
 
   #pull(): void | Promise<void> {
     this.#resumePull = undefined;
-    if (this.#state === "over") return;
+    if (this.#state === "closed") return;
     const chunk = this.#chunks.shift();
     if (chunk) {
       this.#controller.enqueue(chunk);
-      return this.#deps.taken(chunk.length, this.#receiveWindow.done(chunk.length));
+      return this.#deps.taken(chunk.length, this.#receiveWindow.consume(chunk.length));
     }
-    if (this.#state === "whole") {
-      this.#state = "over";
+    if (this.#state === "complete") {
+      this.#state = "closed";
       return this.#controller.close();
     }
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -166,7 +168,7 @@ export class ReceiveBuffer {
     return promise.then(() => this.#pull());
   }
 
-  /** Many small pieces, or views of large messages, would take far more memory than they count. */
+  /** Joins small chunks and copies views of large messages, which would use uncounted memory. */
   #store(chunk: Uint8Array<ArrayBuffer>): void {
     const last = this.#chunks.at(-1);
     if (last && last.length + chunk.length <= SMALL_BYTES) {
@@ -179,7 +181,7 @@ export class ReceiveBuffer {
 
   #drop(): void {
     const bytes = this.#chunks.splice(0).reduce((sum, { length }) => sum + length, 0);
-    this.#state = "over";
+    this.#state = "closed";
     if (bytes > 0) this.#deps.dropped(bytes);
   }
 }

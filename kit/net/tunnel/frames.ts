@@ -1,44 +1,44 @@
-/** What daemon and relay say to each other: heads as JSON, bodies as bytes, each with its limit. */
+/** The tunnel protocol between daemon and relay: its frames and its limits. */
 
 import * as z from "zod";
 
-/** The version that is spoken here. Another one is refused by name. */
+/** The supported version of the protocol. */
 export const PROTOCOL = 1;
 
-/** Requests that one daemon has under way. */
+/** Open requests to one daemon. */
 export const STREAMS_MAX = 2048;
-/** A frame of text: the head of a request or an answer, at most. */
+/** Size of a JSON frame. The head of a request or a response is the largest. */
 export const HEAD_BYTES_MAX = 65_536;
-/** What one frame carries of a body. Frames of many bodies take turns, so that none waits long. */
+/** Size of a body chunk. Chunks of many bodies alternate, so that none waits long. */
 export const CHUNK_BYTES_MAX = 65_536;
-/** What may be sent of a body before its reader took some. */
+/** Bytes of one body that may be sent before its reader consumes some. */
 export const STREAM_WINDOW_BYTES = 524_288;
-/** What may be on the wire of all bodies together: a head behind them waits for no more. */
+/** Bytes of all bodies that may be in transit. It bounds how long a head waits behind them. */
 export const CONNECTION_WINDOW_BYTES = 2_097_152;
-/** What all readers of one end together may leave untaken; past it, the slowest is cut off. */
+/** Received bytes that one end may hold unread. Beyond it, the slowest reader is cut off. */
 export const HELD_BYTES_MAX = 33_554_432;
-/** What an end may have read of requests that it did not answer yet, and so may hold of them. */
+/** Bytes read of all unanswered requests, which their handlers may hold. */
 export const READ_BYTES_MAX = 67_108_864;
-/** Of one request: nothing but an upload is longer, and an upload is not held. */
+/** The part of one request that counts there: only uploads are longer, and they are not held. */
 export const READ_BYTES_EACH_MAX = 1_048_576;
-/** What an end holds of bodies that the other does not take; past it, the slowest is cut off. */
+/** Bytes of outgoing bodies that wait for the other end. Beyond it, the slowest is cut off. */
 export const WAITING_BYTES_MAX = 67_108_864;
-/** The largest body of a request: what the daemon may be told to take, and a form around it. */
+/** Size of a request body: the largest upload that a daemon can allow, and its form. */
 export const REQUEST_BYTES_MAX = 1_074_790_400;
-/** Bytes that the socket holds: an end that left so many untaken is asked nothing more. */
+/** Bytes in the socket's send buffer above which no new request is sent. */
 export const UNSENT_BYTES_MAX = 16_777_216;
 
-/** An end that left so many untaken is left: whatever else is said to it would be kept for it. */
+/** Bytes in the socket's send buffer above which the tunnel is closed. */
 export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
 
 export const PING_EVERY_MS = 20_000;
-/** Pings that are answered in that time: each answer is kept until it is taken. */
+/** Pings that are accepted in that time, as each one queues a response. */
 export const PINGS_RECEIVED_MAX = 60;
 export const PINGS_UNANSWERED_MAX = 2;
-/** How long an end may take to say its first frame. */
+/** How long an end may take to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 
-/** Why a tunnel ends, as its close code; codes of `/ws` mean the same here (contract 4). */
+/** Close codes by reason. Codes that `/ws` uses, too, mean the same there (contract 4). */
 export const CLOSE = {
   going_away: 1000,
   not_hello: 4000,
@@ -53,16 +53,16 @@ export type CloseReason = keyof typeof CLOSE;
 
 const StreamId = z.int().min(1).max(0xffff_ffff);
 const HeaderName = z.string().max(256).regex(/^[\w-]+$/);
-/** Bytes, as HTTP has them; a line's end would begin another header. */
+/** The bytes that HTTP allows. A line break would start another header. */
 const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
 const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
 
-/** A short text that is shown to people, and steers no terminal. */
+/** A short text for people, without control and other invisible characters. */
 function printableText(maxLength: number) {
   return z.string().max(maxLength).regex(/^\P{C}*$/u);
 }
 
-/** The daemon's first frame. Its id and its secret came with the upgrade. */
+/** The daemon's first frame. The upgrade request has carried its id and its secret. */
 export const Hello = z.object({
   type: z.literal("hello"),
   protocol: z.literal(PROTOCOL),
@@ -73,7 +73,7 @@ export const Hello = z.object({
 });
 export type Hello = z.output<typeof Hello>;
 
-/** The relay's first frame: the tunnel stands, or why it does not. */
+/** The relay's first frame: whether it accepts the tunnel. */
 export const HandshakeReply = z.discriminatedUnion("type", [
   z.object({ type: z.literal("welcome"), protocol: z.literal(PROTOCOL) }),
   z.object({ type: z.literal("refused"), error: z.string().max(64), detail: z.string().max(1024) }),
@@ -84,11 +84,11 @@ export const RequestHead = z.object({
   type: z.literal("request"),
   id: StreamId,
   method: z.enum(["GET", "HEAD", "POST", "PATCH", "DELETE"]),
-  path: z.string().max(16_384).regex(/^\/(?!\/)[\x21-\x7e]*$/, "A path begins with one slash"),
+  path: z.string().max(16_384).regex(/^\/(?!\/)[\x21-\x7e]*$/, "Must begin with one slash"),
   headers: HeaderPairs,
-  /** Whether bytes follow; without them the request is whole. */
+  /** Whether a body follows. */
   body: z.boolean(),
-  /** Whether a signed-in browser asks, from a page of the relay's own. */
+  /** `browser`: sent by a page of the relay that a person has signed in to. */
   door: z.enum(["browser", "program"]),
 });
 export type RequestHead = z.output<typeof RequestHead>;
@@ -105,15 +105,15 @@ export type ResponseHead = z.output<typeof ResponseHead>;
 export const Frame = z.discriminatedUnion("type", [
   RequestHead,
   ResponseHead,
-  /** The sender's body is whole. The answer's end is the end of all, whatever was left unsaid. */
+  /** The sender's body is complete. The end of a response closes the stream. */
   z.object({ type: z.literal("end"), id: StreamId }),
-  /** So many bytes were taken, and as many more may come: of a body, or (0) of all together. */
+  /** Bytes were consumed and may be sent again: of one body, or (id 0) of the connection. */
   z.object({
     type: z.literal("credit"),
     id: z.int().min(0).max(0xffff_ffff),
     bytes: z.int().min(1).max(CONNECTION_WINDOW_BYTES),
   }),
-  /** Nobody waits for this any more, or it cannot go on; `taken: false`: it was never begun. */
+  /** The stream is abandoned. `taken: false` means that its request was never started. */
   z.object({
     type: z.literal("cancel"),
     id: StreamId,

@@ -1,6 +1,6 @@
-/** Which headers go through a tunnel: what says something of a body, and nothing of the caller. */
+/** Which headers pass a tunnel: those that describe a body, and none that identifies the caller. */
 
-/** None that proves who calls, such as `authorization`, `cookie` or `x-mesh-terminal`. */
+/** Not those that identify the caller: `authorization`, `cookie`, `x-mesh-terminal`. */
 const REQUEST_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-language",
@@ -15,8 +15,8 @@ const REQUEST_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * None that acts on the relay's own origin, such as `set-cookie`, a policy or a rule for caches: the
- * relay sets those itself (`relay/daemons/browser_response.ts`).
+ * Not those that affect the relay's origin, such as `set-cookie`, policies and caching. The relay
+ * sets them itself (`relay/daemons/browser_response.ts`).
  */
 const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "accept-ranges",
@@ -34,7 +34,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 
 type HeaderPairs = [name: string, value: string][];
 
-/** How long a body says that it is: `Infinity` where it does not, undefined for no such number. */
+/** The `Content-Length`; `Infinity` without one, undefined for an invalid one. */
 export function contentLengthOf(headers: Iterable<readonly [string, string]>): number | undefined {
   const lengths = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
   const [first] = lengths;

@@ -1,7 +1,8 @@
-/** One end of a tunnel that stands: many requests on one line, none in another's way. */
+/** One end of an open tunnel: many concurrent requests on one connection. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { frameHandler, nextTurn } from "kit/net/frames.ts";
+import { ByteCounts } from "kit/net/tunnel/byte_counts.ts";
 import { Credit, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
 import {
   CLOSE,
@@ -33,10 +34,10 @@ import {
 } from "kit/net/tunnel/packing.ts";
 import { abandon, type Body, Stream, StreamError, type StreamHost } from "kit/net/tunnel/stream.ts";
 
-/** What a trunk needs of the end that it is. */
+/** What the connection needs from its end of the tunnel. */
 export interface MultiplexedConnectionDeps {
   readonly clock: Clock;
-  /** Somebody asks; `body` is null when nothing follows. Absent where nobody may ask. */
+  /** Handles a request; `body` is null without one. Absent at the end that only sends requests. */
   onRequest?(head: RequestHead, stream: Stream, body: Body | null): void;
 }
 
@@ -46,15 +47,12 @@ export class MultiplexedConnection implements StreamHost {
   readonly #deps: MultiplexedConnectionDeps;
   readonly #streams = new Map<number, Stream>();
   readonly #receiveWindow = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
-  /** What each stream holds unread; whose reader took something last comes last. */
-  readonly #held = new Map<Stream, number>();
-  #held_bytes = 0;
-  /** What whoever answers has read of each request: it may hold it until it has answered. */
-  readonly #read = new Map<Stream, number>();
-  #read_bytes = 0;
-  /** What waits of each body for the other end; whose piece has waited longest comes first. */
-  readonly #waiting = new Map<Stream, number>();
-  #waiting_bytes = 0;
+  /** Unread bytes of each stream. The stream that was read last is last. */
+  readonly #held = new ByteCounts<Stream>();
+  /** Bytes that the handler has read of each unanswered request, and may still hold. */
+  readonly #read = new ByteCounts<Stream>();
+  /** Bytes of each outgoing body that wait for credit. The one that waits longest is first. */
+  readonly #waiting = new ByteCounts<Stream>();
   readonly #unsent: MessageItem[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
@@ -69,25 +67,25 @@ export class MultiplexedConnection implements StreamHost {
     this.#pinged_at = deps.clock.now();
   }
 
-  /** How many requests are under way. */
+  /** The number of open requests. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** Bytes that came and were not read yet. */
+  /** Bytes that were received and not read yet. */
   get held_bytes(): number {
-    return this.#held_bytes;
+    return this.#held.total;
   }
 
-  /** Why nothing more can be asked now; undefined when it can. */
+  /** Why no request can be sent now; undefined if one can. */
   get unavailableReason(): string | undefined {
     if (!this.#connection.open) return "the tunnel is closed";
-    if (this.#streams.size >= STREAMS_MAX) return `${STREAMS_MAX} requests are under way`;
-    if (this.#connection.buffered > UNSENT_BYTES_MAX) return "it takes nothing any more";
+    if (this.#streams.size >= STREAMS_MAX) return `${STREAMS_MAX} requests are open`;
+    if (this.#connection.buffered > UNSENT_BYTES_MAX) return "it does not read what was sent";
     return undefined;
   }
 
-  /** Asks the other end. Only when it is not `full`; then the head is on its way at once. */
+  /** Sends the head of a request. Call it only if `unavailableReason` is undefined. */
   openStream(head: Omit<RequestHead, "type" | "id">): Stream {
     const stream = new Stream(this, ++this.#last_id);
     this.#streams.set(stream.id, stream);
@@ -95,7 +93,7 @@ export class MultiplexedConnection implements StreamHost {
     return stream;
   }
 
-  /** Answers what was asked: its head now, its body as fast as it is taken. */
+  /** Sends a response: its head now, its body as fast as the other end reads it. */
   async answer(
     stream: Stream,
     head: Omit<ResponseHead, "type" | "id" | "body">,
@@ -107,20 +105,20 @@ export class MultiplexedConnection implements StreamHost {
     stream.done();
   }
 
-  /** One frame from the other end. */
+  /** Handles one message of the other end. */
   received(data: FrameData): void {
     this.#unansweredPings = 0;
-    if (typeof data === "string") return this.rejectFrame("After the greeting all is bytes");
+    if (typeof data === "string") return this.rejectFrame("A text message after the handshake");
     const items = unpackMessage(data);
     if (typeof items === "string") return this.rejectFrame(items);
     for (const item of items) {
-      if (!this.#connection.open) return; // One of them broke the rules.
+      if (!this.#connection.open) return; // An earlier frame was invalid.
       if (typeof item === "string") receive(this, item);
       else this.#receiveChunk(item);
     }
   }
 
-  /** A frame that breaks the rules: nothing after it can be counted on. */
+  /** Closes the tunnel for an invalid frame, as nothing after it can be trusted. */
   rejectFrame(detail: string): void {
     this.end("bad_frame", detail);
   }
@@ -128,28 +126,28 @@ export class MultiplexedConnection implements StreamHost {
   requested(head: RequestHead): void {
     const { onRequest } = this.#deps;
     if (!onRequest || head.id <= this.#last_id) {
-      return this.rejectFrame("Nothing may be asked like this");
+      return this.rejectFrame("An unexpected request, or its id is not higher than the last");
     }
     const contentLength = contentLengthOf(head.headers);
-    if (contentLength === undefined) return this.rejectFrame("A length that is none");
+    if (contentLength === undefined) return this.rejectFrame("An invalid content-length");
     this.#last_id = head.id;
     const stream = new Stream(this, head.id);
     if (this.#streams.size >= STREAMS_MAX) {
-      return stream.cancel(`${STREAMS_MAX} requests are under way`, false);
+      return stream.cancel(`${STREAMS_MAX} requests are open`, false);
     }
     this.#streams.set(head.id, stream);
     onRequest(head, stream, head.body ? stream.receiveBody(undefined, contentLength) : null);
   }
 
   responded(head: ResponseHead): void {
-    if (this.#deps.onRequest) return this.rejectFrame("An answer, and nothing was asked");
+    if (this.#deps.onRequest) return this.rejectFrame("An unexpected response");
     const stream = this.#streams.get(head.id);
     if (!stream) return;
-    if (!stream.answered(head)) return this.rejectFrame("A second answer");
+    if (!stream.answered(head)) return this.rejectFrame("A second response to one request");
     if (!head.body) stream.close();
   }
 
-  /** The answer's end is the end of all; a request's end is that of its body. */
+  /** The end of a response closes the stream; the end of a request is that of its body. */
   ended(id: number): void {
     const stream = this.#streams.get(id);
     stream?.endBody();
@@ -160,7 +158,7 @@ export class MultiplexedConnection implements StreamHost {
     const isWithinWindow = id === 0
       ? this.credit.restore(bytes)
       : this.#streams.get(id)?.credited(bytes) ?? true;
-    if (!isWithinWindow) this.rejectFrame("More credit than was taken");
+    if (!isWithinWindow) this.rejectFrame("More credit than was used");
   }
 
   cancelled(id: number, why: string, taken: boolean): void {
@@ -169,12 +167,12 @@ export class MultiplexedConnection implements StreamHost {
 
   pinged(ping_id: number): void {
     if (++this.#pingsReceived > PINGS_RECEIVED_MAX) {
-      return this.rejectFrame("More pings than anybody needs");
+      return this.rejectFrame("Too many pings");
     }
     this.sendFrame({ type: "pong", ping_id });
   }
 
-  /** Asks for a sign of life when it is time; ends when two got none. */
+  /** Sends a ping when one is due, and ends the tunnel after two without a response. */
   tick(now: number): void {
     if (now - this.#pinged_at < PING_EVERY_MS) return;
     if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
@@ -190,7 +188,7 @@ export class MultiplexedConnection implements StreamHost {
     this.closed(detail);
   }
 
-  /** The line is closed: whatever was under way breaks off. */
+  /** The connection is closed: aborts all streams. */
   closed(why: string): void {
     this.credit.end();
     for (const stream of [...this.#streams.values()]) stream.abort(new StreamError(why, true));
@@ -205,41 +203,31 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   released(stream: Stream, bytes: number): void {
-    const left = (this.#held.get(stream) ?? 0) - bytes;
-    this.#held_bytes -= bytes;
-    this.#held.delete(stream);
-    if (left > 0) this.#held.set(stream, left);
+    this.#held.setLast(stream, this.#held.of(stream) - bytes);
   }
 
   read(stream: Stream, bytes: number): void {
     if (!this.#deps.onRequest || stream.ended.aborted) return;
-    const before = this.#read.get(stream) ?? 0;
-    const now = Math.min(before + bytes, READ_BYTES_EACH_MAX);
-    this.#read.set(stream, now);
-    this.#read_bytes += now - before;
-    if (this.#read_bytes > READ_BYTES_MAX) stream.cancel("too much is asked at once");
+    this.#read.set(stream, Math.min(this.#read.of(stream) + bytes, READ_BYTES_EACH_MAX));
+    if (this.#read.total > READ_BYTES_MAX) {
+      stream.cancel("too much of unanswered requests is held");
+    }
   }
 
   queued(stream: Stream, bytes: number): void {
     if (stream.ended.aborted) return;
-    const now = (this.#waiting.get(stream) ?? 0) + bytes;
-    this.#waiting_bytes += bytes;
-    this.#waiting.delete(stream);
-    if (now > 0) this.#waiting.set(stream, now);
-    if (this.#waiting_bytes <= WAITING_BYTES_MAX) return;
-    const [slowest] = this.#waiting.keys();
-    slowest?.cancel("it is taken too slowly");
+    this.#waiting.setLast(stream, this.#waiting.of(stream) + bytes);
+    if (this.#waiting.total <= WAITING_BYTES_MAX) return;
+    this.#waiting.first?.cancel("the other end reads it too slowly");
   }
 
   finished(stream: Stream): void {
     this.#streams.delete(stream.id);
-    this.#read_bytes -= this.#read.get(stream) ?? 0;
-    this.#waiting_bytes -= this.#waiting.get(stream) ?? 0;
-    this.#read.delete(stream);
-    this.#waiting.delete(stream);
+    this.#read.set(stream, 0);
+    this.#waiting.set(stream, 0);
   }
 
-  /** All that is said in one turn leaves together, as soon as the turn is over. */
+  /** Frames of one turn of the event loop are sent together at its end. */
   #enqueue(item: MessageItem): void {
     if (!this.#connection.open) return;
     if (this.#connection.buffered > UNTAKEN_BYTES_MAX) return this.end("too_slow");
@@ -255,29 +243,26 @@ export class MultiplexedConnection implements StreamHost {
     if (items.length > 0 && this.#connection.open) this.#connection.send(packMessage(items));
   }
 
-  /** What came is given back at once, so that one slow reader stops no other. */
+  /** The connection's credit is returned at once, so that a slow reader blocks no other. */
   #receiveChunk(chunk: Chunk): void {
     const { id, bytes } = chunk;
-    if (!this.#receiveWindow.accepted(bytes.length)) {
-      return this.rejectFrame("More bytes than there is room for");
+    if (!this.#receiveWindow.receive(bytes.length)) {
+      return this.rejectFrame("The chunks exceed the connection's window");
     }
-    const credit = this.#receiveWindow.done(bytes.length);
+    const credit = this.#receiveWindow.consume(bytes.length);
     if (credit > 0) this.sendFrame({ type: "credit", id: 0, bytes: credit });
     const stream = this.#streams.get(id);
-    if (!stream) return; // It was given up while this was on its way.
-    const held = this.#held.get(stream) ?? 0;
-    this.#held.set(stream, held + bytes.length);
-    this.#held_bytes += bytes.length;
-    const accepted = stream.accepted(bytes);
-    if (accepted !== "kept") this.released(stream, bytes.length);
-    if (accepted === "no room") return this.rejectFrame("More of a body than there is room for");
-    if (this.#held_bytes > HELD_BYTES_MAX) this.cutOffSlowest();
+    if (!stream) return; // The stream was closed while the chunk was in transit.
+    this.#held.set(stream, this.#held.of(stream) + bytes.length);
+    const accepted = stream.receive(bytes);
+    if (accepted !== "stored") this.released(stream, bytes.length);
+    if (accepted === "overflow") return this.rejectFrame("A body exceeds its window or its length");
+    if (this.#held.total > HELD_BYTES_MAX) this.cutOffSlowest();
   }
 
-  /** The one whose reader took nothing for the longest. */
+  /** Cuts off the stream whose reader has read nothing for the longest time. */
   cutOffSlowest(): void {
-    const [slowest] = this.#held.keys();
-    slowest?.cutOff("its reader is too slow");
+    this.#held.first?.cutOff("its reader is too slow");
   }
 }
 
@@ -288,5 +273,5 @@ const receive = frameHandler<MultiplexedConnection, typeof Frame>(Frame, {
   credit: (multiplexed, { id, bytes }) => multiplexed.credited(id, bytes),
   cancel: (multiplexed, { id, why, taken }) => multiplexed.cancelled(id, why, taken),
   ping: (multiplexed, { ping_id }) => multiplexed.pinged(ping_id),
-  pong: () => undefined, // Whatever is heard is a sign of life.
+  pong: () => undefined, // Every message resets the count of unanswered pings.
 });

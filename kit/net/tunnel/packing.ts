@@ -1,25 +1,25 @@
 /**
- * What is said in one turn leaves as one message: many small writes in a row wait for each other's
- * acknowledgement in the network, 40 ms each time.
+ * Packs the frames and chunks of one turn into one message. Many small writes in a row would each
+ * wait 40 ms for the acknowledgement of the one before.
  */
 
 import { CHUNK_BYTES_MAX, HEAD_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 
-/** A piece of a body. */
+/** A part of a body. */
 export interface Chunk {
   readonly id: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A frame as JSON, or a piece of a body. */
+/** A frame as JSON, or a chunk of a body. */
 export type MessageItem = string | Chunk;
 
-/** A message that is so long leaves at once. */
+/** A message of this length is sent at once. */
 export const MESSAGE_FLUSH_BYTES = 65_536;
-/** No message is longer: one that was nearly full, and one more frame. */
+/** The longest possible message: an almost full one, and one more frame. */
 export const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
 
-/** Before each item: its length, and in the highest bit whether it is a piece of a body. */
+/** Precedes each item: its length, with the highest bit set for a chunk. */
 const PREFIX_BYTES = 4;
 const ID_BYTES = 4;
 const IS_CHUNK = 0x8000_0000;
@@ -27,7 +27,7 @@ const IS_CHUNK = 0x8000_0000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** So many bytes an item adds to a message, at most. */
+/** An upper limit of the bytes that an item adds to a message. */
 export function itemBytesMax(item: MessageItem): number {
   const length = typeof item === "string" ? 3 * item.length : ID_BYTES + item.bytes.length;
   return PREFIX_BYTES + length;
@@ -54,19 +54,19 @@ export function packMessage(items: readonly MessageItem[]): Uint8Array<ArrayBuff
   return message;
 }
 
-/** The items of a message, or what is wrong with it. */
+/** The items of a message, or a sentence that says why it is invalid. */
 export function unpackMessage(message: ArrayBuffer): MessageItem[] | string {
   if (message.byteLength > MESSAGE_BYTES_MAX) return "A message is too long";
   const view = new DataView(message);
   const items: MessageItem[] = [];
   for (let at = 0; at < message.byteLength;) {
-    if (message.byteLength - at < PREFIX_BYTES) return "A message ends within a length";
+    if (message.byteLength - at < PREFIX_BYTES) return "A message ends inside of a length";
     const prefix = view.getUint32(at);
     const length = prefix % IS_CHUNK;
     at += PREFIX_BYTES;
-    if (length > message.byteLength - at) return "A message ends within a frame";
+    if (length > message.byteLength - at) return "A message ends inside of a frame";
     const item = prefix >= IS_CHUNK ? chunkAt(view, at, length) : textAt(message, at, length);
-    if (item === undefined) return "A frame is too long, or is none";
+    if (item === undefined) return "A frame is invalid or too long";
     items.push(item);
     at += length;
   }
@@ -84,7 +84,7 @@ function textAt(message: ArrayBuffer, at: number, length: number): string | unde
   try {
     return decoder.decode(new Uint8Array(message, at, length));
   } catch (error) {
-    if (error instanceof TypeError) return undefined; // It is no UTF-8.
+    if (error instanceof TypeError) return undefined; // Invalid UTF-8.
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** One request and its answer on a tunnel: two bodies, each with its window, and one end. */
+/** One request and its response on a tunnel: two bodies with a window each, and a common end. */
 
 import { Credit, ReceiveBuffer } from "kit/net/tunnel/flow_control.ts";
 import { CHUNK_BYTES_MAX, type ResponseHead, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
@@ -7,15 +7,15 @@ import type { Chunk } from "kit/net/tunnel/packing.ts";
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Body = ReadableStream<Bytes>;
 
-/** Leaves a body unread. One that broke already is left as well as any other. */
+/** Cancels a body. A body that has failed already is no error. */
 export async function abandon(body: ReadableStream | null): Promise<void> {
   await body?.cancel().catch(() => undefined);
 }
 
-/** The other end gave a stream up, or the tunnel broke under it. */
+/** A stream was abandoned, or its tunnel was lost. */
 export class StreamError extends Error {
   override readonly name = "StreamError";
-  /** False only if the other end said that it never began. */
+  /** False only if the other end reported that it never started the request. */
   readonly taken: boolean;
 
   constructor(why: string, taken: boolean) {
@@ -24,16 +24,16 @@ export class StreamError extends Error {
   }
 }
 
-/** What a stream needs of the trunk that it is a branch of. */
+/** What a stream needs from its connection. */
 export interface StreamHost {
   readonly credit: Credit;
   sendFrame(frame: object): void;
   sendChunk(chunk: Chunk): void;
-  /** A reader took bytes, or they were dropped: they are held no more. */
+  /** Received bytes were read or dropped, and are no longer held. */
   released(stream: Stream, bytes: number): void;
-  /** A reader took bytes, and may hold them until the stream is over. */
+  /** A reader took bytes, and may hold them until the stream ends. */
   read(stream: Stream, bytes: number): void;
-  /** A source gave bytes, which wait until the other end takes them; negative once it has. */
+  /** Outgoing bytes wait for credit; negative once they are sent. */
   queued(stream: Stream, bytes: number): void;
   finished(stream: Stream): void;
 }
@@ -43,27 +43,27 @@ export class Stream {
   readonly #multiplexed: StreamHost;
   readonly #credit = new Credit(STREAM_WINDOW_BYTES);
   readonly #ended = new AbortController();
-  /** Resolves with the head of the answer; rejects with `Broken`. For the end that asked. */
+  /** Resolves with the head of the response, or rejects. For the end that sent the request. */
   readonly answer = Promise.withResolvers<{ head: ResponseHead; body: Body | null }>();
   #receiveBuffer: ReceiveBuffer | undefined;
-  /** Bytes of its body that may still come. */
+  /** Bytes of the incoming body that may still arrive. */
   #remainingBytes = Infinity;
   #source: ReadableStreamDefaultReader<Bytes> | undefined;
 
   constructor(multiplexed: StreamHost, id: number) {
     this.#multiplexed = multiplexed;
     this.id = id;
-    this.answer.promise.catch(() => undefined); // Whoever answers waits for no answer.
+    this.answer.promise.catch(() => undefined); // The responding end does not await it.
   }
 
-  /** Aborts when nobody waits for the rest any more. */
+  /** Aborts when the stream ends. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
   /**
-   * The body that comes in, read as fast as its reader likes; `left`, when it wants no more. It is
-   * no longer than `announced`, which readers count on.
+   * The incoming body. `onCancel` is called when its reader cancels it. The body is never longer
+   * than `contentLength`: readers rely on that.
    */
   receiveBody(onCancel?: () => void, contentLength = Infinity): Body {
     this.#remainingBytes = contentLength;
@@ -81,31 +81,31 @@ export class Stream {
     return receiveBuffer.body;
   }
 
-  /** A piece of the body came. */
-  accepted(bytes: Bytes): "kept" | "left" | "no room" {
+  /** Handles a chunk of the incoming body. */
+  receive(bytes: Bytes): "stored" | "cancelled" | "overflow" {
     this.#remainingBytes -= bytes.length;
-    if (this.#remainingBytes < 0) return "no room";
-    return this.#receiveBuffer?.take(bytes) ?? "no room";
+    if (this.#remainingBytes < 0) return "overflow";
+    return this.#receiveBuffer?.push(bytes) ?? "overflow";
   }
 
   credited(bytes: number): boolean {
     return this.#credit.restore(bytes);
   }
 
-  /** The other end's body is whole. */
+  /** The incoming body is complete. */
   endBody(): void {
     this.#receiveBuffer?.end();
   }
 
-  /** The head of the answer came; false when one came before. */
+  /** Handles the head of the response; false if there was one before. */
   answered(head: ResponseHead): boolean {
     if (this.#receiveBuffer) return false;
-    const body = head.body ? this.receiveBody(() => this.cancel("the reader left")) : null;
+    const body = head.body ? this.receiveBody(() => this.cancel("the reader cancelled it")) : null;
     this.answer.resolve({ head, body });
     return true;
   }
 
-  /** Sends a body as fast as the other end takes it, then says that it was all. */
+  /** Sends a body as fast as the other end reads it, then its end. */
   async send(body: Body): Promise<void> {
     const source = this.#source = body.getReader();
     try {
@@ -119,7 +119,7 @@ export class Stream {
       }
       this.#multiplexed.sendFrame({ type: "end", id: this.id });
     } catch (error) {
-      this.cancel("the body broke off");
+      this.cancel("the body was aborted");
       throw error;
     } finally {
       this.#source = undefined;
@@ -139,39 +139,39 @@ export class Stream {
     }
   }
 
-  /** Gives it up, and tells the other end. */
+  /** Abandons the stream and tells the other end. */
   cancel(why: string, taken = true): void {
     if (this.ended.aborted) return;
     this.#multiplexed.sendFrame({ type: "cancel", id: this.id, why, taken });
     this.abort(new StreamError(why, taken));
   }
 
-  /** What it holds is read too slowly, and is held no more. */
+  /** Abandons the stream and drops what it holds, because its reader is too slow. */
   cutOff(why: string): void {
     this.cancel(why);
     this.#receiveBuffer?.fail(new StreamError(why, true));
   }
 
-  /** It was answered; what came beside that is read by nobody. */
+  /** The response is sent: the rest of the request body is not read. */
   done(): void {
     this.#receiveBuffer?.fail(new StreamError("it was answered", true));
     this.close();
   }
 
-  /** It will not go on, whoever said so. */
+  /** Ends the stream with an error. */
   abort(why: StreamError): void {
     this.#receiveBuffer?.fail(why);
     this.close(why);
   }
 
-  /** It is done; what has come may still be read. */
-  close(why: Error = new StreamError("it ended without an answer", true)): void {
+  /** Ends the stream. What was received may still be read. */
+  close(why: Error = new StreamError("it ended without a response", true)): void {
     if (this.ended.aborted) return;
     this.#ended.abort(why);
-    this.answer.reject(why); // Unless its head is here already.
+    this.answer.reject(why); // No effect after the head has arrived.
     this.#credit.end();
     this.#multiplexed.credit.abandon(this);
-    this.#source?.cancel(why).catch(() => undefined); // A source that breaks as it is left is left.
+    this.#source?.cancel(why).catch(() => undefined); // Its failure no longer matters.
     this.#multiplexed.finished(this);
   }
 }

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
+import { DAY_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Client, Registration } from "../contract.ts";
@@ -11,9 +12,9 @@ import { REDIRECT_BYTES_MAX, redirectProblem } from "./redirects.ts";
 import * as rows from "./store.ts";
 
 const UNUSED_CLIENTS_MAX = 4096;
-const UNUSED_MS = 24 * 3_600_000;
+const UNUSED_MS = DAY_MS;
 /** From the latest token exchange. */
-const USED_MS = 90 * 24 * 3_600_000;
+const USED_MS = 90 * DAY_MS;
 /** What a write clears away at most, so that it stays short. */
 const EXPIRED_ROWS_MAX = 500;
 const NAME_CHARACTERS_MAX = 80;

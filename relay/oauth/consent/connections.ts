@@ -1,16 +1,16 @@
 /** `/oauth/connections`: which apps hold a grant of the secret that is signed in, and their end. */
 
 import type { Log } from "kit/core/log.ts";
+import type { Session, Sessions } from "../../sign_in/sessions.ts";
 import { seeOther } from "../../web/page.ts";
 import { formOf, mustGet } from "../forms.ts";
 import type { Grants } from "../grants/grants.ts";
 import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
-import type { Session, Sessions } from "./consent.ts";
 import { connectionsPage, refusalPage, signInPage } from "./pages.ts";
 
 export interface ConnectionsDeps {
   readonly grants: Grants;
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, "get" | "refuseForged">;
   readonly log: Log;
 }
 

@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import type { Sessions } from "../../sign_in/sessions.ts";
 import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
@@ -20,20 +21,6 @@ import {
 /** A form is as long as what it asks for, and has to come back within a body. */
 const QUERY_CHARACTERS_MAX = 8192;
 
-/** A browser that is signed in to the relay. */
-export interface Session {
-  /** Of the secret that it signed in with. */
-  readonly namespace: string;
-  /** Goes into our forms, and comes back from no other page. */
-  readonly form_token: string;
-}
-
-export interface Sessions {
-  get(request: Request): Session | undefined;
-  /** Refuses a form that no page of ours has sent. */
-  refuseForged(request: Request, form_token: string): void;
-}
-
 /** The daemons that are online. */
 export interface Machines {
   list(namespace: string): readonly unknown[];
@@ -44,7 +31,7 @@ export interface ConsentDeps {
   readonly resource: string;
   readonly clients: Clients;
   readonly grants: Grants;
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, "get" | "refuseForged">;
   readonly machines: Machines;
   readonly originPolicy: OriginPolicy;
   readonly clock: Clock;

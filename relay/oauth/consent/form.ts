@@ -4,13 +4,14 @@ import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
+import { MINUTE_MS } from "kit/core/duration.ts";
 import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { digestOf } from "../../web/secrets.ts";
 import { Scope } from "../contract.ts";
 import { cookieOf } from "../forms.ts";
 import { OAuthRefusal } from "../refusals.ts";
 
-const FORM_MS = 10 * 60_000;
+const FORM_MS = 10 * MINUTE_MS;
 
 const Sealed = z.object({
   form_id: z.string(),

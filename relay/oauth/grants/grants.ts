@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Clock, Ids } from "kit/core/clock.ts";
+import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { Bearer } from "../../mcp/contract.ts";
 import { digestOf } from "../../web/secrets.ts";
@@ -11,10 +12,10 @@ import { OAuthRefusal, type RefusalCode } from "../refusals.ts";
 import { narrowScope } from "../scopes.ts";
 import * as rows from "./store.ts";
 
-const CODE_MS = 60_000;
-const ACCESS_MS = 15 * 60_000;
+const CODE_MS = MINUTE_MS;
+const ACCESS_MS = 15 * MINUTE_MS;
 /** Absolute, from the consent on. */
-export const GRANT_MS = 30 * 24 * 3_600_000;
+export const GRANT_MS = 30 * DAY_MS;
 /** How many a page lists. */
 const CONNECTIONS_MAX = 200;
 

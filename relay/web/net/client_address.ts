@@ -8,7 +8,9 @@ import {
   type IpRange,
   isSameAddress,
   isWithin,
+  mustParseRange,
   parseIpAddress,
+  parseRange,
 } from "./ip_address.ts";
 import { CDN, LOAD_BALANCER } from "./provider_ranges.ts";
 
@@ -80,4 +82,48 @@ function toBucketName({ bits, value }: IpAddress): string {
 /** A socket's own link-local address names its interface: `fe80::1%eth0`. */
 function withoutZone(socket: string): string {
   return socket.split("%", 1)[0] ?? "";
+}
+
+/** A range that a single network of one operator fits into. */
+const LENGTH_MIN = { 32: 8, 128: 32 } as const;
+/** Addresses of nobody's but a site's own, of which all may be trusted (RFC 4193). */
+const UNIQUE_LOCAL = mustParseRange("fc00::/7");
+
+/**
+ * The ranges of a list with commas, or what is wrong with it. Whoever is in one of them may say who
+ * the visitor is, so that a range of strangers lets each of them pick a fresh rate limit.
+ */
+export function trustedProxiesOf(text: string): readonly IpRange[] | string {
+  const entries = text.split(",").map((entry) => entry.trim()).filter(Boolean);
+  const ranges: IpRange[] = [];
+  for (const entry of entries) {
+    const range = parseRange(entry);
+    if (!range) return `"${entry}" is not one`;
+    if (isTooBroad(range)) return `"${entry}" is too broad`;
+    ranges.push(range);
+  }
+  return ranges.length > 0 ? ranges : "none is named";
+}
+
+function isTooBroad(range: IpRange): boolean {
+  const { base, length } = range;
+  const isUniqueLocal = length >= UNIQUE_LOCAL.length && isWithin(base, UNIQUE_LOCAL);
+  return !isUniqueLocal && length < LENGTH_MIN[base.bits];
+}
+
+const LOOPBACK = mustParseRange("127.0.0.0/8");
+const LOOPBACK_6 = mustParseRange("::1/128").base;
+
+/** What proxies add. */
+const FORWARDING_HEADERS = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
+
+/**
+ * A loopback socket alone proves little, as a proxy on this machine has one for every visitor. A
+ * proxy that adds none of these headers is not seen.
+ */
+export function isLocal(socket: string, headers: Headers): boolean {
+  const address = parseIpAddress(socket);
+  const isLoopbackSocket = address &&
+    (isWithin(address, LOOPBACK) || isSameAddress(address, LOOPBACK_6));
+  return isLoopbackSocket === true && !FORWARDING_HEADERS.some((name) => headers.has(name));
 }

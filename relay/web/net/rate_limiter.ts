@@ -1,6 +1,8 @@
 /** Lets so many through and no more: a bucket for each address, below a ceiling for all of them. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { Problem } from "kit/core/problem.ts";
+import { MINUTE_MS } from "kit/core/duration.ts";
 
 /** So many at once, and then so many a minute. */
 export interface Rate {
@@ -13,8 +15,24 @@ export interface Rates {
   readonly all: Rate;
 }
 
+/** Limits the requests of each address. */
+export interface AddressRateLimit {
+  /** Counts a request; returns the seconds to wait if it exceeds the limit. */
+  take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
+}
+
+/** Counts a request. Throws `too_many_requests` if it exceeds the limit. */
+export function enforceRateLimit(
+  limit: AddressRateLimit,
+  request: Request,
+  remote: Deno.NetAddr | undefined,
+): void {
+  const retry_after_seconds = limit.take(request, remote);
+  if (retry_after_seconds === undefined) return;
+  throw new Problem("too_many_requests", { retry_after_seconds });
+}
+
 export const BUCKETS_MAX = 10_000;
-const MINUTE_MS = 60_000;
 
 /** A bucket is one instant: when it will be full again. One that is full need not be kept. */
 export class RateLimiter {

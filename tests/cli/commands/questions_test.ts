@@ -47,7 +47,7 @@ Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
   const wrong = await mesh("answer", id, "Plums");
   assert.deepEqual([wrong.code, wrong.out], [1, ""]);
   assert.match(wrong.err, /"Plums" is not an option/);
-  assert.match(wrong.err, /answer one of: a, b/);
+  assert.match(wrong.err, /choose one of: a, b/);
   assert.equal((await mesh("answer", id, "a", "--from", "ada")).code, 1);
   assert.equal((await mesh("answer", id, "--refuse", "perhaps")).code, 2);
   assert.equal((await mesh("answer")).code, 2);

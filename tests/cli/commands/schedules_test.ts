@@ -115,7 +115,7 @@ Deno.test("mesh schedule edit and delete change what is active, and are refused 
   assert.equal(late.code, 1);
   assert.match(
     late.err,
-    /is cancelled, and only an active one can be changed\nhint: schedule it anew/,
+    /is cancelled, and only an active one can be changed\nhint: create a new schedule/,
   );
   assert.equal((await mesh(["schedule", "show", "sched-0"])).code, 1);
 });

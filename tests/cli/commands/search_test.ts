@@ -108,7 +108,7 @@ Deno.test("`why` tells in plain English what became of a message", async () => {
   const { delivery_id: waits } = await notify(w, "cli", "api", "Hello");
   assert.deepEqual(await undeliveredReasons(p, waits), [
     "cli told api: “Hello”",
-    "So: it waits on the disk for api: nothing leads there now: no socket, no terminal, no hook.",
+    "So: it waits on the disk for api: no transport reaches it now: no socket, no terminal, no hook.",
   ]);
   await w.tick(86_401);
   assert.deepEqual((await undeliveredReasons(p, waits)).slice(1), [
@@ -163,7 +163,7 @@ Deno.test("`doctor` says how the daemon is, who is waited for and why", async ()
   assert.equal(code, 0);
   assert.match(out, /^daemon +up\n/);
   assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1: /);
-  assert.match(out, /\napi +2 +31 s +nothing leads there now/);
+  assert.match(out, /\napi +2 +31 s +no transport reaches it now/);
   assert.doesNotMatch(out, /unaccounted/);
   const json = JSON.parse((await mesh("doctor", "--json")).out);
   assert.deepEqual([json.total, json.unaccounted, json.peers], [3, [], { online: 2 }]);

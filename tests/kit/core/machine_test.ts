@@ -113,7 +113,7 @@ Deno.test("a table with two rows for one event is a mistake, found at the start"
   assert.throws(
     () => stateMachine("door", [["open", "shut", "closed"], ["open", "shut", "open"]]),
     {
-      message: `Machine "door" has two rows for one event`,
+      message: `Machine "door" has two rows for one state and event`,
     },
   );
 });

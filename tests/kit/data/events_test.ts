@@ -1,4 +1,4 @@
-/** The event log: written with the verb, told after its commit, and without a text of anyone. */
+/** The event log: written in the transaction, published after its commit, without message text. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ function log() {
   const logged: string[] = [];
   const clock = new FakeClock();
   const own = jsonLog(clock, "debug", (line) => logged.push(JSON.parse(line).what));
-  const db = new Database(":memory:", migrations, own);
+  const db = new Database(":memory:", migrations, own, clock);
   const events = new EventLog(db, clock, own);
   const received: MeshEvent[] = [];
   events.subscribe({ event: (event) => void received.push(event) });
@@ -32,7 +32,7 @@ function log() {
   };
 }
 
-/** A value of a schema's shape, as a desk might give it. */
+/** A value that fits a schema. */
 function example(schema: z.core.$ZodType): unknown {
   if (schema instanceof z.ZodNullable) return null;
   if (schema instanceof z.ZodNumber) return 1;
@@ -42,7 +42,7 @@ function example(schema: z.core.$ZodType): unknown {
 }
 
 for (const [type, schema] of Object.entries(EVENTS)) {
-  Deno.test(`${type} carries what its schema lists; a text cannot leave`, async () => {
+  Deno.test(`${type} carries the fields of its schema and no message text`, async () => {
     using l = log();
     const expected = Object.fromEntries(
       Object.entries(schema.shape).map(([key, field]) => [key, example(field)]),
@@ -60,18 +60,18 @@ for (const [type, schema] of Object.entries(EVENTS)) {
   });
 }
 
-Deno.test("an event that lacks a field fails its verb, and nothing of it is written", async () => {
+Deno.test("an event without a required field fails its transaction and is not written", async () => {
   using l = log();
   assert.throws(() => l.db.transact(() => l.events.append("peer_retired", { name: "a" } as never)));
   await l.db.whenDurable();
   assert.deepEqual([l.received, l.events.last], [[], 0]);
 });
 
-Deno.test("one deaf listener is logged, and does not silence the others", async () => {
+Deno.test("a listener that throws is logged, and the others are still called", async () => {
   using l = log();
   l.events.subscribe({
     event: () => {
-      throw new Error("deaf");
+      throw new Error("broken listener");
     },
   });
   const after: number[] = [];
@@ -81,7 +81,7 @@ Deno.test("one deaf listener is logged, and does not silence the others", async 
   assert.deepEqual([l.received.length, after, l.logged], [1, [1], ["A listener failed"]]);
 });
 
-Deno.test("readers see only up to the last committed number", async () => {
+Deno.test("readers see events up to the last committed id", async () => {
   using l = log();
   l.retire();
   assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 }), l.received], [0, [], []]);
@@ -89,7 +89,7 @@ Deno.test("readers see only up to the last committed number", async () => {
   assert.deepEqual([l.events.last, l.events.read({ since: 0, limit: 9 })], [1, l.received]);
 });
 
-Deno.test("a verb that rolls back leaves no event and no gap in the numbers", async () => {
+Deno.test("a rollback leaves no event and no gap in the ids", async () => {
   using l = log();
   l.retire();
   assert.throws(() =>
@@ -106,7 +106,7 @@ Deno.test("a verb that rolls back leaves no event and no gap in the numbers", as
   ]);
 });
 
-Deno.test("the numbers go on after a restart, even when all events were forgotten", async () => {
+Deno.test("ids continue after a restart, even when all events were pruned", async () => {
   using l = log();
   l.retire();
   await l.db.whenDurable();
@@ -120,7 +120,7 @@ Deno.test("the numbers go on after a restart, even when all events were forgotte
   assert.equal(new EventLog(l.db, l.clock, jsonLog(l.clock, "error", () => {})).last, 2);
 });
 
-Deno.test("forgetting drops the oldest first, in small steps, and never what is young", async () => {
+Deno.test("prune deletes the oldest first, up to its limit, and no newer event", async () => {
   using l = log();
   for (let n = 0; n < 5; n++) l.retire();
   await l.db.whenDurable();
@@ -133,7 +133,7 @@ Deno.test("forgetting drops the oldest first, in small steps, and never what is 
   assert.equal(l.events.prune(old, 3), 0);
 });
 
-Deno.test("steps of deliveries are told live, after the commit, and stored nowhere", async () => {
+Deno.test("a delivery step is published after the commit and is not stored", async () => {
   using l = log();
   const step = { delivery_id: "qd-1", to_peer_id: "peer-1", state: "sent", transport: null };
   const steps: unknown[] = [];
@@ -144,7 +144,7 @@ Deno.test("steps of deliveries are told live, after the commit, and stored nowhe
   assert.deepEqual([steps, l.events.last], [[step], 0]);
 });
 
-Deno.test("a listener that has left hears no more", async () => {
+Deno.test("a listener that unsubscribed is not called", async () => {
   using l = log();
   const received: number[] = [];
   l.events.subscribe({ event: ({ id }) => void received.push(id) })[Symbol.dispose]();
@@ -153,7 +153,7 @@ Deno.test("a listener that has left hears no more", async () => {
   assert.deepEqual(received, []);
 });
 
-Deno.test("a range is what a filter of the whole log would give", async () => {
+Deno.test("read returns what filtering the whole log would", async () => {
   using l = log();
   const types = ["peer_retired", "peer_removed"] as const;
   for (let n = 0; n < 20; n++) {

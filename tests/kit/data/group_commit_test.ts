@@ -1,4 +1,4 @@
-/** Who shares a commit with whom: what nobody waits for, and what comes turn after turn. */
+/** Group commit: which transactions share a commit, and how long a commit waits. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -22,64 +22,64 @@ function open() {
     clock,
     published,
     insertWord: (word: string) => db.transact(write(word)),
-    note: (word: string) => db.transactLazily(write(word)),
+    writeLazily: (word: string) => db.transactLazily(write(word)),
     commits: () => db.commits - before,
     [Symbol.dispose]: () => db[Symbol.dispose](),
   };
 }
 
-Deno.test("what is done at leisure is on the disk with the next verb, and no sooner told", async () => {
+Deno.test("a lazy transaction is committed and published with the next transaction", async () => {
   using t = open();
-  t.note("mark");
+  t.writeLazily("mark");
   for (let count = 0; count < 20; count++) await turn();
   assert.deepEqual([t.commits(), t.published], [0, []]);
   t.insertWord("ask");
-  t.note("receipt");
+  t.writeLazily("receipt");
   await t.db.whenDurable();
   assert.deepEqual([t.commits(), t.published], [1, ["mark", "ask", "receipt"]]);
 });
 
-Deno.test("what is done at leisure waits no longer than 10 ms, and once for all of it", async () => {
+Deno.test("lazy transactions wait 10 ms at most, and share one commit", async () => {
   using t = open();
-  t.note("mark");
-  t.note("receipt");
+  t.writeLazily("mark");
+  t.writeLazily("receipt");
   await t.clock.advance(9);
   assert.deepEqual(t.published, []);
   await t.clock.advance(1);
   await t.clock.settle();
   assert.deepEqual([t.commits(), t.published], [1, ["mark", "receipt"]]);
-  t.note("later");
+  t.writeLazily("later");
   await t.clock.advance(10);
   await t.clock.settle();
   assert.deepEqual([t.commits(), t.published], [2, ["mark", "receipt", "later"]]);
 });
 
-Deno.test("a reader does not wait for company", async () => {
+Deno.test("whenDurable commits a lazy transaction without the delay", async () => {
   using t = open();
-  t.note("mark");
+  t.writeLazily("mark");
   await t.db.whenDurable();
   assert.deepEqual([t.commits(), t.published], [1, ["mark"]]);
 });
 
-Deno.test("what is done at leisure within a verb is a part of it", () => {
+Deno.test("a lazy transaction inside of another one joins it", () => {
   using t = open();
   assert.throws(() =>
     t.db.transact(() => {
-      t.note("mark");
+      t.writeLazily("mark");
       throw new Error("no");
     }), /no/);
   t.db.flush();
   assert.deepEqual(t.published, []);
 });
 
-Deno.test("a lone verb is committed at the end of its turn", async () => {
+Deno.test("a single transaction is committed at the end of its turn", async () => {
   using t = open();
   t.insertWord("ask");
   await turn();
   assert.deepEqual(t.published, ["ask"]);
 });
 
-Deno.test("verbs that come turn after turn share a commit, which waits for 8 turns at most", async () => {
+Deno.test("transactions of consecutive turns share a commit, which waits for 8 turns at most", async () => {
   using t = open();
   const waits: number[] = [];
   for (let count = 1; t.commits() < 2; count++) {

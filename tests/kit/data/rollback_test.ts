@@ -1,4 +1,4 @@
-/** What memory counts while a verb runs is taken back when the verb, or its turn, is lost. */
+/** Rollback callbacks: they run when their transaction, or its group, rolls back. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -10,7 +10,8 @@ const TABLES = [
 ];
 
 function open() {
-  const db = new Database(":memory:", TABLES, jsonLog(new FakeClock(), "error", () => {}));
+  const clock = new FakeClock();
+  const db = new Database(":memory:", TABLES, jsonLog(clock, "error", () => {}), clock);
   const undone: string[] = [];
   const count = (word: string, work = () => {}) =>
     db.transact(() => {
@@ -24,7 +25,7 @@ const fail = () => {
   throw new Error("no");
 };
 
-Deno.test("a verb that rolls back is undone alone, latest first, and at once", () => {
+Deno.test("a rollback runs the callbacks of its transaction at once, latest first", () => {
   using t = open();
   t.count("stands");
   assert.throws(() =>
@@ -41,7 +42,7 @@ Deno.test("a verb that rolls back is undone alone, latest first, and at once", (
   assert.deepEqual(t.undone, ["second", "first"]);
 });
 
-Deno.test("a commit that fails undoes every verb of the turn", async () => {
+Deno.test("a failed commit runs the callbacks of every transaction of the turn", async () => {
   using t = open();
   t.count("first");
   t.count("second", () => void t.db.transact((tx) => tx.run("insert into t values (1, 404)")));
@@ -49,7 +50,7 @@ Deno.test("a commit that fails undoes every verb of the turn", async () => {
   assert.deepEqual(t.undone, ["second", "first"]);
 });
 
-Deno.test("a disk that is full in one verb undoes those before it as well, each once", () => {
+Deno.test("disk full in one transaction also runs the callbacks of those before it, each once", () => {
   using t = open();
   t.db.transact((tx) => tx.run("pragma max_page_count = 4"));
   t.count("first");
@@ -62,7 +63,7 @@ Deno.test("a disk that is full in one verb undoes those before it as well, each 
   assert.deepEqual(t.undone, ["second", "first"]);
 });
 
-Deno.test("outside of a verb there is nothing to roll back", () => {
+Deno.test("afterRollback throws outside of a transaction", () => {
   using t = open();
-  assert.throws(() => t.db.afterRollback(() => {}), /outside of a verb/);
+  assert.throws(() => t.db.afterRollback(() => {}), /outside of a transaction/);
 });

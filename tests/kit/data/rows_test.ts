@@ -1,4 +1,4 @@
-/** Rows, derived from records: what is written comes back as it was, and SQLite can hold it. */
+/** Rows derived from records: a record survives the round trip, in types that SQLite can store. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -24,7 +24,7 @@ type Record = z.output<typeof Record>;
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 const instant = fc.integer({ min: 0, max: LATEST });
 const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null });
-/** What JSON can say; zod keeps out the one key that could change an object's nature. */
+/** JSON values. zod drops the key `__proto__`. */
 const json = fc.json().filter((text) => !text.includes("__proto__")).map((text) =>
   JSON.parse(text)
 );
@@ -45,7 +45,7 @@ const record: fc.Arbitrary<Record> = fc.record({
   }),
 });
 
-Deno.test("what is written to a row comes back as it was", () => {
+Deno.test("a record that is encoded to a row and parsed is unchanged", () => {
   fc.assert(fc.property(record, (before) => {
     const row = z.encode(Row, before);
     for (const value of Object.values(row)) {
@@ -55,7 +55,7 @@ Deno.test("what is written to a row comes back as it was", () => {
   }));
 });
 
-Deno.test("instants are integers, booleans 0 or 1, lists and objects JSON, and the rest as it is", () => {
+Deno.test("a row stores instants as integers, booleans as 0 or 1, lists and objects as JSON", () => {
   const row = z.encode(Row, {
     name: "ada",
     size: 2.5,
@@ -82,7 +82,7 @@ Deno.test("instants are integers, booleans 0 or 1, lists and objects JSON, and t
   });
 });
 
-Deno.test("a row that is not the record's is refused at the read", () => {
+Deno.test("parsing a row that does not fit its record fails", () => {
   const State = rowOf(z.object({ state: z.enum(["open"]), live: z.boolean() }));
   for (const row of [{ state: "ajar", live: 1 }, { state: "open", live: 2 }, { state: "open" }]) {
     assert.equal(State.safeParse(row).success, false, JSON.stringify(row));

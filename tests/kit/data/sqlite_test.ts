@@ -1,4 +1,4 @@
-/** The group's rules (style 2.5): what is told is on the disk, and what is lost is never told. */
+/** Transactions: an effect runs only for what is on the disk, and a failure rolls back alone. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -16,17 +16,19 @@ const TABLES = [
   ) strict`,
 ];
 const Word = z.object({ word: z.string() });
+const CLOCK = new FakeClock();
+const SILENT = jsonLog(CLOCK, "error", () => {});
 const STORAGE_FAILED = { code: "storage_failed" };
 
 function open(path = ":memory:") {
   const logged: string[] = [];
-  const log = jsonLog(new FakeClock(), "debug", (line) => logged.push(JSON.parse(line).what));
-  const db = new Database(path, TABLES, log);
+  const log = jsonLog(CLOCK, "debug", (line) => logged.push(JSON.parse(line).what));
+  const db = new Database(path, TABLES, log, CLOCK);
   const add = (word: string) =>
     db.transact((tx) => tx.run("insert into words (word) values (:word)", { word }));
   const words = () => db.all(Word, "select word from words").map(({ word }) => word);
   const published: string[] = [];
-  /** A verb that writes a word, and tells of it once it is durable. */
+  /** A transaction that writes a word, and publishes it once it is durable. */
   const insertWord = (word: string, after = () => {}) =>
     db.transact(() => {
       add(word);
@@ -51,7 +53,7 @@ function open(path = ":memory:") {
 const TURNS = 10;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Until the open group is committed, or given up. */
+/** Resolves when the open group is committed or rolled back. */
 async function settled(db: Database): Promise<void> {
   await db.whenDurable()?.catch((error) => assert.ok(isProblem(error, "storage_failed")));
 }
@@ -64,7 +66,7 @@ function temporary() {
   };
 }
 
-Deno.test("disk full in the second of three verbs: the first is lost and told so, the third stands", async () => {
+Deno.test("disk full in the second of three transactions fails the first too, and not the third", async () => {
   using t = open();
   t.insertWord("before");
   t.db.flush();
@@ -77,10 +79,10 @@ Deno.test("disk full in the second of three verbs: the first is lost and told so
   await t.db.whenDurable();
   assert.deepEqual(t.words(), ["before", "third"]);
   assert.deepEqual(t.published, ["before", "third"]);
-  assert.deepEqual(t.logged, ["A transaction was given up"]);
+  assert.deepEqual(t.logged, ["A group of transactions was rolled back"]);
 });
 
-Deno.test("a commit that fails: every verb of the turn hears of it, and no effect runs", async () => {
+Deno.test("a failed commit rejects every transaction of the turn and runs no effect", async () => {
   using t = open();
   t.insertWord("first");
   const first = t.db.whenDurable();
@@ -98,7 +100,7 @@ Deno.test("a commit that fails: every verb of the turn hears of it, and no effec
   assert.deepEqual([t.words(), t.published], [["later"], ["later"]]);
 });
 
-Deno.test("a commit that fails is thrown by flush and by transactNow, with its cause inside", () => {
+Deno.test("flush and transactNow throw a failed commit with its cause", () => {
   using t = open();
   t.orphan();
   assert.throws(() => t.db.flush(), (error) => {
@@ -112,7 +114,7 @@ Deno.test("a commit that fails is thrown by flush and by transactNow, with its c
   assert.deepEqual([t.words(), t.db.whenDurable()], [[], undefined]);
 });
 
-Deno.test("a verb that throws rolls back alone, and its effects are cut off with it", async () => {
+Deno.test("a transaction that throws rolls back alone, without its effects", async () => {
   using t = open();
   t.insertWord("first");
   const no = new Problem("no_target", {});
@@ -125,7 +127,7 @@ Deno.test("a verb that throws rolls back alone, and its effects are cut off with
   assert.deepEqual([t.words(), t.published], [["first", "third"], ["first", "third"]]);
 });
 
-Deno.test("a statement that SQLite refuses is undone like any verb, and is no failure of storage", async () => {
+Deno.test("a constraint violation rolls back its transaction and is not storage_failed", async () => {
   using t = open();
   t.db.transact((tx) => void tx.run("insert into parents values (1)"));
   assert.throws(() => {
@@ -138,7 +140,7 @@ Deno.test("a statement that SQLite refuses is undone like any verb, and is no fa
   assert.deepEqual([t.words(), t.published, t.logged], [[], [], []]);
 });
 
-Deno.test("an effect that throws is logged, and the next one runs", async () => {
+Deno.test("an effect that throws is logged, and the next effect runs", async () => {
   using t = open();
   t.db.transact(() =>
     t.db.afterCommit(() => {
@@ -150,7 +152,7 @@ Deno.test("an effect that throws is logged, and the next one runs", async () => 
   assert.deepEqual([t.published, t.logged], [["next"], ["An effect failed"]]);
 });
 
-Deno.test("a reader in the same turn sees what is written, and durable() makes it wait", async () => {
+Deno.test("a read in the same turn sees the write, and whenDurable waits for its commit", async () => {
   using t = open();
   assert.equal(t.db.whenDurable(), undefined);
   t.insertWord("new");
@@ -161,10 +163,10 @@ Deno.test("a reader in the same turn sees what is written, and durable() makes i
   assert.deepEqual([t.published, t.db.whenDurable()], [["new"], undefined]);
 });
 
-Deno.test("effects run in order, after the commit, before those who wait go on", async () => {
+Deno.test("effects run in order, after the commit and before the waiters continue", async () => {
   using file = temporary();
   using t = open(file.path);
-  using other = new Database(file.path, TABLES, jsonLog(new FakeClock(), "error", () => {}));
+  using other = new Database(file.path, TABLES, SILENT, CLOCK);
   const order: string[] = [];
   const seen = () => other.all(Word, "select word from words").length;
   t.insertWord("one", () => t.db.afterCommit(() => order.push(`one ${seen()}`)));
@@ -184,7 +186,7 @@ Deno.test("an effect that writes opens the next group", async () => {
   assert.deepEqual(t.published, ["consequence"]);
 });
 
-Deno.test("nested verbs join the outer one, and go with it", async () => {
+Deno.test("a nested transaction joins the outer one and rolls back with it", async () => {
   using t = open();
   t.db.transact(() => t.insertWord("outer", () => t.insertWord("inner")));
   assert.throws(() =>
@@ -196,7 +198,7 @@ Deno.test("nested verbs join the outer one, and go with it", async () => {
   assert.deepEqual([t.words(), t.published], [["outer", "inner"], ["outer", "inner"]]);
 });
 
-Deno.test("transactNow is a group of one: durable when it returns, and not allowed inside of a verb", () => {
+Deno.test("transactNow is durable when it returns, and is refused inside of a transaction", () => {
   using t = open();
   t.insertWord("waiting");
   const before = t.db.commits;
@@ -205,10 +207,10 @@ Deno.test("transactNow is a group of one: durable when it returns, and not allow
     return 7;
   });
   assert.deepEqual([answer, t.published, t.db.commits - before], [7, ["waiting", "now"], 2]);
-  assert.throws(() => t.db.transact(() => t.db.transactNow(() => 1)), /inside of a verb/);
+  assert.throws(() => t.db.transact(() => t.db.transactNow(() => 1)), /inside of a transaction/);
 });
 
-Deno.test("many verbs of one turn share one commit; the next turn has its own", async () => {
+Deno.test("many transactions of one turn share one commit; the next turn has its own", async () => {
   using t = open();
   const before = t.db.commits;
   for (let n = 0; n < 100; n++) t.insertWord(`word ${n}`);
@@ -219,47 +221,48 @@ Deno.test("many verbs of one turn share one commit; the next turn has its own", 
   assert.deepEqual([t.db.commits - before, t.published.length], [2, 101]);
 });
 
-Deno.test("a verb that returns a promise does not compile", () => {
+Deno.test("a transaction that returns a promise does not compile", () => {
   using t = open();
-  // @ts-expect-error A transaction may not be a promise.
+  // @ts-expect-error A transaction may not return a promise.
   t.db.transact(async () => await Promise.resolve(1));
-  // @ts-expect-error Nor one that is committed at once.
+  // @ts-expect-error Nor may one that is committed at once.
   t.db.transactNow(() => Promise.resolve(1));
 });
 
-Deno.test("a database of a newer program is not opened, and stays as it is", () => {
+Deno.test("a database of a newer program is not opened, and stays unchanged", () => {
   using file = temporary();
   open(file.path)[Symbol.dispose]();
-  const log = jsonLog(new FakeClock(), "error", () => {});
-  const older = () => new Database(file.path, TABLES.slice(0, 1), log);
-  assert.throws(older, /at version 2, and this program knows 1; use a newer program/);
+  const older = () => new Database(file.path, TABLES.slice(0, 1), SILENT, CLOCK);
+  assert.throws(
+    older,
+    /its version is 2, and this program supports versions up to 1; use a newer program/,
+  );
   using again = open(file.path);
   assert.deepEqual(again.words(), []);
 });
 
-Deno.test("a migration that fails leaves the version before it, and the next start goes on from there", async () => {
+Deno.test("a failed migration leaves the previous version, and the next start continues from it", async () => {
   using file = temporary();
-  const log = jsonLog(new FakeClock(), "error", () => {});
   const broken = [TABLES[0] ?? "", "create table half (a text) strict; nonsense"];
-  assert.throws(() => new Database(file.path, broken, log), /syntax error/);
+  assert.throws(() => new Database(file.path, broken, SILENT, CLOCK), /syntax error/);
   for (let n = 0; n < TURNS; n++) await turn();
   using t = open(file.path);
   assert.deepEqual(t.words(), []);
-  assert.equal(t.db.commits, 1, "only the second migration was left to do");
+  assert.equal(t.db.commits, 1, "only the second migration was pending");
 });
 
-Deno.test("a transaction that is kept beyond its end writes nothing", () => {
+Deno.test("a Tx cannot write after its transaction has ended", () => {
   using t = open();
   const kept = t.db.transact((tx) => tx);
   assert.throws(() => kept.run("delete from words"), /outside of a transaction/);
 });
 
-Deno.test("an effect outside of a verb is a mistake of ours", () => {
+Deno.test("afterCommit throws outside of a transaction", () => {
   using t = open();
-  assert.throws(() => t.db.afterCommit(() => {}), /outside of a verb/);
+  assert.throws(() => t.db.afterCommit(() => {}), /outside of a transaction/);
 });
 
-Deno.test("a checkpoint with an open group waits for its commit, and comes before its effects", async () => {
+Deno.test("a checkpoint waits for the open group's commit and runs before its effects", async () => {
   using file = temporary();
   using t = open(file.path);
   const bytes = () => Deno.statSync(file.path).size;
@@ -268,12 +271,12 @@ Deno.test("a checkpoint with an open group waits for its commit, and comes befor
   let at_effect = 0;
   t.insertWord("x".repeat(100_000), () => t.db.afterCommit(() => at_effect = bytes()));
   t.db.checkpoint();
-  assert.equal(bytes(), before, "nothing is moved while the group is open");
+  assert.equal(bytes(), before, "the checkpoint does not run while the group is open");
   await t.db.whenDurable();
   assert.ok(at_effect > before + 90_000, `${before} to ${at_effect}`);
 });
 
-Deno.test("disposing commits what is open, and does so once", async () => {
+Deno.test("disposing commits the open group once", async () => {
   using file = temporary();
   const t = open(file.path);
   t.insertWord("last");
@@ -285,10 +288,10 @@ Deno.test("disposing commits what is open, and does so once", async () => {
   assert.deepEqual(again.words(), ["last"]);
 });
 
-/** One step of a storm; every verb writes its own number. */
-const Step = fc.constantFrom("say", "throw", "now", "orphan", "turn", "flush");
+/** One step of a storm. Every transaction writes its own number. */
+const Step = fc.constantFrom("write", "throw", "now", "orphan", "turn", "flush");
 
-Deno.test("whatever the order, what was told is what is stored", async () => {
+Deno.test("in any order of steps, exactly the stored words are published", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(Step, { maxLength: 25 }), async (steps) => {
       using t = open();
@@ -304,7 +307,7 @@ Deno.test("whatever the order, what was told is what is stored", async () => {
       };
       for (const [n, step] of steps.entries()) {
         const word = String(n);
-        if (step === "say") tryWrite(() => t.insertWord(word));
+        if (step === "write") tryWrite(() => t.insertWord(word));
         if (step === "throw") tryWrite(() => t.insertWord(word, refuse));
         if (step === "now") tryWrite(() => t.db.transactNow(() => t.insertWord(word)));
         if (step === "orphan") tryWrite(t.orphan);

@@ -192,14 +192,14 @@ const count = contract({ ...bare, id: "test.count", path: "/count", returns: Tot
 
 /** A database behind two routes: one writes, one reads. */
 function stored(reads: () => void = () => {}) {
-  const log = jsonLog(new FakeClock(), "error", () => {});
+  const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const tables = [
     `create table t (
       a integer primary key,
       b integer references t (a) deferrable initially deferred
     ) strict`,
   ];
-  const db = new Database(":memory:", tables, log);
+  const db = new Database(":memory:", tables, log, clock);
   const total = () => db.get(Total, "select count(*) as n from t") ?? { n: 0 };
   const write = contract({ ...bare, id: "test.write", method: "POST", body: z.object({}) });
   let durableCalls = 0;

@@ -10,7 +10,9 @@ import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 import { ISSUER, oauthWorld, RESOURCE } from "../../support/relay/oauth_world.ts";
 
-const LOG = jsonLog(new FakeClock(), "error", () => undefined);
+const CLOCK = new FakeClock();
+const LOG = jsonLog(CLOCK, "error", () => undefined);
+const DEPS = { clock: CLOCK, log: LOG };
 const DB = { RELAY_OAUTH_DB: "/var/lib/relay/oauth.db" };
 
 // deno-fmt-ignore
@@ -194,7 +196,7 @@ Deno.test("the database and what lies beside it are for its owner alone [5.oauth
   const path = join(dir.path, "deep/er/oauth.db");
   Deno.mkdirSync(join(dir.path, "deep/er"), { recursive: true });
   Deno.writeTextFileSync(path, "", { mode: 0o644 });
-  using held = lockDatabase(path, ISSUER, LOG);
+  using held = lockDatabase(path, ISSUER, DEPS);
   assert.equal(held.db.commits > 0, true);
   const files = [...Deno.readDirSync(join(dir.path, "deep/er"))].map(({ name }) => name).sort();
   assert.deepEqual(files, ["oauth.db", "oauth.db-shm", "oauth.db-wal", "oauth.db.lock"]);
@@ -207,13 +209,13 @@ Deno.test("a database belongs to its issuer for good [5.oauth.db.bound]", () => 
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   for (const _ of [1, 2]) {
-    using _held = lockDatabase(path, ISSUER, LOG);
+    using _held = lockDatabase(path, ISSUER, DEPS);
   }
-  assert.throws(() => lockDatabase(path, "https://other.example.com", LOG), {
+  assert.throws(() => lockDatabase(path, "https://other.example.com", DEPS), {
     message:
       /belongs to the issuer https:\/\/relay\.example\.com, and RELAY_OAUTH_ISSUER is https:/,
   });
-  using again = lockDatabase(path, ISSUER, LOG);
+  using again = lockDatabase(path, ISSUER, DEPS);
   assert.ok(again.db);
 });
 
@@ -221,15 +223,15 @@ Deno.test("a database is held by one relay at a time, by whatever name [8.relay.
   using dir = directory();
   const path = join(dir.path, "oauth.db"), alias = join(dir.path, "alias.db");
   {
-    using _held = lockDatabase(path, ISSUER, LOG);
+    using _held = lockDatabase(path, ISSUER, DEPS);
     Deno.symlinkSync(path, alias);
     for (const name of [path, alias]) {
-      assert.throws(() => lockDatabase(name, ISSUER, LOG), {
+      assert.throws(() => lockDatabase(name, ISSUER, DEPS), {
         message: `Cannot open ${name}: another relay holds it; one replica only while OAuth is on`,
       });
     }
   }
-  using held = lockDatabase(alias, ISSUER, LOG);
+  using held = lockDatabase(alias, ISSUER, DEPS);
   assert.ok(held.db);
 });
 
@@ -238,11 +240,11 @@ Deno.test("a file that is no database is told so, and let go of", () => {
   const path = join(dir.path, "oauth.db");
   Deno.writeTextFileSync(path, "no database at all ".repeat(100));
   for (const _ of [1, 2]) {
-    assert.throws(() => lockDatabase(path, ISSUER, LOG), {
+    assert.throws(() => lockDatabase(path, ISSUER, DEPS), {
       message: /^Cannot open .*oauth\.db: .*not a database; RELAY_OAUTH_DB names another file$/,
     });
   }
-  assert.throws(() => lockDatabase(dir.path, ISSUER, LOG), {
+  assert.throws(() => lockDatabase(dir.path, ISSUER, DEPS), {
     message: /^Cannot open .*directory.*; RELAY_OAUTH_DB names another file$/,
   });
 });

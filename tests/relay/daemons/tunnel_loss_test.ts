@@ -109,7 +109,7 @@ Deno.test("an upload whose source breaks off is told to the daemon, and never as
   const answered = outcome(r.ask(1, "/attachments", { method: "POST", body }));
   await r.clock.settle();
   assert.equal(daemon.of("end").length, 0);
-  assert.deepEqual(daemon.of("cancel").map(({ why }) => why), ["the body broke off"]);
+  assert.deepEqual(daemon.of("cancel").map(({ why }) => why), ["the body was aborted"]);
   assert.equal(await answered, "machine_offline, may have been delivered");
 });
 

@@ -1,6 +1,7 @@
 /** The OAuth database fails at each step: nothing is issued, nothing is lost, nobody gets in. */
 
 import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
 import * as z from "zod";
 import type { Database } from "kit/data/sqlite.ts";
 import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
@@ -10,7 +11,6 @@ import { digestOf } from "../../../relay/web/secrets.ts";
 import {
   App,
   countRows,
-  DAY_MS,
   hiddenField,
   oauthError,
   type OAuthWorld,

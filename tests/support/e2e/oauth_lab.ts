@@ -28,7 +28,7 @@ export class OAuthRelay implements AsyncDisposable {
     );
     const issuer = this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
     const log = jsonLog(systemClock, "info", (line) => this.logged.push(line));
-    const db = this.db = openDatabase(":memory:", issuer, log);
+    const db = this.db = openDatabase(":memory:", issuer, { clock: systemClock, log });
     const relay = this.#relay = new Relay({
       clock: systemClock,
       ids: randomIds,

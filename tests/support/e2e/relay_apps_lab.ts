@@ -31,7 +31,7 @@ export class WholeRelay implements AsyncDisposable {
     });
     this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
     const log = jsonLog(systemClock, "debug", (line) => this.logged.push(line));
-    const db = openDatabase(":memory:", this.issuer, log);
+    const db = openDatabase(":memory:", this.issuer, { clock: systemClock, log });
     this.relay = new Relay({
       clock: systemClock,
       ids: randomIds,

@@ -26,9 +26,6 @@ export const CHALLENGE = s256(VERIFIER);
 export const READ_SCOPE = "agents:read";
 export const ALL_SCOPES = "agents:read agents:write";
 
-export const MINUTE_MS = 60_000;
-export const DAY_MS = 24 * 60 * MINUTE_MS;
-
 export function s256(verifier: string): string {
   return createHash("sha256").update(verifier).digest("base64url");
 }
@@ -62,7 +59,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
   const { issuer = ISSUER, clock = new SwiftClock(), ids = countingIds() } = options;
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
-  const db = options.db ?? openDatabase(":memory:", issuer, log);
+  const db = options.db ?? openDatabase(":memory:", issuer, { clock, log });
   /** The namespaces of which a daemon is online. */
   const onlineNamespaces = new Set([namespaceOf(SECRET), namespaceOf(OTHER_SECRET)]);
   const machine = {

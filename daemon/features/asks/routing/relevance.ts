@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 import * as z from "zod";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
@@ -48,6 +48,8 @@ export interface RelevanceInput {
   readonly description_ttl_seconds: number;
 }
 
+type DatabaseDeps = Pick<Context, "clock" | "log">;
+
 const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() });
 const Hit = z.object({ hit: z.literal(1) });
 
@@ -56,11 +58,11 @@ const Hit = z.object({ hit: z.literal(1) });
  * of its best match of each kind of text. The confidence is its share of all scores, times the
  * square root of the share of the ask's words that its texts contain.
  */
-export function mostRelevant(text: string, input: RelevanceInput, log: Log): Choice {
+export function mostRelevant(text: string, input: RelevanceInput, ctx: DatabaseDeps): Choice {
   const words = wordsOf(text);
   const snippets = input.candidates.flatMap((candidate) => snippetsOf(candidate, input));
   if (words.length === 0 || snippets.length === 0) return noChoice("no_candidate");
-  using index = indexOf(snippets, log);
+  using index = indexOf(snippets, ctx);
   const scores = scoresOf(index, words);
   const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
   const [best] = input.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
@@ -99,8 +101,8 @@ function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
  * Adds a filler row of the same length for each text. bm25 gives no weight to a word that is in
  * half of all rows, which is common with few peers; the filler rows lower that share.
  */
-function indexOf(snippets: readonly Snippet[], log: Log): Database {
-  const index = new Database(":memory:", [INDEX], log);
+function indexOf(snippets: readonly Snippet[], { clock, log }: DatabaseDeps): Database {
+  const index = new Database(":memory:", [INDEX], log, clock);
   index.transactNow((tx) => {
     for (const { peer, kind, words } of snippets) {
       tx.run(INSERT, { peer, kind, words });

@@ -141,7 +141,7 @@ export class Router {
       recentReplies: this.#deps.recentReplies(),
       description_ttl_seconds,
     };
-    return mostRelevant(body.text, known, this.#ctx.log);
+    return mostRelevant(body.text, known, this.#ctx);
   }
 
   /** Asks the endpoint. The data that it is sent is committed first. */

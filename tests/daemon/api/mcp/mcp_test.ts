@@ -125,7 +125,7 @@ Deno.test("list_peers marks the caller and leaves out who is retired", async () 
 Deno.test("a refusal is a tool error that carries the whole problem", async () => {
   const problem = {
     error: "ambiguous_peer",
-    detail: `"web" names more than one peer`,
+    detail: `"web" matches more than one peer`,
     hint: "use the peer_id",
     candidates: [{ peer_id: "peer-1", name: "web", circle: "a" }],
   };
@@ -136,7 +136,7 @@ Deno.test("a refusal is a tool error that carries the whole problem", async () =
   assert.deepEqual(result.data, problem);
   assert.equal(
     result.text,
-    `ambiguous_peer: "web" names more than one peer\nHint: use the peer_id\n` +
+    `ambiguous_peer: "web" matches more than one peer\nHint: use the peer_id\n` +
       `{"candidates":[{"peer_id":"peer-1","name":"web","circle":"a"}]}`,
   );
 });

@@ -12,7 +12,7 @@ import { FakeClock } from "../../../support/clock.ts";
 const MESSAGES_MIGRATION = migrations.findIndex((sql) =>
   sql.includes("create table messages_next")
 );
-const log = jsonLog(new FakeClock(), "error", () => {});
+const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
 const Row = z.record(z.string(), z.unknown());
 const Chosen = z.object({ correlation_id: z.string(), seq: z.number() });
 
@@ -27,7 +27,7 @@ function file() {
   const ends = ["", "-wal", "-shm"];
   return {
     path,
-    open: (upTo: number) => new Database(path, migrations.slice(0, upTo), log),
+    open: (upTo: number) => new Database(path, migrations.slice(0, upTo), log, clock),
     [Symbol.asyncDispose]: async () => {
       for (const end of ends) await Deno.remove(path + end).catch(() => undefined);
     },
@@ -63,7 +63,7 @@ Deno.test("an empty table made anew has given no number", async () => {
 });
 
 Deno.test("the table takes no kind, voice or state that there is not", () => {
-  using db = new Database(":memory:", migrations, log);
+  using db = new Database(":memory:", migrations, log, clock);
   const insert = (column: string) =>
     db.transactNow((tx) => {
       tx.run(ASK, { seq: 1 });

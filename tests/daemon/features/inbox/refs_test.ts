@@ -215,9 +215,9 @@ function listen(w: World): Map<string, () => string[]> {
 
 Deno.test("what was rendered before there was a table of refs is found by them", async () => {
   const path = Deno.makeTempFileSync({ suffix: ".db" });
-  const log = jsonLog(new FakeClock(), "error", () => {});
+  const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   try {
-    using before = new Database(path, migrations.slice(0, 1), log);
+    using before = new Database(path, migrations.slice(0, 1), log, clock);
     before.transactNow((tx) => {
       tx.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
         values ('inb-a', 'notify', 'ada', 'Old', '[]', 1)`);

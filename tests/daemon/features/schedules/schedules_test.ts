@@ -116,7 +116,7 @@ Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as
       lastNotify?.text ?? "",
       new RegExp(`scheduled ${kind} to "deaf" \\(${made.schedule_id}`),
     );
-    assert.match(lastNotify?.text ?? "", /takes no messages \(peer_not_addressable\)/);
+    assert.match(lastNotify?.text ?? "", /does not receive messages \(peer_not_addressable\)/);
   }
   assert.deepEqual((await get(w, `/asks?peer_id=${peer_id}`)).asks, []);
   assert.deepEqual((await get(w, `/deliveries?peer_id=${peer_id}`)).deliveries, []);

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 import { Credit, ReceiveBuffer, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
 
-function inlet() {
+function receiveBuffer() {
   const calls: string[] = [];
-  const made = new ReceiveBuffer({
+  const buffer = new ReceiveBuffer({
     taken: (bytes, credit) => calls.push(`taken ${bytes} ${credit}`),
     dropped: (bytes) => calls.push(`dropped ${bytes}`),
-    onCancel: () => calls.push("left"),
+    onCancel: () => calls.push("cancelled"),
   });
-  return { made, calls };
+  return { buffer, calls };
 }
 
-Deno.test("credit is taken in order, and no more of it than there is", async () => {
+Deno.test("credit is taken in order, up to what is available", async () => {
   const credit = new Credit(10);
   assert.equal(credit.take(7), 7);
   assert.equal(credit.take(7), 3);
@@ -21,14 +21,14 @@ Deno.test("credit is taken in order, and no more of it than there is", async () 
   assert.deepEqual(await Promise.all([first, second]), [4, 2]);
 });
 
-Deno.test("credit beyond the window is told", () => {
+Deno.test("restoring more credit than was taken returns false", () => {
   const credit = new Credit(10);
   credit.take(2);
   assert.equal(credit.restore(2), true);
   assert.equal(credit.restore(1), false);
 });
 
-Deno.test("when credit is over, nobody waits for it any more", async () => {
+Deno.test("after end, all waits for credit resolve with 0", async () => {
   const credit = new Credit(1);
   credit.take(1);
   const waiting = credit.take(1);
@@ -36,7 +36,7 @@ Deno.test("when credit is over, nobody waits for it any more", async () => {
   assert.deepEqual([await waiting, credit.take(1)], [0, 0]);
 });
 
-Deno.test("who leaves while waiting for credit takes none of it", async () => {
+Deno.test("an abandoned wait for credit takes none", async () => {
   const credit = new Credit(1);
   credit.take(1);
   const [gone, stays] = [{}, {}];
@@ -46,19 +46,19 @@ Deno.test("who leaves while waiting for credit takes none of it", async () => {
   assert.deepEqual(await Promise.all(waiting), [0, 1]);
 });
 
-Deno.test("what is given back goes together, a quarter of the window at least", () => {
-  const returns = new ReceiveWindow(100);
-  assert.equal(returns.accepted(100), true);
-  assert.deepEqual([returns.done(24), returns.done(1), returns.done(10)], [0, 25, 0]);
-  assert.deepEqual([returns.accepted(25), returns.accepted(1)], [true, false]);
+Deno.test("credit is returned in parts of at least a quarter of the window", () => {
+  const window = new ReceiveWindow(100);
+  assert.equal(window.receive(100), true);
+  assert.deepEqual([window.consume(24), window.consume(1), window.consume(10)], [0, 25, 0]);
+  assert.deepEqual([window.receive(25), window.receive(1)], [true, false]);
 });
 
-Deno.test("many small pieces are kept as few: they take no more memory than they count", async () => {
-  const { made, calls } = inlet();
-  for (let piece = 0; piece < 10_000; piece++) made.take(new Uint8Array([piece]));
-  made.end();
+Deno.test("small chunks are joined, so that they take no uncounted memory", async () => {
+  const { buffer, calls } = receiveBuffer();
+  for (let piece = 0; piece < 10_000; piece++) buffer.push(new Uint8Array([piece]));
+  buffer.end();
   let reads = 0, bytes = 0;
-  for await (const chunk of made.body) {
+  for await (const chunk of buffer.body) {
     assert.ok(chunk.every((byte, at) => byte === ((bytes + at) & 0xff)));
     reads++, bytes += chunk.length;
   }
@@ -66,31 +66,31 @@ Deno.test("many small pieces are kept as few: they take no more memory than they
   assert.equal(calls.length, 3);
 });
 
-Deno.test("a small piece of a large message does not hold the message", async () => {
-  const { made } = inlet();
-  made.take(new Uint8Array(new ArrayBuffer(100_000), 0, 5000));
-  const { value } = await made.body.getReader().read();
+Deno.test("a small chunk of a large message does not keep the message in memory", async () => {
+  const { buffer } = receiveBuffer();
+  buffer.push(new Uint8Array(new ArrayBuffer(100_000), 0, 5000));
+  const { value } = await buffer.body.getReader().read();
   assert.equal(value?.buffer.byteLength, 5000);
 });
 
-Deno.test("a reader that leaves drops what is held, and what still comes", async () => {
-  const { made, calls } = inlet();
-  made.take(new Uint8Array(5));
-  await made.body.cancel();
-  assert.deepEqual(calls, ["dropped 5", "left"]);
-  assert.equal(made.take(new Uint8Array(5)), "left");
+Deno.test("cancelling a body drops what is held and ignores later chunks", async () => {
+  const { buffer, calls } = receiveBuffer();
+  buffer.push(new Uint8Array(5));
+  await buffer.body.cancel();
+  assert.deepEqual(calls, ["dropped 5", "cancelled"]);
+  assert.equal(buffer.push(new Uint8Array(5)), "cancelled");
 });
 
-Deno.test("a body takes its window and no byte more", () => {
-  const { made } = inlet();
-  assert.equal(made.take(new Uint8Array(STREAM_WINDOW_BYTES)), "kept");
-  assert.equal(made.take(new Uint8Array(1)), "no room");
+Deno.test("a chunk beyond the window is an overflow", () => {
+  const { buffer } = receiveBuffer();
+  assert.equal(buffer.push(new Uint8Array(STREAM_WINDOW_BYTES)), "stored");
+  assert.equal(buffer.push(new Uint8Array(1)), "overflow");
 });
 
-Deno.test("a body that fails is not read as whole, though some of it had come", async () => {
-  const { made, calls } = inlet();
-  made.take(new Uint8Array(5));
-  made.fail(new Error("cut"));
-  await assert.rejects(new Response(made.body).bytes(), /cut/);
+Deno.test("reading a failed body throws, though a part of it has arrived", async () => {
+  const { buffer, calls } = receiveBuffer();
+  buffer.push(new Uint8Array(5));
+  buffer.fail(new Error("cut"));
+  await assert.rejects(new Response(buffer.body).bytes(), /cut/);
   assert.deepEqual(calls, ["dropped 5"]);
 });

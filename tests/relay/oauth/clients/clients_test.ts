@@ -1,6 +1,7 @@
 /** Dynamic registration: who may register what, how often, and when it is forgotten. */
 
 import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
 import * as z from "zod";
 import fc from "fast-check";
 import { isRegistered, redirectProblem } from "../../../../relay/oauth/clients/redirects.ts";
@@ -9,7 +10,6 @@ import {
   App,
   CALLBACK,
   countRows,
-  DAY_MS,
   oauthError,
   type OAuthWorld,
   oauthWorld,

@@ -1,11 +1,11 @@
 /** `/oauth/connections`: a person who is signed in sees the grants of the secret, and ends them. */
 
 import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
 import {
   ALL_SCOPES,
   App,
   countRows,
-  DAY_MS,
   hiddenField,
   oauthError,
   oauthWorld,

@@ -1,6 +1,7 @@
 /** Authorization and consent: what an app may ask for, and how a person allows it. */
 
 import assert from "node:assert/strict";
+import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { namespaceOf } from "../../../../relay/web/secrets.ts";
 import {
@@ -8,10 +9,8 @@ import {
   App,
   CALLBACK,
   countRows,
-  DAY_MS,
   hiddenField,
   ISSUER,
-  MINUTE_MS,
   oauthWorld,
   OTHER_SECRET,
   parseTokens,

@@ -1,10 +1,10 @@
 /** Refresh and revocation: rotation, narrowing, replay, and the end of a grant. */
 
 import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
 import {
   ALL_SCOPES,
   App,
-  DAY_MS,
   oauthError,
   oauthWorld,
   parseTokens,

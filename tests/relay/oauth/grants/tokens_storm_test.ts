@@ -1,6 +1,7 @@
 /** Storms over tokens: whatever comes in whatever order, a grant has one future or none. */
 
 import assert from "node:assert/strict";
+import { MINUTE_MS } from "kit/core/duration.ts";
 import fc from "fast-check";
 import { digestOf, namespaceOf } from "../../../../relay/web/secrets.ts";
 import * as rows from "../../../../relay/oauth/grants/store.ts";
@@ -8,7 +9,6 @@ import {
   ALL_SCOPES,
   App,
   countRows,
-  MINUTE_MS,
   type OAuthWorld,
   oauthWorld,
   parseTokens,

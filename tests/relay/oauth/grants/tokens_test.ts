@@ -1,14 +1,13 @@
 /** Tokens: codes are exchanged once, refresh tokens rotate, and all of it ends when it is due. */
 
 import assert from "node:assert/strict";
+import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import { namespaceOf } from "../../../../relay/web/secrets.ts";
 import {
   ALL_SCOPES,
   App,
   countRows,
-  DAY_MS,
   ISSUER,
-  MINUTE_MS,
   oauthError,
   oauthWorld,
   parseTokens,
@@ -231,7 +230,7 @@ Deno.test("only digests are stored: nothing in the file is a credential [5.oauth
   try {
     const { openDatabase } = await import("../../../../relay/app/database.ts");
     using quiet = oauthWorld();
-    using w = oauthWorld({ db: openDatabase(path, ISSUER, quiet.log) });
+    using w = oauthWorld({ db: openDatabase(path, ISSUER, quiet) });
     const app = await App.register(w);
     const person = new Person(w);
     const request = await person.formFor(app);

@@ -1,6 +1,6 @@
 /** What the relay says of itself to clients that discover it: the issuer is the configured one. */
 
-import { type ResourceMetadata, SCOPES, type ServerMetadata } from "../contract.ts";
+import { type ResourceMetadata, SCOPES, type ServerMetadata } from "./contract.ts";
 
 /** The canonical address of the relay's MCP, which every token is for. */
 export function resourceOf(issuer: string): string {

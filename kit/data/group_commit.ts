@@ -1,0 +1,221 @@
+/** Group commit: transactions that come together share one commit, and effects run after it. */
+
+import type { Clock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+import { Problem } from "kit/core/problem.ts";
+
+export type Effect = () => void;
+
+/** The transactions of one commit, and what follows when it succeeds or fails. */
+interface Group {
+  transactions: number;
+  /** Whether the commit is scheduled for the end of a turn, not only for later. */
+  commitScheduled: boolean;
+  readonly effects: Effect[];
+  readonly rollbackCallbacks: Effect[];
+  readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
+}
+
+/** The connection that the groups commit on. */
+export interface GroupCommitDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Runs one statement without parameters. */
+  exec(sql: string): void;
+  /** Whether a transaction is open: SQLite ends it by itself after some errors. */
+  isInTransaction(): boolean;
+  /** Called after each commit, before the first effect runs. */
+  onCommit(): void;
+}
+
+/** SQLite's primary result codes after which the whole transaction is rolled back. */
+const FATAL_CODES = new Set([
+  7, // NOMEM
+  10, // IOERR
+  11, // CORRUPT
+  13, // FULL
+  26, // NOTADB
+]);
+
+/** Turns of the event loop that a commit waits at most while more transactions come in: 2 ms. */
+const COMMIT_TURNS_MAX = 8;
+
+/** How long a commit that nobody waits for may be delayed, to share it with others. */
+const LAZY_COMMIT_MS = 10;
+
+export class GroupCommit {
+  readonly #deps: GroupCommitDeps;
+  #group: Group | undefined;
+  #depth = 0;
+  #commitDelayed = false;
+  /** Commits since the start. */
+  commits = 0;
+
+  constructor(deps: GroupCommitDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether a group waits for its commit. */
+  get isOpen(): boolean {
+    return this.#group !== undefined;
+  }
+
+  /** Whether the caller runs inside of a transaction. */
+  get isWithinTransaction(): boolean {
+    return this.#depth > 0;
+  }
+
+  /** Runs a transaction in the open group, or in a new one. A nested one joins the outer one. */
+  run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
+    if (this.#depth > 0) return work();
+    const group = this.#group ?? this.#begin();
+    if (lazily) void this.#commitLater();
+    else {
+      group.transactions++;
+      this.#scheduleCommit(group);
+    }
+    return this.#runInSavepoint(group, work);
+  }
+
+  afterCommit(effect: Effect): void {
+    if (this.#depth === 0) throw new Error("Cannot add an effect outside of a transaction");
+    this.#group?.effects.push(effect);
+  }
+
+  afterRollback(callback: Effect): void {
+    if (this.#depth === 0) throw new Error("Cannot roll back outside of a transaction");
+    this.#group?.rollbackCallbacks.push(callback);
+  }
+
+  whenDurable(): Promise<void> | undefined {
+    const group = this.#group;
+    if (!group) return undefined;
+    this.#scheduleCommit(group);
+    return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
+  }
+
+  /** Commits the open group now, if there is one. Throws `storage_failed` when that fails. */
+  flush(): void {
+    const group = this.#group;
+    if (!group) return;
+    const error = this.#commit();
+    this.#finish(group, error);
+    if (error) throw error;
+  }
+
+  /** Forgets the open group: for a database that is closed because it could not be opened. */
+  discard(): void {
+    this.#group = undefined;
+  }
+
+  #begin(): Group {
+    try {
+      this.#deps.exec("begin immediate");
+    } catch (error) {
+      throw new Problem("storage_failed", {}, error);
+    }
+    return this.#group = {
+      transactions: 0,
+      commitScheduled: false,
+      effects: [],
+      rollbackCallbacks: [],
+      waiters: [],
+    };
+  }
+
+  #runInSavepoint<T>(group: Group, work: () => T): T {
+    const effectCount = group.effects.length;
+    const callbackCount = group.rollbackCallbacks.length;
+    this.#depth++;
+    try {
+      this.#deps.exec("savepoint work");
+      const result = work();
+      this.#deps.exec("release work");
+      return result;
+    } catch (error) {
+      group.effects.length = effectCount;
+      this.#runAll(group.rollbackCallbacks.splice(callbackCount).toReversed());
+      throw this.#rollBack(error);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** Commits at the end of this turn, or a turn later while more transactions come in. */
+  #scheduleCommit(group: Group): void {
+    if (group.commitScheduled) return;
+    group.commitScheduled = true;
+    let { transactions } = group;
+    let turns = 0;
+    const commitWhenIdle = () => {
+      if (this.#group !== group) return;
+      if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) {
+        return this.#finish(group, this.#commit());
+      }
+      transactions = group.transactions;
+      setImmediate(commitWhenIdle);
+    };
+    setImmediate(commitWhenIdle);
+  }
+
+  /** Schedules the commit after a delay. One delay serves all transactions that begin in it. */
+  async #commitLater(): Promise<void> {
+    if (this.#commitDelayed) return;
+    this.#commitDelayed = true;
+    await this.#deps.clock.sleep(LAZY_COMMIT_MS);
+    this.#commitDelayed = false;
+    if (this.#group) this.#scheduleCommit(this.#group);
+  }
+
+  #commit(): Problem | undefined {
+    try {
+      this.#deps.exec("commit");
+      this.commits++;
+      return undefined;
+    } catch (error) {
+      this.#deps.log.error("A commit failed", { error });
+      this.#rollBackGroup();
+      return new Problem("storage_failed", {}, error);
+    }
+  }
+
+  /** Closes a group: settles its waiters, then runs its effects, or its rollback callbacks. */
+  #finish(group: Group, error: Problem | undefined): void {
+    this.#group = undefined;
+    for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
+    if (error) return this.#runAll(group.rollbackCallbacks.splice(0).toReversed());
+    this.#deps.onCommit();
+    this.#runAll(group.effects);
+  }
+
+  /** Runs each in order. One that throws is logged and does not stop the next. */
+  #runAll(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      try {
+        effect();
+      } catch (error) {
+        this.#deps.log.error("An effect failed", { error });
+      }
+    }
+  }
+
+  /** Undoes one transaction, or the whole group where SQLite cannot go on. Returns the error. */
+  #rollBack(error: unknown): unknown {
+    const { errcode } = error as { errcode?: number };
+    const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
+    if (!fatal && this.#deps.isInTransaction()) {
+      this.#deps.exec("rollback to work");
+      this.#deps.exec("release work");
+      return error;
+    }
+    this.#rollBackGroup();
+    this.#deps.log.error("A group of transactions was rolled back", { error });
+    const problem = new Problem("storage_failed", {}, error);
+    if (this.#group) this.#finish(this.#group, problem);
+    return problem;
+  }
+
+  #rollBackGroup(): void {
+    if (this.#deps.isInTransaction()) this.#deps.exec("rollback");
+  }
+}
