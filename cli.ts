@@ -43,7 +43,6 @@ import { SEARCH_COMMANDS, showAny } from "./cli/commands/search.ts";
 import { showAsks, showPeers, showTrace } from "./cli/output/views.ts";
 import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
-import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";
 import { showWelcome } from "./cli/commands/welcome.ts";
 
 const WAIT_FLAGS = {
@@ -267,6 +266,16 @@ const ROLE_COMMANDS: readonly Command[] = [
   },
 ];
 
+const SURFACE_COMMAND: Command = {
+  usage: "surface telegram",
+  summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  example: "mesh surface telegram",
+  run: async (context) => {
+    const { runTelegram } = await import("./cli/surfaces/telegram/telegram_command.ts");
+    return await runTelegram(context);
+  },
+};
+
 const COMPLETIONS: Command = {
   usage: "completions <shell>",
   summary: "Print completions for bash, zsh or fish",
@@ -292,7 +301,7 @@ export const COMMANDS: readonly Command[] = [
   ...SPAWN_COMMANDS,
   ...SHARE_COMMANDS,
   ATTACH_COMMAND,
-  ...SURFACE_COMMANDS,
+  SURFACE_COMMAND,
   ...ROLE_COMMANDS,
   COMPLETIONS,
 ];

@@ -1,7 +1,7 @@
 /** `mesh attach` and the `--attach` flag: uploads files, each streamed from disk. */
 
 import { basename } from "node:path";
-import { ApiError } from "kit/http/client.ts";
+import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import {
@@ -12,7 +12,8 @@ import { apiCommand, type Args, type CommandContext } from "../command/command.t
 import { CommandError, UsageError } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { print } from "../output/terminal.ts";
-import type { Attachment } from "../output/attachments.ts";
+
+type Attachment = WireResponse<typeof uploadAttachment>;
 
 export const ATTACH_FLAG = {
   "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",

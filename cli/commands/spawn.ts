@@ -54,7 +54,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   },
   apiCommand({
     usage: "peer fork <peer>",
-    summary: "Start another agent with the same folder and circle, on any backend",
+    summary: "Start another agent in the same folder and circle, on this backend",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
     example: "mesh peer fork api --backend codex",
     call: ({ call }, args) => {
