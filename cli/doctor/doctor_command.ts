@@ -1,17 +1,22 @@
 /** `mesh doctor`: checks the daemon, its peers and this machine, and says how to fix problems. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/text.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { CHECK_FAILED, runChecks } from "./checks.ts";
-import type { Finding, Severity } from "./finding.ts";
-import { thisMachine } from "./machine.ts";
+import { AGENT_CHECK } from "./agents.ts";
+import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
+import { type Check, errorFinding, type Finding, type Severity } from "./finding.ts";
+import { type Machine, thisMachine } from "./machine.ts";
+import { PEERS } from "./peers.ts";
 import {
   type DeliveryAudit,
   type MeshSnapshot,
   QUEUED_LISTED_MAX,
   takeSnapshot,
 } from "./snapshot.ts";
+import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
+import { TMUX } from "./tmux.ts";
 import {
   print,
   printFields,
@@ -39,6 +44,22 @@ export const DOCTOR: Command = {
   run: doctor,
 };
 
+const CHECKS: readonly Check[] = [
+  DAEMON,
+  STATE,
+  CONFIG,
+  DISK,
+  CLOCK,
+  TMUX,
+  AGENT_CHECK,
+  PEERS,
+  RELAY,
+  INSPECTOR,
+];
+
+/** The code of the finding for a check that threw an error. */
+const CHECK_FAILED = "CHECK_FAILED";
+
 interface WaitingPeer {
   readonly name: string;
   readonly count: number;
@@ -54,6 +75,19 @@ async function doctor(context: CommandContext, args: Args): Promise<number> {
   else printReport({ terminal, clock }, args, { findings, snapshot });
   if (findings.every(({ code }) => code === CHECK_FAILED)) return EXIT.unreachable;
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
+}
+
+/** Runs all checks. One that throws becomes a finding, so that the others are still reported. */
+async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Finding[]> {
+  const found = await Promise.all(CHECKS.map(async ({ area, run }): Promise<Finding[]> => {
+    try {
+      return (await run(machine, snapshot)).map((result) => ({ area, ...result }));
+    } catch (error) {
+      const detail = `the check failed: ${messageOf(error)}`;
+      return [{ area, ...errorFinding(CHECK_FAILED, detail, "mesh logs") }];
+    }
+  }));
+  return found.flat();
 }
 
 /** Fields that only the daemon knows are null or empty while it is down. */
