@@ -1,4 +1,4 @@
-/** The table of commands: what is typed, which contract answers, how people see the answer. */
+/** The command table of `mesh`, and the function that runs one command line. */
 
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { VERSION } from "kit/http/contract.ts";
@@ -19,12 +19,14 @@ import {
   apiCommand,
   type Args,
   buildParser,
+  CIRCLE_FLAG,
   type Command,
   CommandContext,
+  FROM_FLAG,
   JSON_FLAG,
   reportError,
 } from "./cli/command/command.ts";
-import { EXIT, UsageError } from "./cli/client/failures.ts";
+import { EXIT } from "./cli/client/failures.ts";
 import { completionsFor } from "./cli/commands/daemon/completions.ts";
 import { DAEMON_COMMANDS } from "./cli/commands/daemon/daemon.ts";
 import { DOCTOR } from "./cli/doctor/doctor_command.ts";
@@ -41,31 +43,26 @@ import { SEARCH_COMMANDS, showAny } from "./cli/commands/search.ts";
 import { showAsks, showPeers, showTrace } from "./cli/output/views.ts";
 import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
-import { SURFACE_COMMANDS } from "./cli/surfaces/surface_commands.ts";
 import { showWelcome } from "./cli/commands/welcome.ts";
 
 const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",
-  "--timeout <seconds>": "give up waiting after so long; the ask stays open",
+  "--timeout <seconds>": "stop waiting after this many seconds; the ask stays open",
 } as const;
-const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;
 
 const ASK_COMMANDS: readonly Command[] = [
   apiCommand({
     usage: "peers",
-    summary: "List who is here",
+    summary: "List peers",
     flags: {
-      "--all": "retired ones too",
-      "--circle <name>": "of this circle only",
-      "--status <status>": `one of ${PeerStatus.options.join(", ")}`,
+      "--all": "include retired peers",
+      "--circle <name>": "only peers of this circle",
+      "--status <status>": `only peers in this status: one of ${PeerStatus.options.join(", ")}`,
     },
     example: "mesh peers --circle main",
     call: ({ call }, args) => {
-      const status = PeerStatus.optional().safeParse(args.get("status"));
-      if (!status.success) {
-        throw new UsageError(`--status: one of ${PeerStatus.options.join(", ")}`);
-      }
-      return call(listPeers, { query: { circle: args.get("circle"), status: status.data } });
+      const status = args.choice("status", PeerStatus.options);
+      return call(listPeers, { query: { circle: args.get("circle"), status } });
     },
     show: ({ peers }, { terminal, clock }, args) => {
       const includeRetired = args.flag("all") || args.get("status") === "retired";
@@ -83,8 +80,8 @@ const ASK_COMMANDS: readonly Command[] = [
       ...WAIT_FLAGS,
       ...CIRCLE_FLAG,
       ...ATTACH_FLAG,
-      "--reply-to <id>": "the ask that this one follows up",
-      "--from <peer>": "who speaks",
+      "--reply-to <id>": "follow up this earlier ask",
+      ...FROM_FLAG,
       ...JSON_FLAG,
     },
     example: 'mesh ask api "Which port do you listen on?" --wait',
@@ -92,7 +89,7 @@ const ASK_COMMANDS: readonly Command[] = [
   },
   apiCommand({
     usage: "ack <id> [text]",
-    summary: "Acknowledge an ask, or answer it with a text",
+    summary: "Acknowledge an ask, or answer it with text",
     flags: ATTACH_FLAG,
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     hasSender: true,
@@ -111,7 +108,7 @@ const ASK_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "decline <id> <reason>",
-    summary: "Close an ask unanswered; the reason goes to the asker",
+    summary: "Decline an ask; the reason is sent to the asker",
     example: 'mesh decline ask-3f9c04d1a2b7 "Not my part of the code; ask web"',
     hasSender: true,
     call: async (context, args) => {
@@ -125,7 +122,7 @@ const ASK_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "notify <peer> <text>",
-    summary: "Tell a peer something that needs no reply",
+    summary: "Send a peer a message that needs no reply",
     flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG },
     example: 'mesh notify web "The API moved to port 8080"',
     hasSender: true,
@@ -149,8 +146,8 @@ const ASK_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "broadcast <text>",
-    summary: "Tell the agents of a circle; never the human",
-    flags: { "--circle <name>": "tell this circle" },
+    summary: "Send a message to all agents of a circle, but not to the human",
+    flags: { "--circle <name>": "the circle to send to" },
     example: 'mesh broadcast "main is green again"',
     hasSender: true,
     call: async (context, args) => {
@@ -162,7 +159,7 @@ const ASK_COMMANDS: readonly Command[] = [
     },
     show: ({ sent_to, skipped, failed }, { terminal }) => {
       const names = sent_to.map(({ name }) => name).join(", ");
-      const emptyMessage = "sent to nobody; --circle names another circle";
+      const emptyMessage = "sent to nobody; choose another circle with --circle";
       print(terminal, names ? `sent to ${sent_to.length}: ${names}` : emptyMessage);
       for (const { peer_id, reason } of skipped) print(terminal, `skipped ${peer_id}: ${reason}`);
       for (const { peer_id, error } of failed) {
@@ -174,9 +171,9 @@ const ASK_COMMANDS: readonly Command[] = [
     usage: "asks",
     summary: "List open asks to and from you",
     flags: {
-      "--inbound": "only those to you",
-      "--outbound": "only those from you",
-      "--all": "everybody's, closed ones too",
+      "--inbound": "only asks to you",
+      "--outbound": "only asks from you",
+      "--all": "all peers' asks, including closed ones",
     },
     example: "mesh asks --inbound",
     hasSender: true,
@@ -201,7 +198,7 @@ const ASK_COMMANDS: readonly Command[] = [
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { terminal } = context;
-  // Read before anything is sent: wrong usage asks nobody.
+  // Validated before anything is sent.
   args.number("timeout");
   const text = await context.readText(args.text("text"));
   const { peer } = await context.sender(args);
@@ -231,7 +228,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
 
 async function asks(context: CommandContext, args: Args) {
   const { peer, identifiedBy } = await context.sender(args);
-  // Nobody in particular has no asks of its own: it sees everybody's open ones.
+  // An anonymous sender has no asks of its own, so it gets all open ones.
   if (args.flag("all")) return await context.call(listAsks, { query: { limit: "500" } });
   if (identifiedBy === "nobody") {
     return await context.call(listAsks, { query: { state: "open", limit: "500" } });
@@ -241,7 +238,7 @@ async function asks(context: CommandContext, args: Args) {
   return await context.call(pendingAsks, { query: { peer_id: peer, direction } });
 }
 
-/** Roles are started by `main.ts`; here they only have their help. */
+/** `main.ts` starts the roles; these entries exist for `--help` and completions. */
 const ROLE_COMMANDS: readonly Command[] = [
   {
     usage: "daemon",
@@ -251,23 +248,33 @@ const ROLE_COMMANDS: readonly Command[] = [
   },
   {
     usage: "relay",
-    summary: "Run the relay, the hosted door for remote clients",
+    summary: "Run the relay, which gives remote clients access to daemons",
     example: "RELAY_PORT=8378 mesh relay",
     run: async ({ env }) => await ROLES.relay(env),
   },
   {
     usage: "mcp",
-    summary: "Speak MCP over stdio, for agents that cannot use the daemon's own /mcp",
+    summary: "Run an MCP server over stdio, for agents that cannot use the daemon's /mcp",
     example: "mesh mcp",
     run: async ({ env }) => (await ROLES.mcp(env), EXIT.done),
   },
   {
     usage: "hook [words...]",
-    summary: "What agents' hooks call; `mesh setup` installs them",
+    summary: "Handle an agent's hook event; `mesh setup` installs the hooks",
     example: "mesh hook claude-code UserPromptSubmit",
     run: async ({ env }) => await ROLES.hook(env, []),
   },
 ];
+
+const SURFACE_COMMAND: Command = {
+  usage: "surface telegram",
+  summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  example: "mesh surface telegram",
+  run: async (context) => {
+    const { runTelegram } = await import("./cli/surfaces/telegram/telegram_command.ts");
+    return await runTelegram(context);
+  },
+};
 
 const COMPLETIONS: Command = {
   usage: "completions <shell>",
@@ -294,18 +301,18 @@ export const COMMANDS: readonly Command[] = [
   ...SPAWN_COMMANDS,
   ...SHARE_COMMANDS,
   ATTACH_COMMAND,
-  ...SURFACE_COMMANDS,
+  SURFACE_COMMAND,
   ...ROLE_COMMANDS,
   COMPLETIONS,
 ];
 
-/** What the help of the whole program begins with. */
+/** The description and version that `mesh --help` and `mesh --version` print. */
 export const PROGRAM = {
-  summary: "Agent Mesh: lets coding agents, and you, ask each other.",
+  summary: "Agent Mesh lets coding agents, and you, ask each other questions.",
   version: VERSION,
 };
 
-/** Runs one command line, and answers its exit code. */
+/** Runs one command line and returns its exit code. */
 export async function runCli(
   args: readonly string[],
   env: Env,

@@ -1,10 +1,10 @@
-/** What the binary runs: finds the role and loads it; what a role does not need stays unloaded. */
+/** The program's entry point: runs the role named on the command line, else the CLI. */
 
 import { getRole, ROLES } from "./cli/commands/roles.ts";
 
 const env = Deno.env.toObject();
 const role = getRole(Deno.args);
-// A client speaks to the daemon alone: the proxy of a shell or an agent is not to see any of it.
+// Clients talk only to the local daemon; a proxy set in the environment must not see the traffic.
 if (role !== ROLES.daemon && role !== ROLES.relay) {
   const proxyVariables = Object.keys(env).filter((variable) =>
     /^(https?|all)_proxy$/i.test(variable)

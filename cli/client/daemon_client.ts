@@ -1,4 +1,4 @@
-/** Finds the daemon, carries the token and the terminal's proof, and says who speaks. */
+/** The client of the local daemon: finds its address, sends the token, and resolves the sender. */
 
 import { ApiError, type Call, client } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -12,17 +12,17 @@ import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 /** The name of a caller that is neither a peer nor a person. */
 const ANONYMOUS_SENDER = "cli";
 
-/** The configuration holds mistakes; its message has a line for each. */
+/** The configuration is invalid; the message has one line per mistake. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** Nothing answers, or what answers is no daemon of ours. */
+/** Nothing answers at the daemon's address, or another program does. */
 export class DaemonUnreachable extends Error {
   override readonly name = "DaemonUnreachable";
 
   constructor(url: string, cause: unknown) {
-    super(url.endsWith(":0") ? "No daemon is up" : `No daemon answers at ${url}`, { cause });
+    super(url.endsWith(":0") ? "No daemon is running" : `No daemon answers at ${url}`, { cause });
   }
 }
 
@@ -34,16 +34,16 @@ interface RequestOptions {
 }
 
 export interface DaemonClient {
-  /** Where it is, or would be: to be shown. */
+  /** The daemon's address, for display; the configured one while no daemon runs. */
   readonly url: string;
-  /** Where to send what is secret. Throws where no daemon of ours is there. */
+  /** An address that may receive secrets. Throws `DaemonUnreachable` unless it is this user's daemon. */
   trustedUrl(): string;
   readonly call: Call;
-  /** For what is no contract of JSON: the stream, uploads. */
+  /** For requests that are not JSON contracts: the event stream and uploads. */
   get(path: string, init?: RequestOptions): Promise<Response>;
 }
 
-/** Who speaks, as the daemon is told in `from_peer`. */
+/** The sender of a command; `peer` is sent as `from_peer`. */
 export interface Sender {
   readonly peer: string;
   readonly identifiedBy: "given" | "pane" | "human" | "nobody";
@@ -58,12 +58,12 @@ export function readSettings(env: Env): ReturnType<typeof readConfig> {
   }
 }
 
-/** `person`: somebody sits at this terminal, which the daemon verifies by our pid. */
+/** `interactive`: a person uses this terminal, which the daemon verifies by our pid. */
 export function createDaemonClient(env: Env, interactive: boolean): DaemonClient {
   const config = readSettings(env);
   const token = config["daemon.auth_token"]?.reveal();
   const configured = toUrl(config["daemon.host"], config["daemon.port"]);
-  // Looked up each time: a daemon that was restarted meanwhile may be at another port.
+  // Read on each call: a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
   const headers = {
@@ -95,7 +95,7 @@ export function createDaemonClient(env: Env, interactive: boolean): DaemonClient
   };
 }
 
-/** `--from`; else the peer of this tmux pane; else the human at a terminal; else `cli`. */
+/** `--from`; else the peer of this tmux pane; else the human, at a terminal; else `cli`. */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,
   env: Env,
@@ -111,13 +111,17 @@ export async function resolveSender(
 
 async function getPanePeer(call: Call, env: Env): Promise<string | undefined> {
   const pane_id = env["TMUX_PANE"];
-  // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
-  const tmux_socket = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
+  const tmux_socket = tmuxSocketOf(env);
   if (!pane_id || !tmux_socket) return undefined;
   return await undefinedOnRefusal("no_pane_peer", async () => {
     const { peer_id } = await call(peerByPane, { params: { pane_id }, query: { tmux_socket } });
     return peer_id;
   });
+}
+
+/** `$TMUX` is "socket,server pid,session"; the socket path may contain commas. */
+export function tmuxSocketOf(env: Env): string | undefined {
+  return env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
 }
 
 function getHumanPeer(call: Call): Promise<string | undefined> {
@@ -127,7 +131,7 @@ function getHumanPeer(call: Call): Promise<string | undefined> {
   });
 }
 
-/** Undefined when the daemon refuses with just this code. */
+/** Runs `work`; undefined when the daemon refuses it with this code. */
 async function undefinedOnRefusal<A>(code: string, work: () => Promise<A>): Promise<A | undefined> {
   try {
     return await work();
@@ -147,12 +151,12 @@ async function fetchDaemon(url: string, request: Request): Promise<Response> {
 }
 
 /**
- * Without a running daemon's own word another user's program may be at our address, and would be
- * sent the token.
+ * Throws `DaemonUnreachable` when another user's program listens at the configured address: it
+ * would receive the token. Not needed when `daemon.json` names a running daemon.
  */
 function mustBeOwnListener(url: string): string {
   if (listenerAt(new URL(url)) !== "not_ours") return url;
-  throw new DaemonUnreachable(url, new Error("no program of this user listens there"));
+  throw new DaemonUnreachable(url, new Error("another user's program listens there"));
 }
 
 function toUrl(host: string, port: number): string {

@@ -1,4 +1,4 @@
-/** Starts, finds and stops the daemon of this state directory; never another one's. */
+/** Starts, checks and stops the daemon of this state directory. */
 
 import { join } from "node:path";
 import type { Clock } from "kit/core/clock.ts";
@@ -12,7 +12,7 @@ import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.
 import { CommandError } from "./failures.ts";
 
 const START_MS_MAX = 15_000;
-/** A clean stop commits and tells every waiter; a daemon that needs longer is stuck. */
+/** A clean stop commits and answers every waiter; a daemon that needs longer is stuck. */
 const STOP_MS_MAX = 15_000;
 const POLL_INTERVAL_MS = 25;
 const LOG_LINES_SHOWN = 12;
@@ -28,14 +28,14 @@ export function logPath(env: Env): string {
   return join(statePath(env), "daemon.log");
 }
 
-/** The command line of this same program with other words, from source or compiled. */
+/** The command line that runs this program with other arguments, from source or compiled. */
 export function selfCommand(...args: string[]): { command: string; args: string[] } {
   if (Deno.build.standalone) return { command: Deno.execPath(), args };
   const main = new URL("../../main.ts", import.meta.url);
   return { command: Deno.execPath(), args: ["run", "-A", "--quiet", main.href, ...args] };
 }
 
-/** What the daemon says of itself; an answer of another shape is no daemon of ours. */
+/** The daemon's health. An answer of another shape counts as `DaemonUnreachable`. */
 export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
   const response = await get("/health");
   const text = await response.text();
@@ -54,7 +54,7 @@ export async function getHealth(daemon: DaemonClient): Promise<Health | undefine
   }
 }
 
-/** Starts a daemon that outlives us, and waits until it answers. */
+/** Starts a daemon that outlives this process, and waits until it answers. */
 export async function startDaemon(
   env: Env,
   clock: Clock,
@@ -65,7 +65,7 @@ export async function startDaemon(
   const running = await getHealth(getClient());
   if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
-  mustBeOwned(statePath(env)); // The daemon's log is written there before the daemon looks.
+  mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks.
   const logOffset = fileSize(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;
@@ -76,17 +76,17 @@ export async function startDaemon(
     if (health) return { url: getClient().url, pid: health.pid, log_file, started: true };
     if (ended) {
       throw new CommandError(
-        `The daemon ended with code ${ended.code}\n${tail(log_file, logOffset)}`,
+        `The daemon exited with code ${ended.code}:\n${tail(log_file, logOffset)}`,
       );
     }
     await clock.sleep(POLL_INTERVAL_MS);
   }
   throw new CommandError(
-    `The daemon does not answer after ${START_MS_MAX / 1000} s; see ${log_file}`,
+    `The daemon has not answered within ${START_MS_MAX / 1000} s; see "${log_file}"`,
   );
 }
 
-/** Asks the daemon to stop and waits until it is gone; undefined when none is up. */
+/** Asks the daemon to stop and waits until it has exited; undefined when none is running. */
 export async function stopDaemon(
   env: Env,
   clock: Clock,
@@ -97,14 +97,14 @@ export async function stopDaemon(
     const otherDaemon = await getHealth(daemon);
     if (!otherDaemon) return undefined;
     throw new CommandError(
-      `The daemon at ${daemon.url} (process ${otherDaemon.pid}) is not of this state directory, ` +
-        `${statePath(env)}; nothing was stopped`,
+      `The daemon at ${daemon.url} (process ${otherDaemon.pid}) uses another state directory than ` +
+        `"${statePath(env)}"; nothing was stopped. Set MESH_STATE to its directory`,
     );
   }
   const { pid } = runtimeInfo;
   if (!await isOwnDaemon(runtimeInfo, daemon)) {
     throw new CommandError(
-      `Process ${pid} of daemon.json is not a mesh daemon; nothing was stopped`,
+      `daemon.json names process ${pid}, which is not a mesh daemon; nothing was stopped`,
     );
   }
   const started = startTimeOf(pid);
@@ -112,18 +112,18 @@ export async function stopDaemon(
   const ended = await terminate({ pid, started }, { term_ms: STOP_MS_MAX, clock });
   if (ended === "forbidden") throw new CommandError(`Process ${pid} belongs to another user`);
   if (ended === "alive") {
-    throw new CommandError(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
+    throw new CommandError(`Process ${pid} has not exited within ${STOP_MS_MAX / 1000} s`);
   }
   return runtimeInfo;
 }
 
-/** A pid may have been given to another process: it answers as this pid, or its words say so. */
+/** The system may have reused the pid, so its health answer or its command line must match. */
 async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<boolean> {
   const health = await getHealth(daemon);
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }
 
-/** `sh` opens the log, since a child's streams cannot outlive us otherwise. */
+/** `sh` opens the log: streams that Deno pipes would close when this process exits. */
 function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   const { command, args } = selfCommand("daemon");
   const child = new Deno.Command("sh", {
@@ -141,7 +141,7 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   return child;
 }
 
-/** The last lines that were written to a file after its first `skipped` bytes. */
+/** The last lines of a file after its first `offset` bytes. */
 export function tail(path: string, offset = 0): string {
   const text = new TextDecoder().decode(Deno.readFileSync(path).subarray(offset));
   return text.trimEnd().split("\n").slice(-LOG_LINES_SHOWN).join("\n");

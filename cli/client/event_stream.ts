@@ -1,4 +1,4 @@
-/** Reads the event stream, and takes it up again where it broke off. */
+/** Reads the daemon's event stream, and resumes it after a lost connection. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError } from "kit/http/client.ts";
@@ -6,7 +6,7 @@ import { pause } from "kit/core/timeout.ts";
 import { Splitter } from "kit/core/text.ts";
 import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 
-/** One event of the stream: `data` is what it carries, parsed. */
+/** One event of the stream; `data` is parsed JSON, or the text itself. */
 export interface StreamEvent {
   readonly id: string | undefined;
   readonly type: string;
@@ -17,16 +17,16 @@ export interface WatchOptions {
   readonly daemon: Pick<DaemonClient, "get">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Stream parameters: `since`, `replay`. */
+  /** Parameters of `GET /events/stream`: `since`, `replay`. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Told when the stream broke, and when it is there again. */
+  /** Called when the stream is lost and when it is resumed. */
   readonly onConnectionChange?: (change: "lost" | "resumed") => void;
 }
 
 const PAUSE_MS_MIN = 250;
 const PAUSE_MS_MAX = 5_000;
 
-/** Events until the signal aborts. Only a first connection that fails is an error. */
+/** Yields events until the signal aborts. Throws only when the first connection fails. */
 export async function* watchEvents(options: WatchOptions): AsyncGenerator<StreamEvent> {
   const { clock, signal, onConnectionChange, query = {} } = options;
   let last: string | undefined, pause_ms = 0;
@@ -47,7 +47,7 @@ export async function* watchEvents(options: WatchOptions): AsyncGenerator<Stream
   }
 }
 
-/** Frames of `text/event-stream`: comments are skipped, a frame ends at an empty line. */
+/** Parses `text/event-stream`; comments are skipped. */
 export async function* parseEvents(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<StreamEvent> {
@@ -80,7 +80,7 @@ interface ConnectOptions {
   readonly first: boolean;
 }
 
-/** Undefined when the daemon is away for now. */
+/** Undefined while the daemon is not running. */
 async function connect(
   { daemon, signal }: WatchOptions,
   { last, query, first }: ConnectOptions,
@@ -97,7 +97,7 @@ async function connect(
   }
 }
 
-/** A body that ends, instead of failing, when the line breaks or the signal aborts. */
+/** The body, which ends instead of throwing when the connection is lost or the signal aborts. */
 async function* endOnAbort(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
@@ -105,12 +105,12 @@ async function* endOnAbort(
   try {
     yield* body;
   } catch (error) {
-    // Deno tells a broken line as a TypeError; whatever else it is, is ours to see.
+    // Deno reports a lost connection as a TypeError.
     if (!signal.aborted && !(error instanceof TypeError)) throw error;
   }
 }
 
-/** Where a live stream begins, so that a break before its first event loses nothing. */
+/** The last event id before a live stream, so that losing it before its first event skips none. */
 function readyEventId(data: unknown): string | undefined {
   const known = typeof data === "object" && data !== null && "last" in data;
   return known && typeof data.last === "number" ? String(data.last) : undefined;

@@ -1,6 +1,6 @@
-/** How a command fails: its exit code, and the errors that are not refusals of the daemon. */
+/** Exit codes, and the errors of commands other than the daemon's refusals. */
 
-/** Exit codes (contract 7). 130 is the shells' own word for Ctrl-C. */
+/** Exit codes (contract 7). Shells use 130 for Ctrl-C. */
 export const EXIT = {
   done: 0,
   refused: 1,
@@ -9,12 +9,12 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The command line is wrong in a way that only we can see. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** It could not be done, and it is no refusal of the daemon's. */
+/** The command failed, but the daemon did not refuse it. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }

@@ -1,9 +1,9 @@
-/** What a mesh that is thrown away stands on: an environment with nothing of the user's in it. */
+/** The environment of a temporary mesh, as the demo and the self-test use it. */
 
 import { join } from "node:path";
 import type { Env } from "../../daemon/host/paths.ts";
 
-/** Nothing of the user's configuration or state: only what a program needs to run at all. */
+/** An environment without the user's configuration and state, with its home in `dir`. */
 export function isolatedEnv(dir: string, env: Env): Env {
   const inherited = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "TERM"];
   const home = join(dir, "home");
@@ -18,7 +18,7 @@ export function isolatedEnv(dir: string, env: Env): Env {
   };
 }
 
-/** Where this Deno keeps its modules: without it, a new HOME would fetch them all again. */
+/** Deno's module cache: with a new HOME, Deno would otherwise download all modules again. */
 export function denoDir(env: Env): string {
   const home = env["HOME"] ?? "/";
   const caches = Deno.build.os === "darwin"

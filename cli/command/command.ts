@@ -1,4 +1,4 @@
-/** What a command of the CLI is, how its words are parsed, and what its exit code says. */
+/** The type of a CLI command, the parser of the command table, and error reporting. */
 
 import { Command as Parser, CommanderError } from "commander";
 import type { Clock } from "kit/core/clock.ts";
@@ -15,33 +15,33 @@ import {
 import { printError, printJson, styled, type Terminal } from "../output/terminal.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 
-/** One line of the table. */
+/** One entry of the command table. */
 export interface Command {
   /** As it is typed, with its arguments: `ack <id> [text]`. */
   readonly usage: string;
   readonly summary: string;
-  /** What its own help says besides. */
+  /** More text for the command's own help. */
   readonly details?: string;
-  /** Flags and what they mean: `--timeout <seconds>`; `--attach <file> ...` may be said again. */
+  /** Flags and their help, such as `--timeout <seconds>`; `--attach <file> ...` is repeatable. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /** The exit code. */
+  /** Returns the exit code. */
   run(context: CommandContext, args: Args): Promise<number>;
 }
 
 interface ApiCommand<A> extends Omit<Command, "run"> {
-  /** True where something is said, so that `--from` may say by whom. */
+  /** Adds `--from`, for commands that send something. */
   readonly hasSender?: true;
   readonly call: (context: CommandContext, args: Args) => Promise<A>;
   readonly show: (answer: A, context: CommandContext, args: Args) => void | Promise<void>;
 }
 
-/** A command that asks the daemon: `--json` prints the answer unchanged, else `show` does. */
+/** A command that calls the daemon. `--json` prints the answer unchanged; otherwise `show` does. */
 export function apiCommand<A>({ hasSender, call, show, flags, ...rest }: ApiCommand<A>): Command {
   return {
     ...rest,
-    flags: { ...flags, ...(hasSender && { "--from <peer>": "who speaks" }), ...JSON_FLAG },
+    flags: { ...flags, ...(hasSender && FROM_FLAG), ...JSON_FLAG },
     async run(context, args) {
       const answer = await call(context, args);
       if (args.flag("json")) printJson(context.terminal, answer);
@@ -52,8 +52,10 @@ export function apiCommand<A>({ hasSender, call, show, flags, ...rest }: ApiComm
 }
 
 export const JSON_FLAG = { "--json": "print the answer as JSON" } as const;
+export const FROM_FLAG = { "--from <peer>": "send as this peer" } as const;
+export const CIRCLE_FLAG = { "--circle <name>": "look up the peer's name in this circle" } as const;
 
-/** The arguments and flags of one call, by name. */
+/** The arguments and flags of one command line, by name. */
 export class Args {
   readonly #values: ReadonlyMap<string, unknown>;
 
@@ -61,21 +63,21 @@ export class Args {
     this.#values = values;
   }
 
-  /** An argument that the parser has made sure of. */
+  /** A required argument. */
   text(name: string): string {
     const value = this.get(name);
     if (value === undefined) throw new UsageError(`Missing argument: ${name}`);
     return value;
   }
 
-  /** Several words count as one text. */
+  /** An argument or flag; several words are joined with spaces. */
   get(name: string): string | undefined {
     const raw = this.#values.get(name);
     const value = Array.isArray(raw) ? raw.join(" ") : raw;
     return typeof value === "string" ? value : undefined;
   }
 
-  /** All that was said with a flag that may be said again. */
+  /** All values of a repeatable flag. */
   list(name: string): string[] {
     const value = this.#values.get(name);
     return Array.isArray(value) ? value.map(String) : [];
@@ -85,13 +87,37 @@ export class Args {
     return this.#values.get(name) === true;
   }
 
+  /** A flag whose value must be one of `options`. */
+  choice<T extends string>(name: string, options: readonly T[]): T | undefined {
+    const value = this.get(name);
+    const chosen = options.find((option) => option === value);
+    if (value === undefined || chosen !== undefined) return chosen;
+    throw new UsageError(`--${name}: "${value}" is not one of ${options.join(", ")}`);
+  }
+
+  /** A required flag whose value must be one of `options`. */
+  requiredChoice<T extends string>(name: string, options: readonly T[]): T {
+    const chosen = this.choice(name, options);
+    if (chosen !== undefined) return chosen;
+    throw new UsageError(`--${name} is required: one of ${options.join(", ")}`);
+  }
+
   number(name: string): number | undefined {
     const text = this.get(name);
     if (text === undefined) return undefined;
     const value = Number(text);
     if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
-    throw new UsageError(`--${name}: not a number: "${text}"`);
+    throw new UsageError(`--${name}: "${text}" is not a number of 0 or more`);
   }
+}
+
+/** The daemon has another working directory, so a relative path is made absolute; `~` is kept. */
+export function absolutePath(path: string): string {
+  return /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`;
+}
+
+export function localTimezone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 interface CommandContextOptions {
@@ -101,9 +127,9 @@ interface CommandContextOptions {
   readonly clock: Clock;
 }
 
-/** What a command works with. */
+/** What a command runs with: its environment, terminal, clock and daemon client. */
 export class CommandContext {
-  /** The whole command line, for what reads its own flags. */
+  /** The whole command line, for commands that parse their own flags. */
   readonly args: readonly string[];
   readonly env: Env;
   readonly terminal: Terminal;
@@ -130,7 +156,7 @@ export class CommandContext {
     return resolveSender(this.daemon, this.env, { from: args.get("from"), interactive });
   }
 
-  /** An argument that may be `-` for the standard input. */
+  /** Returns the text, or standard input when the text is `-`. */
   async readText(text: string): Promise<string> {
     return text === "-" ? (await this.terminal.read()).replace(/\r?\n$/, "") : text;
   }
@@ -142,7 +168,7 @@ interface ProgramInfo {
   readonly terminal: Pick<Terminal, "out" | "err">;
 }
 
-/** The parser of a table. A word before the last is a group: `inbox` of `inbox read <id>`. */
+/** Builds the parser. Words before the last one are groups: `inbox` in `inbox read <id>`. */
 export function buildParser(
   commands: readonly Command[],
   { summary, version, terminal }: ProgramInfo,
@@ -180,13 +206,16 @@ export function buildParser(
   return root;
 }
 
-/** So that `--help` is the same everywhere, and can be a golden file. */
+/** A fixed width makes `--help` the same everywhere, so that a golden file can hold it. */
 const HELP_COLUMNS = 90;
 
-/** What groups are for that are no command themselves. */
-const GROUPS: Readonly<Record<string, string>> = { surface: "Show your inbox somewhere else" };
+/** Descriptions of groups that are not commands themselves. */
+const GROUPS: Readonly<Record<string, string>> = {
+  peer: "Show, rename, restart or remove a peer",
+  surface: "Connect your inbox to a chat",
+};
 
-/** The group `name`, made where it is met first. A command of the same name is its default. */
+/** Returns the group `name`, creating it if needed. A command of the same name is its default. */
 function ensureGroup(parent: Parser, name: string): Parser {
   const existing = parent.commands.find((existing) => existing.name() === name);
   return existing ?? parent.command(name).description(GROUPS[name] ?? "");
@@ -201,14 +230,14 @@ function argsOf(parser: Parser): Args {
   return new Args(values);
 }
 
-/** Says what went wrong, and answers the exit code for it; a program reads the refusal itself. */
+/** Prints the error and returns its exit code; with `json`, prints the refusal as JSON too. */
 export function reportError(error: unknown, to: Terminal, { json }: { json: boolean }): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usageError;
   if (error instanceof ApiError) {
     if (json) printJson(to, error.problem);
     return reportRefusal(error, to);
   }
-  // Whoever read us, as `head` does, has seen enough.
+  // The reader of our output has closed the pipe, as `head` does.
   if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
   const code = exitCodeOf(error);
   if (code === undefined || !(error instanceof Error)) throw error;
@@ -217,7 +246,7 @@ export function reportError(error: unknown, to: Terminal, { json }: { json: bool
   return code;
 }
 
-/** Undefined for a fault of ours. */
+/** Undefined for an unexpected error, which is rethrown. */
 function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof DaemonUnreachable) return EXIT.unreachable;
   if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usageError;
@@ -247,7 +276,7 @@ function parseCandidates({ candidates }: Record<string, unknown>): Candidate[] {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Runs `work`; Ctrl-C (or SIGTERM) aborts its signal instead of ending us at once. */
+/** Runs `work`; Ctrl-C or SIGTERM aborts its signal instead of ending the process. */
 export async function interruptible<A>(work: (signal: AbortSignal) => Promise<A>): Promise<A> {
   const interrupt = new AbortController();
   const abort = () => interrupt.abort(new Error("Interrupted"));

@@ -1,7 +1,7 @@
-/** Uploads files, each streamed from the disk, and names them to the messages that carry them. */
+/** `mesh attach` and the `--attach` flag: uploads files, each streamed from disk. */
 
 import { basename } from "node:path";
-import { ApiError } from "kit/http/client.ts";
+import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import {
@@ -12,25 +12,25 @@ import { apiCommand, type Args, type CommandContext } from "../command/command.t
 import { CommandError, UsageError } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { print } from "../output/terminal.ts";
-import type { Attachment } from "../output/attachments.ts";
+
+type Attachment = WireResponse<typeof uploadAttachment>;
 
 export const ATTACH_FLAG = {
-  "--attach <file> ...":
-    "send this file along, or one uploaded before by its id; may be said again",
+  "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
 } as const;
 
 export const ATTACH_COMMAND = apiCommand({
   usage: "attach <file>",
-  summary: "Upload a file; messages carry it by the id that is printed",
+  summary: "Upload a file and print its id, for use with --attach",
   example: "mesh attach screenshot.png",
   call: (context, args) => uploadFile(context, args.text("file")),
   show: ({ id }, { terminal }) => print(terminal, id),
 });
 
-/** What `mesh attach` printed. */
+/** The id that `mesh attach` prints. */
 const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
 
-/** Uploads what `--attach` names, in order, unless it is uploaded; nothing when it names nothing. */
+/** Uploads the files of `--attach` in order and returns all ids; `{}` without the flag. */
 export async function resolveAttachments(
   context: CommandContext,
   args: Args,
@@ -38,10 +38,10 @@ export async function resolveAttachments(
   const paths = args.list("attach");
   if (paths.length === 0) return {};
   if (paths.length > ATTACHMENTS_MAX) {
-    throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files`);
+    throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files, not ${paths.length}`);
   }
   const isAttachmentId = (path: string) => ATTACHMENT_ID.test(path);
-  // Before any is sent, as a typing error sends none.
+  // Checked before the first upload, so that a mistyped path uploads nothing.
   for (const path of paths.filter((path) => !isAttachmentId(path))) mustBeFile(path);
   const attachments: string[] = [];
   for (const path of paths) {
@@ -68,7 +68,7 @@ async function uploadFile({ daemon }: CommandContext, path: string): Promise<Att
   return answer;
 }
 
-/** A form with one file in it, as it is read from the disk. */
+/** A multipart form with one file, streamed. */
 async function* multipartForm(
   filename: string,
   content: ReadableStream<Uint8Array>,
@@ -90,14 +90,14 @@ function mustBeFile(path: string): void {
   } catch (error) {
     throw unreadableFile(path, error);
   }
-  throw new CommandError(`"${path}" is no file`);
+  throw new CommandError(`"${path}" is not a file`);
 }
 
 function unreadableFile(path: string, error: unknown): CommandError {
   return new CommandError(`Cannot read "${path}": ${messageOf(error)}`);
 }
 
-/** What agents and people send most; the rest is bytes. */
+/** Content types by extension; any other file is `application/octet-stream`. */
 const CONTENT_TYPES = new Map(Object.entries({
   csv: "text/csv",
   gif: "image/gif",

@@ -1,4 +1,4 @@
-/** The commands of the human inbox. */
+/** `mesh inbox`: lists, shows, watches and answers the human's inbox items. */
 
 import {
   getInboxItem,
@@ -20,13 +20,13 @@ import { print, printError, printJson, styled } from "../output/terminal.ts";
 import { showInbox, showInboxItem } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
-/** What the inbox calls us: a surface beside the dashboard and the chat. */
+/** The surface name of the CLI, beside the dashboard and chats. */
 const SURFACE = "cli";
 
 const list = apiCommand({
   usage: "inbox list",
-  summary: "List what waits for you, newest first",
-  flags: { "--unread": "only what you have not read", "--limit <count>": "at most so many" },
+  summary: "List your inbox, newest first",
+  flags: { "--unread": "only unread items", "--limit <count>": "show at most this many" },
   example: "mesh inbox list --unread",
   call: ({ call }, args) => {
     const limit = args.number("limit");
@@ -40,18 +40,18 @@ const list = apiCommand({
 });
 
 export const INBOX_COMMANDS: readonly Command[] = [
-  { ...list, usage: "inbox", summary: "What waits for you", example: "mesh inbox" },
+  { ...list, usage: "inbox", summary: "List your inbox, newest first", example: "mesh inbox" },
   list,
   {
     usage: "inbox show <id>",
-    summary: "Show one item",
+    summary: "Show an inbox item",
     flags: JSON_FLAG,
     example: "mesh inbox show inb-3f9c04d1a2b7",
     run: showItem,
   },
   apiCommand({
     usage: "inbox read <id>",
-    summary: "Mark an item read, on every surface",
+    summary: "Mark an item as read, on every surface",
     example: "mesh inbox read inb-3f9c04d1a2b7",
     call: ({ call }, args) =>
       call(readInboxItem, { params: { id: args.text("id") }, body: { surface: SURFACE } }),
@@ -59,8 +59,8 @@ export const INBOX_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "inbox reply <id> [text]",
-    summary: "Answer an item's ask, or ask its sender something",
-    flags: { "--option <id>": "choose this option of a question", ...ATTACH_FLAG },
+    summary: "Answer an ask, or ask the sender of any other item a question",
+    flags: { "--option <id>": "answer with this option of the question", ...ATTACH_FLAG },
     example: 'mesh inbox reply inb-3f9c04d1a2b7 "Yes, go ahead"',
     call: async (context, args) => {
       const option_id = args.get("option");
@@ -79,7 +79,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   }),
   {
     usage: "inbox watch",
-    summary: "Show each item as it comes; Ctrl-C ends it",
+    summary: "Show new items as they arrive, until Ctrl-C",
     flags: JSON_FLAG,
     example: "mesh inbox watch",
     run: watchInbox,
@@ -96,7 +96,7 @@ export async function showItem({ call, terminal }: CommandContext, args: Args): 
 async function watchInbox(context: CommandContext, args: Args): Promise<number> {
   const { daemon, clock, terminal } = context;
   if (!args.flag("json")) {
-    printError(terminal, styled("dim", "Waiting for messages; Ctrl-C ends it."));
+    printError(terminal, styled("dim", "Waiting for messages; stop with Ctrl-C."));
   }
   await interruptible(async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal })) {

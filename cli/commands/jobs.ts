@@ -1,4 +1,4 @@
-/** The commands of jobs: work that outlives the one who asks for it. */
+/** `mesh jobs`: creates, lists, follows and changes durable jobs. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { parseFromNow } from "kit/core/duration.ts";
@@ -21,12 +21,15 @@ import {
 } from "../../daemon/features/jobs/contract.ts";
 import { Continuity } from "../../daemon/features/jobs/record.ts";
 import {
+  absolutePath,
   apiCommand,
   type Args,
   type Command,
   type CommandContext,
+  FROM_FLAG,
   interruptible,
   JSON_FLAG,
+  localTimezone,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
@@ -35,28 +38,28 @@ import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
 type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;
 
-const FOLLOW_FLAG = { "--follow": "show how it goes until it is done" } as const;
-/** How often a job that is followed is looked at. */
+const FOLLOW_FLAG = { "--follow": "show progress until the job has ended" } as const;
+/** How often `--follow` reads the job. */
 const POLL_INTERVAL_MS = 500;
-/** How much of a prompt its title is. */
+/** A title taken from the prompt is cut to this length. */
 const TITLE_CHARS_MAX = 72;
 
 const CREATE_FLAGS = {
-  "--to <peer>": "the peer that does it",
-  "--path <folder>": "or: an agent is started here for it",
+  "--to <peer>": "give the job to this peer",
+  "--path <folder>": "or start an agent for it in this folder",
   "--backend <backend>": `with --path: one of ${Backend.options.join(", ")}`,
-  "--profile <name>": "with --path: a profile of spawn.profiles",
-  "--persistent": "with --path: the agent stays when the job is done",
-  "--continuity <how>": "fresh, or resume: takes up the session of the last time",
-  "--title <text>": "what lists show; the first line of the text by default",
-  "--circle <name>": "the circle it belongs to",
-  "--owner <peer>": "who is told of the end; you by default",
-  "--due <when>": "not before: an instant, or 10m, 2h, 3d from now",
-  "--cron <pattern>": 'again and again: five fields, such as "0 9 * * 1-5"',
-  "--timezone <zone>": "of --cron; your own by default",
-  "--deadline <when>": "you are told when it is not done by then",
-  "--expires <when>": "not begun by then, it is dropped",
-  "--check <name> ...": "a check of jobs.checks that must pass",
+  "--profile <name>": "with --path: a profile from spawn.profiles",
+  "--persistent": "with --path: keep the agent running after the job",
+  "--continuity <how>": "fresh starts a new session, resume continues the last one",
+  "--title <text>": "the title in lists; by default the first line of the text",
+  "--circle <name>": "the circle the job belongs to",
+  "--owner <peer>": "who is notified when it ends; by default you",
+  "--due <when>": "earliest start: a time such as 2026-11-20T17:40:00Z, or 10m, 2h, 3d from now",
+  "--cron <pattern>": 'repeat: five cron fields, such as "0 9 * * 1-5"',
+  "--timezone <zone>": "the time zone of --cron; by default yours",
+  "--deadline <when>": "notify the owner if it is not done by then",
+  "--expires <when>": "drop the job if it has not started by then",
+  "--check <name> ...": "a check from jobs.checks that must pass; repeatable",
   ...FOLLOW_FLAG,
 } as const;
 
@@ -64,20 +67,19 @@ const list = apiCommand({
   usage: "jobs list",
   summary: "List jobs and recurring jobs, newest first",
   flags: {
-    "--state <state>": "only those in this state",
-    "--owner <peer>": "only this peer's",
-    "--circle <name>": "only of this circle",
-    "--limit <count>": "at most so many",
+    "--state <state>": "only jobs in this state",
+    "--owner <peer>": "only jobs of this owner",
+    "--circle <name>": "only jobs of this circle",
+    "--limit <count>": "show at most this many",
   },
   example: "mesh jobs list --state running",
   call: ({ call }, args) => {
     const limit = args.number("limit");
-    const state = listJobs.query.shape.state.safeParse(args.get("state"));
-    if (!state.success) throw new UsageError(`--state: no such state: "${args.get("state")}"`);
+    const state = args.choice("state", listJobs.query.shape.state.unwrap().options);
     return call(listJobs, {
       query: {
         view: "summary",
-        state: state.data,
+        state,
         owner_peer_id: args.get("owner"),
         circle: args.get("circle"),
         ...(limit !== undefined && { limit: String(limit) }),
@@ -91,7 +93,7 @@ const list = apiCommand({
   },
 });
 
-/** A verb that shows one job, and follows it where that is asked for. */
+/** A command that shows one job, and follows it with `--follow`. */
 function showCommand(name: string, summary: string): Command {
   return {
     usage: `jobs ${name} <id>`,
@@ -108,7 +110,7 @@ function showCommand(name: string, summary: string): Command {
   };
 }
 
-/** A verb on one job, whose record is shown in a line. */
+/** A command that changes one job and prints its new state in a line. */
 function jobCommand(
   name: string,
   contract: typeof runJob | typeof retryJob | typeof pauseJob | typeof resumeJob,
@@ -135,38 +137,38 @@ export const JOB_COMMANDS: readonly Command[] = [
   {
     ...list,
     usage: "jobs",
-    summary: "Jobs: durable work, once or recurring",
+    summary: "List, create and follow jobs: durable work, once or recurring",
     example: "mesh jobs",
   },
   {
     usage: "jobs create <text>",
-    summary: "Hand out work, to a peer or to an agent that is started for it",
-    flags: { ...CREATE_FLAGS, "--from <peer>": "who speaks", ...JSON_FLAG },
-    example: 'mesh jobs create "Mend the flaky test" --path ~/work/api --backend claude-code',
+    summary: "Create a job, for a peer or for an agent started for it",
+    flags: { ...CREATE_FLAGS, ...FROM_FLAG, ...JSON_FLAG },
+    example: 'mesh jobs create "Fix the flaky test" --path ~/work/api --backend claude-code',
     run: create,
   },
   list,
-  showCommand("show", "Show a job, or a recurring one by its cal-… id"),
-  showCommand("status", "The same as show"),
+  showCommand("show", "Show a job, or a recurring job by its cal-… id"),
+  showCommand("status", "Show a job, as `mesh jobs show` does"),
   apiCommand({
     usage: "jobs result <id>",
-    summary: "Print what has come of a job",
+    summary: "Print the result of a job",
     example: "mesh jobs result work-3f9c04d1a2b7",
     call: ({ call }, args) => call(jobResult, { params: { id: args.text("id") } }),
     show: (result, { terminal }) => showResult(terminal, result),
   }),
   jobCommand("run", runJob, {
-    summary: "Begin now what waits, failed, or is recurring",
+    summary: "Start a waiting, failed or recurring job now",
     flags: FOLLOW_FLAG,
   }),
   jobCommand("retry", retryJob, {
-    summary: "Try anew what failed or was not begun",
+    summary: "Retry a job that failed or was not started",
     flags: FOLLOW_FLAG,
   }),
   apiCommand({
     usage: "jobs cancel <id> [reason]",
-    summary: "Call a job off, or a recurring one for good",
-    example: 'mesh jobs cancel work-3f9c04d1a2b7 "Not needed any more"',
+    summary: "Cancel a job, or a recurring job for good",
+    example: 'mesh jobs cancel work-3f9c04d1a2b7 "No longer needed"',
     call: ({ call }, args) => {
       const reason = args.get("reason");
       const params = { id: args.text("id") };
@@ -175,19 +177,19 @@ export const JOB_COMMANDS: readonly Command[] = [
     show: (done, { terminal }) => printSummaryLine(terminal, done),
   }),
   jobCommand("pause", pauseJob, {
-    summary: "Let a recurring job fire no more, until it is resumed",
+    summary: "Stop a recurring job from firing until it is resumed",
   }),
-  jobCommand("resume", resumeJob, { summary: "Let a paused job fire again, from now on" }),
+  jobCommand("resume", resumeJob, { summary: "Let a paused recurring job fire again" }),
   {
     usage: "jobs update <id>",
-    summary: "Tell how a job goes; a phase of its own holds it open beyond the turn",
+    summary: "Report a job's progress; setting a phase keeps it open after the turn",
     flags: {
       "--state <state>": `one of ${REPORTED.join(", ")}`,
-      "--attempt <id>": "the attempt that speaks; needed to end the job",
-      "--phase <word>": "what it is at; turn_started lets the next turn complete it",
+      "--attempt <id>": "the reporting attempt; required to end the job",
+      "--phase <word>": "the current phase; turn_started lets the next turn complete it",
       "--progress <percent>": "0 to 100",
-      "--note <text>": "a line for its history",
-      "--result <text>": "what has come of it",
+      "--note <text>": "a line for the job's history",
+      "--result <text>": "the result",
       "--error <text>": "why it failed",
       ...JSON_FLAG,
     },
@@ -200,10 +202,8 @@ async function create(context: CommandContext, args: Args): Promise<number> {
   const { clock } = context;
   const at = (flag: string) => parseInstant(flag, args.get(flag), clock.now());
   const times = { due_at: at("due"), deadline_at: at("deadline"), expires_at: at("expires") };
-  const continuity = Continuity.optional().safeParse(args.get("continuity"));
-  if (!continuity.success) throw new UsageError("--continuity: fresh or resume");
   const path = args.get("path"), cron = args.get("cron");
-  const cronTimezone = args.get("timezone") ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const cronTimezone = args.get("timezone") ?? localTimezone();
   const prompt = await context.readText(args.text("text"));
   const { peer, identifiedBy } = await context.sender(args);
   const owner = args.get("owner") ?? (identifiedBy === "nobody" ? undefined : peer);
@@ -212,11 +212,11 @@ async function create(context: CommandContext, args: Args): Promise<number> {
       prompt,
       title: args.get("title") ?? firstLineOf(prompt),
       assigned_peer: args.get("to"),
-      path: path === undefined || /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`,
-      backend: parseBackend(args),
+      path: path === undefined ? undefined : absolutePath(path),
+      backend: args.choice("backend", Backend.options),
       profile: args.get("profile"),
       process_scope: args.flag("persistent") ? "persistent" : undefined,
-      continuity: continuity.data,
+      continuity: args.choice("continuity", Continuity.options),
       circle: args.get("circle"),
       owner_peer: owner,
       created_by: peer,
@@ -230,8 +230,6 @@ async function create(context: CommandContext, args: Args): Promise<number> {
 }
 
 async function update(context: CommandContext, args: Args): Promise<number> {
-  const state = updateJob.body.shape.state.safeParse(args.get("state"));
-  if (!state.success) throw new UsageError(`--state: one of ${REPORTED.join(", ")}`);
   const readFlag = async (flag: string) => {
     const text = args.get(flag);
     return text === undefined ? undefined : await context.readText(text);
@@ -239,7 +237,7 @@ async function update(context: CommandContext, args: Args): Promise<number> {
   const done = await context.call(updateJob, {
     params: { id: args.text("id") },
     body: {
-      state: state.data,
+      state: args.choice("state", REPORTED),
       attempt_id: args.get("attempt"),
       phase: args.get("phase"),
       progress: args.number("progress"),
@@ -251,7 +249,7 @@ async function update(context: CommandContext, args: Args): Promise<number> {
   return await printOutcome(context, args, done);
 }
 
-/** Prints what a verb has done, and where it was asked for follows the job to its end. */
+/** Prints the changed job; with `--follow`, follows it to its end. */
 async function printOutcome(
   context: CommandContext,
   args: Args,
@@ -271,7 +269,7 @@ function printSummaryLine(to: Terminal, done: JobOrRecurring): void {
   print(to, styled("cyan", done.calendar_id), `  ${done.state}${next}`);
 }
 
-/** A line for each state and phase; the exit code says whether it was completed. */
+/** Prints a line for each change of the job; the exit code tells whether it was completed. */
 async function followJob(context: CommandContext, args: Args, first: Job): Promise<number> {
   const { terminal, clock } = context;
   const json = args.flag("json");
@@ -293,12 +291,6 @@ async function followJob(context: CommandContext, args: Args, first: Job): Promi
   return last.state === "completed" ? EXIT.done : EXIT.refused;
 }
 
-function parseBackend(args: Args): Backend | undefined {
-  const backend = Backend.optional().safeParse(args.get("backend"));
-  if (backend.success) return backend.data;
-  throw new UsageError(`--backend: one of ${Backend.options.join(", ")}`);
-}
-
 function firstLineOf(text: string): string {
   const line = text.trim().split("\n")[0]?.trim() ?? "";
   return line.length > TITLE_CHARS_MAX
@@ -309,7 +301,7 @@ function firstLineOf(text: string): string {
 /** The last instant that a `Date` can hold. */
 const INSTANT_MAX = 8.64e15;
 
-/** An instant as RFC 3339 has it, or so far from now: `10m`, `in 2h`. */
+/** Parses an RFC 3339 time, or a time from now: `10m`, `in 2h`. */
 function parseInstant(flag: string, text: string | undefined, now: number): string | undefined {
   if (text === undefined) return undefined;
   const delayMs = parseFromNow(text.trim());
@@ -320,6 +312,6 @@ function parseInstant(flag: string, text: string | undefined, now: number): stri
     return new Date(text).toISOString();
   }
   throw new UsageError(
-    `--${flag}: not an instant: "${text}"; say 10m, 2h, or 2026-11-20T17:40:00Z`,
+    `--${flag}: "${text}" is not a time; use 10m, 2h, or 2026-11-20T17:40:00Z`,
   );
 }

@@ -1,4 +1,4 @@
-/** Commands about one peer's life, and about panes that no peer is bound to. */
+/** `mesh peer`, `mesh orphans` and `mesh link`: one peer, and the tmux panes without a peer. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { closePeer, getPeer, renamePeer } from "../../daemon/features/peers/contract.ts";
@@ -13,11 +13,12 @@ import {
 import {
   apiCommand,
   type Args,
+  CIRCLE_FLAG,
   type Command,
   type CommandContext,
   JSON_FLAG,
 } from "../command/command.ts";
-import { EXIT, UsageError } from "../client/failures.ts";
+import { EXIT } from "../client/failures.ts";
 import {
   print,
   printError,
@@ -32,9 +33,7 @@ import { formatDuration } from "../output/views.ts";
 type Peer = WireResponse<typeof getPeer>;
 type Report = WireResponse<typeof diagnosePeer>;
 
-const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;
-
-/** The peer that is named, and where it is looked for. */
+/** The name or id of a peer, and the circle to look it up in. */
 function peerParams(args: Args) {
   return { params: { id: args.text("name") }, query: { circle: args.get("circle") } };
 }
@@ -42,7 +41,7 @@ function peerParams(args: Args) {
 export const PEER_COMMANDS: readonly Command[] = [
   apiCommand({
     usage: "peer show <name>",
-    summary: "Show a peer, the evidence of it, and what contradicts itself",
+    summary: "Show a peer, the evidence for its state, and any contradictions",
     flags: CIRCLE_FLAG,
     example: "mesh peer show api",
     call: async ({ call }, args) => {
@@ -57,7 +56,7 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "peer rename <name> <fresh>",
-    summary: "Give a peer another name",
+    summary: "Rename a peer",
     flags: CIRCLE_FLAG,
     example: "mesh peer rename api-claude-code api",
     call: async ({ call }, args) => {
@@ -70,7 +69,7 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "peer close <name>",
-    summary: "Close a peer and remove it for good; its process is left alone",
+    summary: "Remove a peer for good, without ending its process",
     flags: CIRCLE_FLAG,
     example: "mesh peer close api",
     call: ({ call }, args) => call(closePeer, peerParams(args)),
@@ -78,7 +77,7 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "peer kill <name>",
-    summary: "End a peer's own process, and retire the peer",
+    summary: "End a peer's process and retire the peer",
     flags: CIRCLE_FLAG,
     example: "mesh peer kill api",
     call: ({ call }, args) => call(killPeer, { ...peerParams(args), body: {} }),
@@ -92,8 +91,8 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "peer rehook <name>",
-    summary: "Say whether messages reach a peer, and what would help",
-    flags: { "--apply": "do it", ...CIRCLE_FLAG },
+    summary: "Check whether messages reach a peer, and how to fix it",
+    flags: { "--apply": "apply the fix", ...CIRCLE_FLAG },
     example: "mesh peer rehook api --apply",
     call: ({ call }, args) => {
       return call(rehookPeer, { ...peerParams(args), body: { apply: args.flag("apply") } });
@@ -101,15 +100,17 @@ export const PEER_COMMANDS: readonly Command[] = [
     show: ({ healthy, acted, would_do, reason, transport }, { terminal }) => {
       const state = healthy
         ? styled("green", `reachable by ${transport}`)
-        : styled("yellow", "not reached");
+        : styled("yellow", "not reachable");
       print(terminal, state, reason === null ? "" : ` (${reason})`);
       if (would_do !== null) print(terminal, acted ? "did: " : "would: ", would_do);
-      if (would_do !== null && !acted) printError(terminal, styled("dim", "Do it with --apply."));
+      if (would_do !== null && !acted) {
+        printError(terminal, styled("dim", "Apply it with --apply."));
+      }
     },
   }),
   apiCommand({
     usage: "orphans",
-    summary: "List tmux panes of this machine that no peer is bound to",
+    summary: "List tmux panes on this machine that belong to no peer",
     example: "mesh orphans",
     call: ({ call }) => call(listOrphans, {}),
     show: ({ panes }, { terminal }) =>
@@ -119,22 +120,22 @@ export const PEER_COMMANDS: readonly Command[] = [
           { title: "PANE", cell: ({ pane_id }) => styled("cyan", pane_id), essential: true },
           { title: "SESSION", cell: ({ session }) => session },
           { title: "RUNS", cell: ({ command }) => command },
-          { title: "PERHAPS", cell: ({ backend_hint }) => backend_hint ?? "" },
+          { title: "LIKELY", cell: ({ backend_hint }) => backend_hint ?? "" },
           { title: "IN", cell: ({ cwd }) => cwd },
           { title: "SERVER", cell: ({ tmux_socket }) => styled("dim", tmux_socket) },
         ],
         panes,
-        "Every pane is bound to a peer, or there is no tmux server here.",
+        "There are no tmux panes without a peer.",
       ),
   }),
   {
     usage: "link <pane>",
-    summary: "Register the agent in a tmux pane, if messages reach it",
+    summary: "Register the agent in a tmux pane as a peer, if messages can reach it",
     flags: {
-      "--backend <backend>": `what it is: one of ${Backend.options.join(", ")}`,
-      "--name <name>": "what to call it",
-      "--circle <name>": "the circle that it joins",
-      "--socket <path>": "the tmux server, where several have such a pane",
+      "--backend <backend>": `the agent's backend: one of ${Backend.options.join(", ")}`,
+      "--name <name>": "the peer's name",
+      "--circle <name>": "the circle it joins",
+      "--socket <path>": "the tmux server's socket, if several servers have this pane",
       ...JSON_FLAG,
     },
     example: "mesh link %3 --backend claude-code",
@@ -143,14 +144,13 @@ export const PEER_COMMANDS: readonly Command[] = [
 ];
 
 async function link({ call, terminal }: CommandContext, args: Args): Promise<number> {
-  const backend = Backend.safeParse(args.get("backend"));
-  if (!backend.success) throw new UsageError(`--backend: one of ${Backend.options.join(", ")}`);
+  const backend = args.requiredChoice("backend", Backend.options);
   const params = { pane_id: args.text("pane") };
   const linked = await call(linkPane, {
     params,
     query: {},
     body: {
-      backend: backend.data,
+      backend,
       name: args.get("name"),
       circle: args.get("circle"),
       tmux_socket: args.get("socket"),
@@ -165,7 +165,11 @@ async function link({ call, terminal }: CommandContext, args: Args): Promise<num
       styled("dim", linked.peer_id),
     );
   } else {
-    printError(terminal, styled("red", "mesh: "), `Nothing reaches that pane: ${linked.reason}`);
+    printError(
+      terminal,
+      styled("red", "mesh: "),
+      `Messages cannot reach that pane: ${linked.reason}`,
+    );
     printError(terminal, styled("dim", "hint: "), linked.hint);
   }
   return linked.linked ? EXIT.done : EXIT.refused;
@@ -176,13 +180,13 @@ function showPeer(to: Terminal, peer: Peer): void {
     peer: styled("cyan", peer.name),
     id: peer.peer_id,
     circle: peer.circle,
-    is: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
+    kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
     via: `${peer.transport} (${peer.inbound_status})`,
     path: peer.path,
     pane: peer.pane_id,
     parent: peer.parent_peer_id,
-    from: [peer.source, peer.initiator].filter(Boolean).join(", "),
+    origin: [peer.source, peer.initiator].filter(Boolean).join(", "),
     "takes messages": peer.addressable ? "yes" : peer.addressable_reason ?? "no",
     doing: peer.description,
   });
@@ -203,7 +207,7 @@ function showReport(to: Terminal, { checks, contradictions }: Report): void {
       { title: "DETAIL", cell: ({ detail }) => detail },
     ],
     checks,
-    "Nothing is known.",
+    "There is no evidence.",
   );
   if (contradictions.length > 0) print(to);
   for (const { code, severity, detail } of contradictions) {

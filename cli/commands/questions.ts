@@ -1,4 +1,4 @@
-/** Commands for structured questions, and for asks to many. */
+/** `mesh answer` for structured questions, and `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";
@@ -9,6 +9,7 @@ import {
   type Args,
   type Command,
   type CommandContext,
+  FROM_FLAG,
   interruptible,
   JSON_FLAG,
 } from "../command/command.ts";
@@ -25,17 +26,17 @@ import {
 type AskManyResult = WireResponse<typeof askMany>;
 type Result = WireResponse<typeof getMany>;
 
-/** What a refusal of a question may be called; an answer needs no name. */
+/** The outcomes of a question that is not answered. */
 const REFUSALS = ["denied", "declined", "cancelled"] as const;
 
 export const QUESTION_COMMANDS: readonly Command[] = [
   apiCommand({
     usage: "answer <id> [text]",
-    summary: "Answer a structured question: by an option, a text, or a refusal",
+    summary: "Answer a structured question with an option, a text or a refusal",
     flags: {
-      "--option <id>": "choose this option",
-      "--message <text>": "say this beside the answer",
-      "--refuse <outcome>": `give no answer: one of ${REFUSALS.join(", ")}`,
+      "--option <id>": "answer with this option",
+      "--message <text>": "add this message to the answer",
+      "--refuse <outcome>": `refuse to answer: one of ${REFUSALS.join(", ")}`,
     },
     example: "mesh answer ask-3f9c04d1a2b7 --option allow",
     hasSender: true,
@@ -45,12 +46,12 @@ export const QUESTION_COMMANDS: readonly Command[] = [
   }),
   {
     usage: "ask-many <peers> <text>",
-    summary: "Ask several peers the same, their names between commas",
+    summary: "Ask several peers the same question; separate names with commas",
     flags: {
       "--wait": "wait for all answers and print them",
-      "--timeout <seconds>": "close what nobody has answered after so long",
-      "--circle <name>": "look for the names in this circle",
-      "--from <peer>": "who speaks",
+      "--timeout <seconds>": "close asks that are unanswered after this many seconds",
+      "--circle <name>": "look up the peers' names in this circle",
+      ...FROM_FLAG,
       ...JSON_FLAG,
     },
     example: 'mesh ask-many api,web "Which port do you listen on?" --wait',
@@ -60,11 +61,7 @@ export const QUESTION_COMMANDS: readonly Command[] = [
 
 async function answer(context: CommandContext, args: Args) {
   const { peer, identifiedBy } = await context.sender(args);
-  const refuse = args.get("refuse");
-  const outcome = REFUSALS.find((refusal) => refusal === refuse);
-  if (refuse !== undefined && outcome === undefined) {
-    throw new UsageError(`--refuse: one of ${REFUSALS.join(", ")}`);
-  }
+  const outcome = args.choice("refuse", REFUSALS);
   const text = args.get("text");
   const body = {
     correlation_id: args.text("id"),
@@ -72,7 +69,7 @@ async function answer(context: CommandContext, args: Args) {
     message: args.get("message"),
     text: text === undefined ? undefined : await context.readText(text),
     outcome,
-    // Nobody in particular may answer as well: the first valid answer wins.
+    // An anonymous sender may answer too: the first valid answer wins.
     from_peer: identifiedBy === "nobody" ? undefined : peer,
   };
   return await context.call(answerAsk, { body });
@@ -84,7 +81,9 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   const text = await context.readText(args.text("text"));
   const from_peer = (await context.sender(args)).peer;
   const to_peers = args.text("peers").split(",").map((peer) => peer.trim()).filter(Boolean);
-  if (to_peers.length === 0) throw new UsageError("Name the peers, between commas");
+  if (to_peers.length === 0) {
+    throw new UsageError("<peers> is empty; name the peers, separated by commas");
+  }
   const wait = args.flag("wait");
   const opened = await call(askMany, {
     body: {
@@ -102,7 +101,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   return EXIT.done;
 }
 
-/** Waits for one child after the other: they work side by side, so that this takes no longer. */
+/** Waits for each ask in turn; the peers work in parallel, so this takes no longer. */
 async function waitForAll(
   context: CommandContext,
   args: Args,
@@ -116,13 +115,13 @@ async function waitForAll(
     }
     const { state } = await showAskMany(context, args, opened.parent_id);
     if (state === "complete") return EXIT.done;
-    printError(context.terminal, styled("yellow", "Some are still open."), " Look again with:");
+    printError(context.terminal, styled("yellow", "Some are still open."), " Check again with:");
     printError(context.terminal, "  ", styled("bold", `mesh show ${opened.parent_id}`));
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
 }
 
-/** Shows what has become of an ask to many. */
+/** Shows the state of an ask to several peers. */
 export async function showAskMany(
   { call, terminal }: CommandContext,
   args: Args,

@@ -1,4 +1,4 @@
-/** Asks a peer, and waits for its answer in pieces that the daemon allows. */
+/** Waits for the reply to an ask (`--wait`), in repeated calls of the length the daemon allows. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -14,11 +14,11 @@ import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { printError, printJson, styled } from "../output/terminal.ts";
 import { showResolution } from "../output/views.ts";
 
-/** How long a daemon may be away, as in a restart, before its waiters give up. */
+/** How long a wait survives an unreachable daemon, as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
 
-/** Which ask, and who asked it: only the asker may wait. */
+/** An ask and its sender: only the sender may wait for it. */
 interface AskHandle {
   readonly correlation_id: string;
   readonly peer_id: string;
@@ -29,7 +29,7 @@ export function toAskHandle(ask: WireResponse<typeof getAsk>): AskHandle {
   return { correlation_id, peer_id: from_peer_id ?? from_peer_name };
 }
 
-/** Waits until the ask is resolved, its time is up or Ctrl-C: the ask itself stays open. */
+/** Waits until the ask is resolved, the timeout ends, or Ctrl-C. The ask itself stays open. */
 export async function waitForReply(
   context: CommandContext,
   args: Args,
@@ -39,7 +39,7 @@ export async function waitForReply(
   const seconds = args.number("timeout");
   return await interruptible(async (signal) => {
     const answer = await pollForReply(context, ask, { seconds, signal });
-    // A program whose wait is over needs the id, to wait again.
+    // A program needs the id to wait again.
     const { correlation_id } = ask;
     if (args.flag("json")) printJson(terminal, { correlation_id, ...answer });
     else if (answer.status === "resolved") showResolution(terminal, answer);
@@ -54,7 +54,7 @@ interface WaitOptions {
   readonly signal: AbortSignal;
 }
 
-/** The answer to a wait that may be longer than the daemon allows at once. */
+/** Waits for up to `seconds`, which may be longer than one call of the daemon allows. */
 export async function pollForReply(
   context: CommandContext,
   { correlation_id, peer_id }: AskHandle,
@@ -80,11 +80,11 @@ export async function pollForReply(
   return PENDING;
 }
 
-/** An ask survives a restart of the daemon, so its waiter may as well. */
+/** Rethrows any other error: an ask survives a restart of the daemon, so its wait does too. */
 function printUnavailable({ terminal, clock }: CommandContext, error: unknown): number {
   const isShuttingDown = error instanceof ApiError && error.problem.error === "shutting_down";
   if (!isShuttingDown && !(error instanceof DaemonUnreachable)) throw error;
-  printError(terminal, styled("yellow", "The daemon is away; waiting for it"));
+  printError(terminal, styled("yellow", "Lost the daemon; waiting for it"));
   return clock.now();
 }
 

@@ -1,4 +1,4 @@
-/** The roles beside the CLI, each loaded only when it is wanted: a hook pays for no relay. */
+/** The roles of the program beside the CLI; each loads its modules only when it is started. */
 
 import type { Env } from "../../daemon/host/paths.ts";
 
@@ -18,8 +18,8 @@ export const ROLES = {
 } as const satisfies Record<string, Role>;
 
 /**
- * The role that these words name outright. A hook always goes straight in: wrong usage must not
- * block an agent (contract 7). The others do when nothing follows; `--help` is the CLI's.
+ * The role to start for these arguments; undefined for the CLI. `hook` takes any arguments but
+ * `--help`, as a usage error must not block an agent (contract 7); the others take none.
  */
 export function getRole([first = "", ...rest]: readonly string[]): Role | undefined {
   const isHelp = rest.length === 1 && (rest[0] === "--help" || rest[0] === "-h");

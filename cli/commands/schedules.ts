@@ -1,4 +1,4 @@
-/** The commands about messages for later: schedule, list, show, change, cancel. */
+/** `mesh schedule`: creates, lists, shows, edits and cancels scheduled messages. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import {
@@ -10,7 +10,14 @@ import {
   ScheduleKind,
   ScheduleState,
 } from "../../daemon/features/schedules/contract.ts";
-import { apiCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
+import {
+  apiCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+  localTimezone,
+} from "../command/command.ts";
 import { UsageError } from "../client/failures.ts";
 import {
   print,
@@ -27,45 +34,44 @@ import { formatDuration } from "../output/views.ts";
 type Schedule = WireResponse<typeof getSchedule>;
 
 const TIMING_FLAGS = {
-  "--at <time>": "once: 10m, in 2h, 1h30m, 2026-11-21T09:00 by your clock, or with an offset",
-  "--cron <pattern>": 'again and again: "minute hour day month weekday", @hourly, @daily, …',
-  "--timezone <name>": "the clock that --cron goes by; yours by default",
+  "--at <time>": "once: 10m, in 2h, 1h30m, 2026-11-21T09:00 (local time), or with an offset",
+  "--cron <pattern>": 'repeat: "minute hour day month weekday", @hourly, @daily, …',
+  "--timezone <name>": "the time zone of --cron; by default yours",
 } as const;
 const CREATE_DETAILS =
-  "A name is looked up when the message is due. What was due while the daemon was " +
-  "down is sent once when it is back. A one-shot that cannot be sent stays, as failed, and its " +
-  "sender is told.";
+  "The peer's name is looked up when the message is due. Messages that came due while the " +
+  "daemon was down are sent once, when it is back up. A one-time message that cannot be sent is " +
+  "kept as failed, and its sender is notified.";
 
 const list = apiCommand({
   usage: "schedule list",
   summary: "List scheduled messages",
   flags: {
     "--state <state>": `one of ${ScheduleState.options.join(", ")}`,
-    "--from <peer>": "only those of this sender",
-    "--to <peer>": "only those to this peer",
-    "--circle <name>": "of this circle only",
+    "--from <peer>": "only messages from this peer",
+    "--to <peer>": "only messages to this peer",
+    "--circle <name>": "only messages in this circle",
   },
   example: "mesh schedule list --state failed",
   call: ({ call }, args) => {
-    const state = ScheduleState.optional().safeParse(args.get("state"));
-    if (!state.success) throw new UsageError(`--state: one of ${ScheduleState.options.join(", ")}`);
+    const state = args.choice("state", ScheduleState.options);
     const circle = args.get("circle");
     const filters = { from_peer: args.get("from"), to_peer: args.get("to"), circle };
-    return call(listSchedules, { query: { ...filters, state: state.data } });
+    return call(listSchedules, { query: { ...filters, state } });
   },
   show: ({ schedules }, { terminal, clock }) => showSchedules(terminal, schedules, clock.now()),
 });
 
 export const SCHEDULE_COMMANDS: readonly Command[] = [
-  { ...list, usage: "schedule", summary: "What is said later", example: "mesh schedule" },
+  { ...list, usage: "schedule", summary: "List scheduled messages", example: "mesh schedule" },
   apiCommand({
     usage: "schedule create <peer> <text>",
     summary: "Schedule a message to a peer",
     details: CREATE_DETAILS,
     flags: {
       ...TIMING_FLAGS,
-      "--ask": "as a question that needs a reply",
-      "--circle <name>": "look for the name in this circle",
+      "--ask": "send it as an ask, which needs a reply",
+      ...CIRCLE_FLAG,
     },
     example: 'mesh schedule create api "Send the report" --cron "0 9 * * 1-5"',
     hasSender: true,
@@ -75,18 +81,18 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
   list,
   apiCommand({
     usage: "schedule show <id>",
-    summary: "Show a scheduled message, and how its last fire went",
+    summary: "Show a scheduled message and the outcome of its last fire",
     example: "mesh schedule show sched-3f9c04d1a2b7",
     call: ({ call }, args) => call(getSchedule, { params: { id: args.text("id") } }),
     show: (schedule, { terminal }) => showSchedule(terminal, schedule),
   }),
   apiCommand({
     usage: "schedule edit <id>",
-    summary: "Change a scheduled message that is active",
+    summary: "Change an active scheduled message",
     flags: {
       ...TIMING_FLAGS,
-      "--text <text>": "what is said",
-      "--to <peer>": "to whom",
+      "--text <text>": "the new text",
+      "--to <peer>": "the new recipient",
       "--kind <kind>": `one of ${ScheduleKind.options.join(", ")}`,
     },
     example: "mesh schedule edit sched-3f9c04d1a2b7 --at 'in 2h'",
@@ -106,7 +112,7 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
 async function create(context: CommandContext, args: Args): Promise<Schedule> {
   const timing = parseTiming(args);
   if (!("fire_at" in timing) && !("cron" in timing)) {
-    throw new UsageError("When? Say --at TIME, or --cron PATTERN");
+    throw new UsageError("No time is given; use --at TIME or --cron PATTERN");
   }
   const text = await context.readText(args.text("text"));
   const from_peer = (await context.sender(args)).peer;
@@ -116,25 +122,26 @@ async function create(context: CommandContext, args: Args): Promise<Schedule> {
 }
 
 async function edit(context: CommandContext, args: Args): Promise<Schedule> {
-  const kind = ScheduleKind.optional().safeParse(args.get("kind"));
-  if (!kind.success) throw new UsageError(`--kind: one of ${ScheduleKind.options.join(", ")}`);
+  const kind = args.choice("kind", ScheduleKind.options);
   const text = args.get("text"), to_peer = args.get("to");
   const body = {
     ...parseTiming(args),
-    ...(kind.data && { kind: kind.data }),
+    ...(kind && { kind }),
     ...(to_peer !== undefined && { to_peer }),
     ...(text !== undefined && { text: await context.readText(text) }),
   };
   if (Object.keys(body).length === 0) {
-    throw new UsageError("Nothing to change: see mesh schedule edit --help");
+    throw new UsageError("No change is given; see mesh schedule edit --help");
   }
   return await context.call(editSchedule, { params: { id: args.text("id") }, body });
 }
 
-/** A pattern goes by the clock on the wall here, unless another is named. */
+/** The timing flags as request fields; `--cron` uses the local time zone by default. */
 function parseTiming(args: Args) {
   const at = args.get("at"), cron = args.get("cron"), givenTimezone = args.get("timezone");
-  if (at !== undefined && cron !== undefined) throw new UsageError("Either --at or --cron");
+  if (at !== undefined && cron !== undefined) {
+    throw new UsageError("--at and --cron exclude each other; use one of them");
+  }
   const timezone = givenTimezone ?? (cron === undefined ? undefined : localTimezone());
   return {
     ...(at !== undefined && { fire_at: toInstant(at) }),
@@ -143,11 +150,7 @@ function parseTiming(args: Args) {
   };
 }
 
-function localTimezone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
-}
-
-/** A time without an offset is one on the wall here. What is no such time, the daemon reads. */
+/** Converts a local time without an offset; the daemon parses any other form. */
 function toInstant(at: string): string {
   const localTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)$/.exec(at.trim());
   const ms = localTime ? Date.parse(`${localTime[1]}T${localTime[2]}`) : NaN;
@@ -168,7 +171,7 @@ function showSchedules(to: Terminal, schedules: readonly Schedule[], now: number
       { title: "TEXT", cell: ({ text }) => text },
     ],
     schedules,
-    "Nothing is scheduled. Schedule a message with: mesh schedule create",
+    "No scheduled messages. Create one with: mesh schedule create",
   );
 }
 
@@ -202,7 +205,7 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
 
 const STYLES: Partial<Record<Schedule["state"], Style>> = { active: "green", failed: "red" };
 
-/** A recurring one that goes on after a failure says so. */
+/** The state; a recurring message that continues after a failure also shows its last error. */
 function styledState({ state, last_error }: Schedule): StyledText {
   const summary = last_error === null ? state : `${state}: ${last_error}`;
   return styled(state === "active" && last_error ? "yellow" : STYLES[state] ?? "dim", summary);

@@ -1,4 +1,4 @@
-/** The commands that look back: search, show, trace, why. */
+/** `mesh search`, `mesh show` and `mesh why`: finds and explains past messages. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
@@ -27,33 +27,33 @@ import { explainMessage } from "../output/message_explanation.ts";
 type Message = WireResponse<typeof getMessage>;
 
 const RESULTS_DEFAULT = 20;
-/** What the daemon gives in one page. */
+/** The largest page of the daemon. */
 const PAGE_MAX = 500;
 
 export const SEARCH_COMMANDS: readonly Command[] = [
   apiCommand({
     usage: "search [query...]",
-    summary: "Find what was said, newest first; without words, the latest",
+    summary: "Search messages, newest first; without a query, list the latest",
     flags: {
-      "--peer <peer>": "that it took part in, by name or id",
-      "--with <peer>": "the other side of it",
+      "--peer <peer>": "only messages from or to this peer (name or id)",
+      "--with <peer>": "with --peer: only messages with this other peer",
       "--kind <kind>": `one of ${Kind.options.join(", ")}`,
-      "--since <time>": "not before: 2h, 3d, 2030-01-31, or a time with its offset",
-      "--until <time>": "before this time",
-      "--limit <count>": `at most so many (${RESULTS_DEFAULT})`,
+      "--since <time>": "since this time: 2h or 3d ago, 2030-01-31, or a time with its offset",
+      "--until <time>": "before this time, in the same forms",
+      "--limit <count>": `show at most this many (default ${RESULTS_DEFAULT})`,
     },
     example: `mesh search '"port 8080"' 'deplo*' --peer api --since 3d`,
     call: search,
     show: ({ messages, next }, { terminal, clock }) => {
       showMessages(terminal, messages, clock);
       if (next !== null) {
-        printError(terminal, styled("dim", "There is more: see --limit and --until."));
+        printError(terminal, styled("dim", "There are more messages; see --limit and --until."));
       }
     },
   }),
   apiCommand({
     usage: "why <id>",
-    summary: "Say in plain English what became of a message",
+    summary: "Explain in plain English what happened to a message",
     example: "mesh why ask-3f9c04d1a2b7",
     call: async ({ call }, args) => {
       const id = args.text("id");
@@ -75,15 +75,15 @@ export const SEARCH_COMMANDS: readonly Command[] = [
 ];
 
 async function search({ call, clock }: CommandContext, args: Args) {
-  const kind = Kind.optional().safeParse(args.get("kind"));
-  if (!kind.success) throw new UsageError(`--kind: one of ${Kind.options.join(", ")}`);
   const max = args.number("limit") ?? RESULTS_DEFAULT;
-  if (!Number.isInteger(max) || max < 1) throw new UsageError("--limit: a whole number from 1");
+  if (!Number.isInteger(max) || max < 1) {
+    throw new UsageError(`--limit: "${max}" is not a whole number of 1 or more`);
+  }
   const query = {
     q: args.get("query"),
     peer: args.get("peer"),
     with: args.get("with"),
-    kind: kind.data,
+    kind: args.choice("kind", Kind.options),
     since: parseInstant("since", args, clock),
     until: parseInstant("until", args, clock),
   };
@@ -101,7 +101,7 @@ async function search({ call, clock }: CommandContext, args: Args) {
   return { messages, next };
 }
 
-/** `3d` ago; a day or an instant of this place; or an instant with its offset. */
+/** Parses `3d` (ago), a local day or time, or a time with an offset. */
 function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
   const text = args.get(flag);
   if (text === undefined) return undefined;
@@ -111,12 +111,12 @@ function parseInstant(flag: string, args: Args, clock: Clock): string | undefine
     ? Date.parse(/^\d{4}-/.test(local) ? local : "")
     : clock.now() - agoMs;
   if (Number.isNaN(at) || Math.abs(at) > 8.64e15) {
-    throw new UsageError(`--${flag}: not a time: "${text}"; such as 2h, 3d or 2030-01-31`);
+    throw new UsageError(`--${flag}: "${text}" is not a time; use 2h, 3d or 2030-01-31`);
   }
   return new Date(Math.max(0, at)).toISOString();
 }
 
-/** `mesh show`: whatever has an id. */
+/** `mesh show`: shows an ask, an inbox item or another message by its id. */
 export async function showAny(context: CommandContext, args: Args): Promise<number> {
   const { call, terminal } = context;
   const id = args.text("id");
@@ -153,7 +153,7 @@ function showMessages(to: Terminal, messages: readonly Message[], clock: Clock):
       { title: "TEXT", cell: ({ snippet, text }) => snippet ?? text },
     ],
     messages,
-    "Nothing that was said fits.",
+    "No messages match.",
   );
 }
 
@@ -178,7 +178,7 @@ function showMessage(to: Terminal, message: Message): void {
   printText(to, message.reply);
 }
 
-/** The time of today, the date and time of another day. */
+/** The local time; with the date when it is not today. */
 function formatDayTime(instant: string, clock: Clock): string {
   const at = new Date(instant), now = new Date(clock.now());
   const padTwo = (value: number) => String(value).padStart(2, "0");

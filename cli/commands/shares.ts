@@ -1,4 +1,4 @@
-/** The commands of shares: a link to one peer for a guest, what there are, and their end. */
+/** `mesh share`: creates, lists and revokes links that let a guest watch one peer. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import {
@@ -8,7 +8,6 @@ import {
   revokeShare,
 } from "../../daemon/features/shares/contract.ts";
 import { apiCommand, type Command } from "../command/command.ts";
-import { UsageError } from "../client/failures.ts";
 import { type Column, print, printTable, styled } from "../output/terminal.ts";
 
 type Share = WireResponse<typeof listShares>["shares"][number];
@@ -24,22 +23,19 @@ const COLUMNS: readonly Column<Share>[] = [
 export const SHARE_COMMANDS: readonly Command[] = [
   apiCommand({
     usage: "share <peer>",
-    summary: "Make a link by which a guest watches a peer through the relay",
+    summary: "Create a link that lets a guest watch a peer through the relay",
     flags: {
-      "--permissions <which>": "ro watches, rw may ask as well; ro by default",
-      "--ttl <seconds>": "how long it lasts; a day by default",
+      "--permissions <which>": "ro: watch; rw: also ask; default ro",
+      "--ttl <seconds>": "how long the link is valid; by default one day",
     },
     example: "mesh share api --permissions rw --ttl 3600",
     call: ({ call }, args) => {
-      const permissions = Permissions.optional().safeParse(args.get("permissions"));
-      if (!permissions.success) {
-        throw new UsageError(`--permissions: one of ${Permissions.options.join(", ")}`);
-      }
+      const permissions = args.choice("permissions", Permissions.options);
       const ttl_seconds = args.number("ttl");
       return call(createShare, {
         body: {
           peer: args.text("peer"),
-          ...(permissions.data && { permissions: permissions.data }),
+          ...(permissions && { permissions }),
           ...(ttl_seconds !== undefined && { ttl_seconds }),
         },
       });
@@ -51,15 +47,15 @@ export const SHARE_COMMANDS: readonly Command[] = [
   }),
   apiCommand({
     usage: "share list",
-    summary: "List the links to peers of this machine",
+    summary: "List the links to peers on this machine",
     example: "mesh share list",
     call: ({ call }) => call(listShares, {}),
     show: ({ shares }, { terminal }) =>
-      printTable(terminal, COLUMNS, shares, "nothing is shared: `mesh share PEER` makes a link"),
+      printTable(terminal, COLUMNS, shares, "No shares. Create one with: mesh share PEER"),
   }),
   apiCommand({
     usage: "share revoke <id>",
-    summary: "End a share; whoever watches is cut off at once",
+    summary: "Revoke a share; its guests are disconnected at once",
     example: "mesh share revoke sh_…",
     call: ({ call }, args) => call(revokeShare, { params: { id: args.text("id") } }),
     show: (_, { terminal }) => print(terminal, styled("green", "revoked")),

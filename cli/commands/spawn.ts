@@ -1,22 +1,25 @@
-/** The commands that start agents: spawn, restart, fork. */
+/** `mesh spawn`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
 import { forkPeer, type Spawned, spawnPeer } from "../../daemon/features/spawn/contract.ts";
 import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
 import {
+  absolutePath,
   apiCommand,
   type Args,
+  CIRCLE_FLAG,
   type Command,
   type CommandContext,
+  FROM_FLAG,
   JSON_FLAG,
 } from "../command/command.ts";
-import { EXIT, UsageError } from "../client/failures.ts";
+import { tmuxSocketOf } from "../client/daemon_client.ts";
+import { EXIT } from "../client/failures.ts";
 import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
 
-const CIRCLE_FLAG = { "--circle <name>": "look for the name in this circle" } as const;
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
-const PROFILE_FLAG = { "--profile <name>": "a profile of spawn.profiles" } as const;
+const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
 
 export const SPAWN_COMMANDS: readonly Command[] = [
   apiCommand({
@@ -25,25 +28,25 @@ export const SPAWN_COMMANDS: readonly Command[] = [
     flags: {
       ...BACKEND_FLAG,
       ...PROFILE_FLAG,
-      "--name <name>": "what it is called",
-      "--circle <name>": "the circle it is in",
-      "--message <text>": "what it is told once it is here",
+      "--name <name>": "the peer's name",
+      "--circle <name>": "the circle it joins",
+      "--message <text>": "send this once the agent has started",
     },
-    example: 'mesh spawn ~/work/api --backend claude-code --message "Begin with the tests"',
+    example: 'mesh spawn ~/work/api --backend claude-code --message "Start with the tests"',
     hasSender: true,
     call: spawn,
     show: (spawned, { terminal }) => showSpawned(terminal, spawned),
   }),
   {
     usage: "peer restart <peer>",
-    summary: "Restart an agent in its pane, with its session, once its turn has ended",
+    summary: "Restart an agent in its pane after its turn, and resume its session",
     flags: {
       ...CIRCLE_FLAG,
-      "--fresh": "begin a new session instead of resuming",
-      "--dry-run": "only say what would be done",
-      "--no-wait": "do not wait for the end",
-      "--message <text>": "what it is told once it is back",
-      "--from <peer>": "who speaks",
+      "--fresh": "start a new session instead of resuming",
+      "--dry-run": "show what would be done, without doing it",
+      "--no-wait": "do not wait for the restart to finish",
+      "--message <text>": "send this once the agent is back",
+      ...FROM_FLAG,
       ...JSON_FLAG,
     },
     example: "mesh peer restart api --dry-run",
@@ -51,28 +54,29 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   },
   apiCommand({
     usage: "peer fork <peer>",
-    summary: "Start a sibling of an agent on another backend",
+    summary: "Start another agent in the same folder and circle, on this backend",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
     example: "mesh peer fork api --backend codex",
     call: ({ call }, args) => {
       const params = { id: args.text("peer") };
       const circle = args.get("circle");
-      const body = { backend: parseBackend(args), profile: args.get("profile"), circle };
+      const backend = args.requiredChoice("backend", Backend.options);
+      const body = { backend, profile: args.get("profile"), circle };
       return call(forkPeer, { params, body });
     },
     show: (spawned, { terminal }) => showSpawned(terminal, spawned),
   }),
 ];
 
-/** In window mode the daemon splits the window that we are in. */
+/** Sends the current pane: in window mode the daemon splits its window. */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
   const { env } = context;
-  const backend = parseBackend(args);
+  const backend = args.requiredChoice("backend", Backend.options);
   const message = args.get("message");
   const { peer } = await context.sender(args);
-  const tmuxEnv = env["TMUX_PANE"] && env["TMUX"];
+  const tmux_socket = env["TMUX_PANE"] && tmuxSocketOf(env);
   return await context.call(spawnPeer, {
-    query: tmuxEnv ? { tmux_socket: tmuxEnv.replace(/,[^,]*,[^,]*$/, "") } : {},
+    query: tmux_socket ? { tmux_socket } : {},
     body: {
       path: absolutePath(args.text("path")),
       backend,
@@ -81,7 +85,7 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
       name: args.get("name"),
       from_peer: peer,
       ...(message !== undefined && { message: await context.readText(message) }),
-      ...(tmuxEnv && { source_pane: env["TMUX_PANE"] }),
+      ...(tmux_socket && { source_pane: env["TMUX_PANE"] }),
     },
   });
 }
@@ -104,17 +108,6 @@ async function restart(context: CommandContext, args: Args): Promise<number> {
   if (args.flag("json")) printJson(terminal, result);
   else showRestart(terminal, result);
   return result.outcome === "failed" ? EXIT.refused : EXIT.done;
-}
-
-function parseBackend(args: Args): Backend {
-  const backend = Backend.safeParse(args.get("backend"));
-  if (backend.success) return backend.data;
-  throw new UsageError(`--backend: one of ${Backend.options.join(", ")}`);
-}
-
-/** Relative to where we are, which is not where the daemon is. */
-function absolutePath(path: string): string {
-  return /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`;
 }
 
 function showSpawned(to: Terminal, spawned: Spawned): void {

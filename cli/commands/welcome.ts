@@ -1,4 +1,4 @@
-/** What `mesh` alone says: how things stand, and three next steps. */
+/** The output of `mesh` without arguments: the daemon's status and three next steps. */
 
 import { type CommandContext } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
@@ -9,21 +9,25 @@ import { print, styled } from "../output/terminal.ts";
 const FIRST_STEPS = [
   { command: "mesh up", purpose: "start the daemon" },
   { command: "mesh setup", purpose: "connect your coding agents" },
-  { command: "mesh demo", purpose: "see two agents talk, in a throw-away mesh" },
+  { command: "mesh demo", purpose: "watch two demo agents talk, in a temporary mesh" },
 ] as const;
 
 const NEXT_STEPS = [
-  { command: "mesh peers", purpose: "who is here" },
+  { command: "mesh peers", purpose: "list the peers" },
   { command: 'mesh ask PEER "…" --wait', purpose: "ask one of them" },
-  { command: "mesh inbox", purpose: "what waits for you" },
+  { command: "mesh inbox", purpose: "list your inbox" },
 ] as const;
 
 export async function showWelcome({ terminal, daemon }: CommandContext): Promise<number> {
   const health = await getHealth(daemon);
-  print(terminal, styled("bold", "Agent Mesh"), " lets coding agents, and you, ask each other.");
+  print(
+    terminal,
+    styled("bold", "Agent Mesh"),
+    " lets coding agents, and you, ask each other questions.",
+  );
   print(terminal);
   if (health) showHealth(terminal, daemon.url, health);
-  else print(terminal, "The daemon is ", styled("yellow", "not up"), ` (${daemon.url}).`);
+  else print(terminal, "The daemon is ", styled("yellow", "not running"), ` (${daemon.url}).`);
   print(terminal);
   for (const { command, purpose } of health ? NEXT_STEPS : FIRST_STEPS) {
     print(terminal, "  ", styled("cyan", command.padEnd(28)), purpose);

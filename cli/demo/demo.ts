@@ -1,4 +1,4 @@
-/** `mesh demo`: two agents and a person talk, in a throw-away mesh; then nothing is left of it. */
+/** `mesh demo`: two agents and the human talk in a temporary mesh, which is then removed. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -16,7 +16,7 @@ import { print, printText, styled, type Terminal } from "../output/terminal.ts";
 import { showTrace } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
-/** All of it takes a few seconds; what takes longer hangs. */
+/** The demo takes a few seconds; after this it counts as stuck. */
 const DEMO_MS_MAX = 45_000;
 const POLL_INTERVAL_MS = 50;
 const HUMAN_REPLY = "Yes, go ahead.";
@@ -46,9 +46,9 @@ export async function runDemo({ env, clock, terminal }: CommandContext): Promise
       finished.abort();
     }
     if (failed !== undefined) await showFailure(harness, terminal);
-    heading(terminal, "The end");
+    heading(terminal, "Cleaning up");
     const endedCount = await harness.cleanUp();
-    print(terminal, `Nothing is left: ${endedCount} processes have ended, ${harness.dir} is gone.`);
+    print(terminal, `${endedCount} processes have exited, and ${harness.dir} is removed.`);
   });
   if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);
   print(
@@ -67,12 +67,12 @@ interface ScriptOptions {
 }
 
 async function runScript({ harness, clock, terminal, signal }: ScriptOptions): Promise<void> {
-  heading(terminal, "A daemon of its own");
+  heading(terminal, "Starting a daemon");
   const daemon = await harness.startDaemon(signal);
-  print(terminal, `${daemon.url}, with everything it keeps in ${harness.dir}`);
+  print(terminal, `${daemon.url}, with its data in ${harness.dir}`);
 
-  heading(terminal, "Two agents");
-  if (!harness.tmux) print(terminal, "tmux is not installed: the two run as plain processes.");
+  heading(terminal, "Starting two agents");
+  if (!harness.tmux) print(terminal, "tmux is not installed, so both run as plain processes.");
   const events = watchEvents({ daemon, clock, signal, query: { since: "0" } });
   const eventWaiter = new EventWaiter(events, signal);
   await harness.addPeer("api");
@@ -92,7 +92,7 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   );
   await showExchange(daemon, terminal, mustHaveId(askEvent.correlation_id));
 
-  heading(terminal, "web tells api something");
+  heading(terminal, "web notifies api");
   const notifyEvent = await eventWaiter.waitFor("notification", ({ from }) => from === "web");
   print(terminal, styled("cyan", "web → api: "), SCRIPTS.web.onReply.text);
 
@@ -105,12 +105,12 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   await showExchange(daemon, terminal, mustHaveId(item.correlation_id));
 
   await waitForText({ harness, clock, signal }, "api", HUMAN_REPLY);
-  heading(terminal, "How each message went");
+  heading(terminal, "The trace of each message");
   for (const id of [askEvent.correlation_id, notifyEvent.delivery_id, item.correlation_id]) {
     showTrace(terminal, await daemon.call(getTrace, { params: { trace_id: mustHaveId(id) } }));
     print(terminal);
   }
-  heading(terminal, "What the two agents saw");
+  heading(terminal, "The screens of both agents");
   await showScreens(harness, terminal);
 }
 
@@ -121,7 +121,7 @@ async function showExchange({ call }: DaemonClient, terminal: Terminal, id: stri
   print(terminal, styled("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
 }
 
-/** A pane shows a text a moment after the daemon has handed it over. */
+/** Waits for the text: a pane shows it a moment after the daemon has delivered it. */
 async function waitForText(
   { harness, clock, signal }: Omit<ScriptOptions, "terminal">,
   name: DemoName,
@@ -137,9 +137,9 @@ async function showScreens(harness: DemoHarness, terminal: Terminal): Promise<vo
   }
 }
 
-/** For the reader of a failure: what the agents and the daemon said last. */
+/** Prints the agents' screens and the daemon's error output. */
 async function showFailure(harness: DemoHarness, terminal: Terminal): Promise<void> {
-  heading(terminal, "Where it stopped");
+  heading(terminal, "State at the failure");
   await showScreens(harness, terminal);
   printText(terminal, await harness.daemonErrors());
 }
@@ -150,19 +150,19 @@ function heading(terminal: Terminal, text: string): void {
 }
 
 function mustHaveId(id: string | null | undefined): string {
-  if (!id) throw new CommandError("An event came without the id it should carry");
+  if (!id) throw new CommandError("An event has no message id");
   return id;
 }
 
-/** Aborts when the play takes too long, unless it is over by then. */
+/** Aborts when the demo takes too long, unless `finished` has aborted. */
 function deadline(clock: Clock, finished: AbortSignal): AbortSignal {
   const timedOut = new AbortController();
-  const reason = new CommandError(`It took longer than ${DEMO_MS_MAX / 1000} s`);
+  const reason = new CommandError(`it took longer than ${DEMO_MS_MAX / 1000} s`);
   void pause(clock, DEMO_MS_MAX, finished).then(() => timedOut.abort(reason));
   return timedOut.signal;
 }
 
-/** The stream, as one who waits for something in particular: what came before is remembered. */
+/** Waits for particular events of the stream, including ones that have already arrived. */
 class EventWaiter {
   readonly #events: AsyncGenerator<StreamEvent>;
   readonly #signal: AbortSignal;
@@ -183,6 +183,6 @@ class EventWaiter {
       if (next.value.type === type && matches(eventData.data)) return eventData.data;
     }
     this.#signal.throwIfAborted();
-    throw new CommandError(`The stream ended before ${type}`);
+    throw new CommandError(`The event stream ended before a "${type}" event`);
   }
 }

@@ -1,4 +1,4 @@
-/** Where the demo plays: a daemon, a directory and a tmux server of its own, and their end. */
+/** The demo's harness: starts its daemon, directory and tmux server, and removes them. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,10 +16,10 @@ import { DEMO_HUMAN, type DemoName } from "./peer.ts";
 const START_MS_MAX = 20_000;
 const STOP_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
-/** Both panes, one above the other, in a terminal that nobody sees. */
+/** The size of the detached terminal, which holds both panes one above the other. */
 const PANE_SIZE = { columns: 78, rows: 25 } as const;
 
-/** A peer's screen, whatever it runs in. */
+/** A demo peer, in a pane or as a plain process. */
 interface DemoProcess {
   readonly pid: number;
   screen(): Promise<string>;
@@ -37,7 +37,7 @@ export class DemoHarness {
   #daemonErrors: Promise<string> = Promise.resolve("");
   #children: Deno.ChildProcess[] = [];
 
-  /** Makes the directory, and nothing else yet. */
+  /** Creates the directory; starts nothing. */
   constructor(env: Env, clock: Clock) {
     this.dir = Deno.makeTempDirSync({ prefix: "mesh-demo-" });
     this.#socket = join(this.dir, "tmux.sock");
@@ -61,8 +61,8 @@ export class DemoHarness {
       if (daemon && await getHealth(daemon)) return daemon;
       await this.#clock.sleep(POLL_INTERVAL_MS, signal);
     }
-    if (!ended) throw new CommandError(`The daemon does not answer after ${START_MS_MAX / 1000} s`);
-    throw new CommandError("The daemon has ended");
+    if (!ended) throw new CommandError(`The daemon has not answered in ${START_MS_MAX / 1000} s`);
+    throw new CommandError("The daemon has exited");
   }
 
   async addPeer(name: DemoName): Promise<void> {
@@ -71,17 +71,17 @@ export class DemoHarness {
     this.#pids.push(process.pid);
   }
 
-  /** Who has entered, in that order. */
+  /** The peers in the order in which they were added. */
   get peers(): readonly DemoName[] {
     return [...this.#peers.keys()];
   }
 
-  /** What a peer's screen shows now. */
+  /** The text on a peer's screen now. */
   async screen(name: DemoName): Promise<string> {
     return await this.#peers.get(name)?.screen() ?? "";
   }
 
-  /** Ends what was started, and only that; how many processes, or a failure with what is left. */
+  /** Ends all that was started; returns the number of processes, or throws if any remain. */
   async cleanUp(): Promise<number> {
     try {
       if (existsSync(this.#socket)) await this.#tmux("kill-server");
@@ -93,17 +93,19 @@ export class DemoHarness {
       Deno.removeSync(this.dir, { recursive: true });
     }
     const remaining = this.#pids.filter((pid) => isAlive(pid));
-    if (remaining.length > 0) throw new CommandError(`Still running: ${remaining.join(", ")}`);
-    if (existsSync(this.dir)) throw new CommandError(`Still there: ${this.dir}`);
+    if (remaining.length > 0) {
+      throw new CommandError(`Processes are still running: ${remaining.join(", ")}`);
+    }
+    if (existsSync(this.dir)) throw new CommandError(`"${this.dir}" could not be removed`);
     return this.#pids.length;
   }
 
   async #mustExit(pid: number): Promise<void> {
     if (await waitForExit(STOP_MS_MAX, { pid }, { clock: this.#clock })) return;
-    throw new CommandError(`Process ${pid} has not ended after ${STOP_MS_MAX / 1000} s`);
+    throw new CommandError(`Process ${pid} has not exited within ${STOP_MS_MAX / 1000} s`);
   }
 
-  /** What the daemon has complained of; it ends with the daemon. */
+  /** Stops the daemon and returns its error output. */
   async daemonErrors(): Promise<string> {
     if (this.#daemon) kill(this.#daemon.pid);
     return await this.#daemonErrors;

@@ -1,4 +1,4 @@
-/** One of the two agents of the demo: a small program that speaks `/ws`, and shows what is said. */
+/** One of the demo's two agents: a small `/ws` peer that prints what it sends and receives. */
 
 import * as z from "zod";
 import { readSettings } from "../client/daemon_client.ts";
@@ -7,7 +7,7 @@ import { type CommandContext } from "../command/command.ts";
 import { CommandError, EXIT } from "../client/failures.ts";
 import { print, styled, type Terminal } from "../output/terminal.ts";
 
-/** The frames of contract 4, as far as a peer that only talks reads them. */
+/** The frames of `/ws` (contract 4) that the demo needs. */
 const Frame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("connected"), display_name: z.string() }),
   z.object({
@@ -41,7 +41,7 @@ const Frame = z.discriminatedUnion("type", [
 ]);
 type Frame = z.output<typeof Frame>;
 
-/** What a peer says, and when. */
+/** What a peer sends, and in response to what. */
 interface Script {
   readonly firstMessage?: ScriptedMessage;
   readonly replyText?: string;
@@ -58,7 +58,7 @@ interface ScriptedMessage {
 export const DEMO_HUMAN = "sam";
 const DEMO_CIRCLE = "demo";
 
-/** The whole play. `web` opens it as soon as it is connected. */
+/** The demo's script. `web` starts it as soon as it is connected. */
 export const SCRIPTS = {
   api: {
     replyText: "On 8080, since this morning.",
@@ -75,9 +75,9 @@ export type DemoName = keyof typeof SCRIPTS;
 export async function runDemoPeer(context: CommandContext, name: string): Promise<number> {
   const { env, terminal } = context;
   const script = new Map<string, Script>(Object.entries(SCRIPTS)).get(name);
-  if (!script) throw new CommandError(`The demo has no part for "${name}"`);
+  if (!script) throw new CommandError(`The demo has no peer "${name}"`);
   const runtimeInfo = runningDaemon(env);
-  if (!runtimeInfo) throw new CommandError("The demo's daemon is not up");
+  if (!runtimeInfo) throw new CommandError("The demo's daemon is not running");
   const auth_token = readSettings(env)["daemon.auth_token"]?.reveal();
   const { promise: ended, resolve } = Promise.withResolvers<number>();
   const peer = new DemoPeer({
@@ -126,11 +126,11 @@ class DemoPeer {
       });
     socket.onmessage = ({ data }) => {
       const frame = Frame.safeParse(JSON.parse(String(data)));
-      // A daemon may say more than a small peer understands.
+      // The daemon may send other frames; they are ignored.
       if (frame.success) this.#handleFrame(frame.data);
     };
     socket.onclose = ({ code, reason }) => {
-      this.#print("dim", `The connection has ended: ${code} ${reason}`);
+      this.#print("dim", `Connection closed: ${code} ${reason}`);
       onEnd(EXIT.done);
     };
   }

@@ -1,4 +1,4 @@
-/** Each coding agent that is installed: its version, and whether it knows a mesh that exists. */
+/** The doctor's check of each coding agent: its version, setup and self-test results. */
 
 import { isAbsolute, join } from "node:path";
 import { tryJson } from "kit/core/text.ts";
@@ -58,18 +58,18 @@ async function versionFinding(agent: Agent, machine: Machine, path: string): Pro
   if (version === undefined) {
     return warningFinding(
       "AGENT_SILENT",
-      `${path} does not tell its version`,
-      `try: ${programName(agent)} --version`,
+      `"${path} --version" printed no version`,
+      `run ${programName(agent)} --version`,
     );
   }
   const label = `${agent.title} ${version}, ${path}`;
   const line = lineOf(agent.tested_version ?? version);
   if (`${version}.`.startsWith(`${line}.`)) return ok("AGENT_FOUND", label);
-  const detail = `${label}: mesh was tried with ${line}, and falls back where it finds another`;
+  const detail = `${label}: mesh was tested with ${line}, and uses fallbacks where versions differ`;
   return noteFinding("AGENT_UNPROVED", detail);
 }
 
-/** What `mesh selftest` found of its transports. */
+/** The results of `mesh selftest` for the agent's transports. */
 function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[] {
   const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
   const agents = Object.entries(parseVerdicts(text)?.agents ?? {});
@@ -82,12 +82,13 @@ function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[]
     return [
       ok(
         "TRANSPORTS_TESTED",
-        `${title}: ${transports.map(([transport]) => transport)} passed ${versionNote}`,
+        `${title}: ${transports.map(([name]) => name).join(", ")} passed ${versionNote}`,
       ),
     ];
   }
   return failed.map(([transport, { why }]) => {
-    const detail = `${title}: the transport "${transport}" failed its test ${versionNote}: ${why}`;
+    const detail =
+      `${title}: the transport "${transport}" failed its self-test ${versionNote}: ${why}`;
     return warningFinding("TRANSPORT_DEGRADED", detail, `mesh selftest --agent ${id}`);
   });
 }
@@ -100,14 +101,18 @@ function setupFindings(
     ...(has.hooks || !setup.hooks_file ? [] : ["hooks"]),
     ...(has.mcp ? [] : ["MCP entry"]),
   ];
-  if (missing.length === 0) return [ok("AGENT_SET_UP", `${title} knows of mesh`)];
+  if (missing.length === 0) return [ok("AGENT_SET_UP", `${title} is set up for mesh`)];
   const fix = `mesh setup --agent ${id}`;
   return [
-    noteFinding("AGENT_NOT_SET_UP", `${title} has no ${missing.join(" and no ")} of mesh`, fix),
+    noteFinding(
+      "AGENT_NOT_SET_UP",
+      `${title} is not fully set up: no ${missing.join(" and no ")} for mesh`,
+      fix,
+    ),
   ];
 }
 
-/** A command that an agent was given: the words of a shell line, or of a list. */
+/** A command in an agent's configuration, split into arguments. */
 type Argv = readonly string[];
 
 function configuredCommands({ setup }: Agent, machine: Machine): { hooks: Argv[]; mcp?: Argv } {
@@ -120,7 +125,7 @@ function configuredCommands({ setup }: Agent, machine: Machine): { hooks: Argv[]
   return { hooks: hookCommands(tryJson(text)), ...(server && { mcp: server }) };
 }
 
-/** Every text in a tree that reads as `… hook <agent> [<event>]`, cut into its words. */
+/** Every command `… hook <agent> [<event>]` in a JSON tree, split into arguments. */
 function hookCommands(value: unknown): Argv[] {
   if (typeof value === "string") {
     const agent = / hook ([a-z-]+)/.exec(value)?.[1];
@@ -130,7 +135,7 @@ function hookCommands(value: unknown): Argv[] {
   return Object.values(value).flatMap(hookCommands);
 }
 
-/** The entry called `mesh`, from JSON (`mcpServers` or `mcp`) or from TOML (`mcp_servers`). */
+/** The command of the MCP entry `mesh`: JSON `mcpServers` or `mcp`, or TOML `mcp_servers`. */
 function mcpCommand(text: string): Argv | undefined {
   const json = tryJson(text);
   for (const key of ["mcpServers", "mcp"]) {
@@ -152,7 +157,7 @@ function mcpCommand(text: string): Argv | undefined {
     .filter((arg) => typeof arg === "string");
 }
 
-/** A TOML text or list of texts, as JSON writes it. */
+/** Converts a TOML string or list of strings to JSON. */
 function tomlToJson(toml: string): string {
   return toml.replaceAll(/'([^']*)'/g, (_, text) => JSON.stringify(text))
     .replace(/,\s*\]$/, "]");
@@ -163,10 +168,7 @@ function getMember(value: unknown, key: string): unknown {
   return Object.entries(value).find(([name]) => name === key)?.[1];
 }
 
-/**
- * As `sh` would, of what `mesh setup` writes: plain words, and words in single quotes, without
- * the variables that are set before them.
- */
+/** Splits a command line that `mesh setup` wrote as `sh` would, without leading variables. */
 function splitCommand(line: string): string[] {
   const argv = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([arg]) =>
     arg.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
@@ -175,10 +177,10 @@ function splitCommand(line: string): string[] {
   return first < 0 ? [] : argv.slice(first);
 }
 
-/** What a package manager may throw away at any time. */
+/** Folders that a package manager may empty at any time. */
 const PACKAGE_CACHE = /\/(_npx|_cacache|\.npm|\.cache|[Cc]aches|pnpm\/dlx|deno\/npm)\//;
 
-/** A program that is gone fails at every prompt; one in a cache will be gone some day. */
+/** A missing program fails at every prompt; one in a package cache may go missing later. */
 function programFindings(agent: Agent, machine: Machine, commands: readonly Argv[]): CheckResult[] {
   const fix = `mesh setup --agent ${agent.id}`;
   const files = new Set(
@@ -190,11 +192,14 @@ function programFindings(agent: Agent, machine: Machine, commands: readonly Argv
     const info = isAbsolute(file) ? machine.stat(file) : machine.stat(machine.find(file) ?? file);
     const isRunnable = /\.[cm]?[jt]s$/.test(file) ? info?.isFile : isProgram(info);
     if (!isRunnable) {
-      const detail = `${agent.title} is to run ${file}, which is not there`;
+      const detail = `${agent.title} is set up to run "${file}", which does not exist`;
       return [errorFinding("AGENT_PROGRAM_GONE", detail, fix)];
     }
     if (!PACKAGE_CACHE.test(file)) return [];
-    const detail = `${agent.title} is to run ${file}, in a package cache that may be emptied`;
-    return [warningFinding("AGENT_PROGRAM_CACHED", detail, `install mesh for good, then: ${fix}`)];
+    const detail =
+      `${agent.title} is set up to run "${file}", in a package cache that may be emptied`;
+    return [
+      warningFinding("AGENT_PROGRAM_CACHED", detail, `install mesh permanently, then run ${fix}`),
+    ];
   });
 }

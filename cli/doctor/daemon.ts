@@ -1,4 +1,4 @@
-/** Whether the daemon is up, is of this program's version, and accounts for every message. */
+/** The doctor's checks of the daemon: running, same version, messages accounted for, relay. */
 
 import { join } from "node:path";
 import { VERSION } from "kit/http/contract.ts";
@@ -24,11 +24,11 @@ export const DAEMON: Check = {
     const { health, refusal } = snapshot;
     if (!health) return [downFinding(snapshot), ...diskSchemaFindings(machine)];
     return [
-      ok("DAEMON_UP", `up, process ${health.pid}`),
+      ok("DAEMON_UP", `running, process ${health.pid}`),
       ...(refusal === undefined ? [] : [errorFinding(
         "DAEMON_REFUSES",
-        `it does not take our token: ${refusal}`,
-        `restart it after a change of daemon.auth_token: ${RESTART_COMMAND}`,
+        `it rejects our token: ${refusal}`,
+        `if daemon.auth_token has changed, restart the daemon: ${RESTART_COMMAND}`,
       )]),
       versionFinding(health.version),
       schemaFinding(health.schema_version),
@@ -40,14 +40,14 @@ export const DAEMON: Check = {
 
 function downFinding({ daemon, runtimeInfo, configErrors }: MeshSnapshot): CheckResult {
   if (configErrors.length > 0) {
-    const at = runtimeInfo ? `one runs as process ${runtimeInfo.pid}, but ` : "";
-    const detail = `${at}it was not asked, as the configuration holds mistakes`;
+    const at = runtimeInfo ? `process ${runtimeInfo.pid} is running, but ` : "";
+    const detail = `${at}it was not checked because the configuration is invalid`;
     return errorFinding("DAEMON_NOT_ASKED", detail, "mesh config check");
   }
   if (runtimeInfo) {
     const detail = `process ${runtimeInfo.pid} does not answer at ${runtimeInfo.url}`;
     const fix =
-      `see \`mesh logs\`; if it stays so: kill -9 ${runtimeInfo.pid}, and mesh up: nothing is lost`;
+      `see \`mesh logs\`; if it stays stuck: kill -9 ${runtimeInfo.pid} && mesh up (no data is lost)`;
     return errorFinding("DAEMON_STUCK", detail, fix);
   }
   const at = daemon && !daemon.url.endsWith(":0") ? ` at ${daemon.url}` : "";
@@ -55,31 +55,37 @@ function downFinding({ daemon, runtimeInfo, configErrors }: MeshSnapshot): Check
 }
 
 function versionFinding(version: string): CheckResult {
-  if (version === VERSION) return ok("VERSION_SAME", `version ${VERSION}, as this program`);
-  const detail = `the daemon is of version ${version}, this program of ${VERSION}`;
+  if (version === VERSION) {
+    return ok("VERSION_SAME", `version ${VERSION}, the same as this program`);
+  }
+  const detail = `the daemon has version ${version}, this program ${VERSION}`;
   return warningFinding("VERSION_DIFFERS", detail, RESTART_COMMAND);
 }
 
 function schemaFinding(version: number): CheckResult {
   const expected = migrations.length;
   if (version === expected) return ok("SCHEMA_SAME", `schema ${expected}`);
-  const detail = `the daemon's schema is ${version}, this program's ${expected}`;
+  const detail = `the daemon's database schema is ${version}, this program's ${expected}`;
   return warningFinding(
     "SCHEMA_DIFFERS",
     detail,
-    version < expected ? RESTART_COMMAND : "use the newer program",
+    version < expected ? RESTART_COMMAND : "use the newer version of mesh",
   );
 }
 
-/** A daemon that was not started from this state directory keeps its things elsewhere. */
+/** The daemon that answers may have been started with another state directory. */
 function otherDaemonFindings(
   { env }: Machine,
   { runtimeInfo, health }: MeshSnapshot,
 ): CheckResult[] {
   if (runtimeInfo?.pid === health?.pid) return [];
-  const detail = `the daemon that answers is not of this state directory, ${statePath(env)}`;
+  const detail = `the daemon that answers uses another state directory than "${statePath(env)}"`;
   return [
-    noteFinding("DAEMON_ELSEWHERE", detail, "set MESH_STATE as it was when the daemon started"),
+    noteFinding(
+      "DAEMON_ELSEWHERE",
+      detail,
+      "set MESH_STATE to the directory that the daemon was started with",
+    ),
   ];
 }
 
@@ -92,13 +98,13 @@ function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
       ? ok("MESSAGES_ACCOUNTED", `${total} messages, 0 unaccounted`)
       : errorFinding(
         "MESSAGES_UNACCOUNTED",
-        `${unaccountedCount} not accounted for`,
+        `${unaccountedCount} messages are unaccounted for`,
         "mesh doctor --audit",
       ),
     ...(unproved === 0 ? [] : [noteFinding(
       "MESSAGES_UNPROVED",
-      `${unproved} went out without a proof that they were seen`,
-      "see one with `mesh why <id>`; its agent's hooks prove it, see `mesh setup`",
+      `${unproved} messages were sent but never confirmed as seen`,
+      "see `mesh why <id>`; an agent confirms by its hooks, which `mesh setup` installs",
     )]),
   ];
 }
@@ -106,12 +112,13 @@ function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
 /** Where SQLite keeps `pragma user_version` in the first page of a file. */
 const USER_VERSION_OFFSET = 60;
 
-/** Without a daemon, the file itself says whether this program can open it. */
+/** Reads the schema version from the database file, for when no daemon runs. */
 function diskSchemaFindings({ env }: Machine): CheckResult[] {
   const version = readUserVersion(join(statePath(env), "mesh.db"));
   if (version === undefined || version <= migrations.length) return [];
-  const detail = `the database is at schema ${version}, this program knows ${migrations.length}`;
-  return [errorFinding("SCHEMA_TOO_NEW", detail, "use the newer program that wrote it")];
+  const detail =
+    `the database has schema ${version}, but this program supports up to ${migrations.length}`;
+  return [errorFinding("SCHEMA_TOO_NEW", detail, "use the newer version of mesh that wrote it")];
 }
 
 function readUserVersion(path: string): number | undefined {
@@ -133,7 +140,7 @@ export const RELAY: Check = {
     if (!health) return [];
     const { status, url, last_error } = health.relay;
     if (status === "disabled") {
-      return [ok("RELAY_DISABLED", "no relay: nothing leaves this machine")];
+      return [ok("RELAY_DISABLED", "no relay is configured: nothing leaves this machine")];
     }
     if (status === "connected") return [ok("RELAY_CONNECTED", `connected to ${url}`)];
     const detail = `${status}, ${url}${last_error === null ? "" : `: ${last_error}`}`;
@@ -141,7 +148,7 @@ export const RELAY: Check = {
   },
 };
 
-/** Deno's inspector lets whoever reaches it run anything, as us. */
+/** Deno's inspector lets anyone who can connect to it run code as this user. */
 export const INSPECTOR: Check = {
   area: "inspector",
   run(_, { health, runtimeInfo }) {
@@ -150,9 +157,10 @@ export const INSPECTOR: Check = {
     const args = argumentsOf(pid);
     if (!args) return [];
     if (!args.some((arg) => /^--inspect(-brk|-wait)?(=|$)/.test(arg))) {
-      return [ok("INSPECTOR_CLOSED", "the daemon runs without a debugger's door")];
+      return [ok("INSPECTOR_CLOSED", "no debugger port is open")];
     }
-    const detail = `process ${pid} was started with --inspect: who reaches it can do all you can`;
+    const detail =
+      `process ${pid} was started with --inspect: anyone who can connect runs code as you`;
     return [errorFinding("INSPECTOR_OPEN", detail, RESTART_COMMAND)];
   },
 };

@@ -1,17 +1,22 @@
-/** `mesh doctor`: how the daemon, its mesh and this machine are, and what to do about it. */
+/** `mesh doctor`: checks the daemon, its peers and this machine, and says how to fix problems. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/text.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { CHECK_FAILED, runChecks } from "./checks.ts";
-import type { Finding, Severity } from "./finding.ts";
-import { thisMachine } from "./machine.ts";
+import { AGENT_CHECK } from "./agents.ts";
+import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
+import { type Check, errorFinding, type Finding, type Severity } from "./finding.ts";
+import { type Machine, thisMachine } from "./machine.ts";
+import { PEERS } from "./peers.ts";
 import {
   type DeliveryAudit,
   type MeshSnapshot,
   QUEUED_LISTED_MAX,
   takeSnapshot,
 } from "./snapshot.ts";
+import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
+import { TMUX } from "./tmux.ts";
 import {
   print,
   printFields,
@@ -26,17 +31,34 @@ import { formatReason } from "../output/message_explanation.ts";
 
 export const DOCTOR: Command = {
   usage: "doctor",
-  summary: "Say what is wrong with the daemon, its mesh or this machine, and how to mend it",
-  details: "0 when nothing is wrong, 1 with an error among the findings, 3 when nothing at all " +
-    "could be looked at. Looks, and changes nothing; the daemon may be down.",
+  summary: "Find problems with the daemon, its peers and this machine, and how to fix them",
+  details:
+    "Changes nothing; the daemon may be down. Exit codes: 0 without errors, 1 with an error " +
+    "among the findings, 3 when no check could run.",
   flags: {
-    "--all": "what is well, too",
-    "--audit": "count all messages, and name each that is not accounted for",
+    "--all": "also list checks that passed",
+    "--audit": "count all messages, and list those that are unaccounted for",
     ...JSON_FLAG,
   },
   example: "mesh doctor --audit",
   run: doctor,
 };
+
+const CHECKS: readonly Check[] = [
+  DAEMON,
+  STATE,
+  CONFIG,
+  DISK,
+  CLOCK,
+  TMUX,
+  AGENT_CHECK,
+  PEERS,
+  RELAY,
+  INSPECTOR,
+];
+
+/** The code of the finding for a check that threw an error. */
+const CHECK_FAILED = "CHECK_FAILED";
 
 interface WaitingPeer {
   readonly name: string;
@@ -55,7 +77,20 @@ async function doctor(context: CommandContext, args: Args): Promise<number> {
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
 }
 
-/** What only the daemon knows is null or empty while it is down. */
+/** Runs all checks. One that throws becomes a finding, so that the others are still reported. */
+async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Finding[]> {
+  const found = await Promise.all(CHECKS.map(async ({ area, run }): Promise<Finding[]> => {
+    try {
+      return (await run(machine, snapshot)).map((result) => ({ area, ...result }));
+    } catch (error) {
+      const detail = `the check failed: ${messageOf(error)}`;
+      return [{ area, ...errorFinding(CHECK_FAILED, detail, "mesh logs") }];
+    }
+  }));
+  return found.flat();
+}
+
+/** Fields that only the daemon knows are null or empty while it is down. */
 function toJson(findings: readonly Finding[], { health, peers, audit }: MeshSnapshot) {
   const { counts = {}, total = null, unproved = null, unaccounted = [] } = audit ?? {};
   const waiting = audit ? waitingPeers(audit) : [];
@@ -75,7 +110,7 @@ function printReport(
   if (!audit) return;
   showWaiting(terminal, waitingPeers(audit), clock);
   if ((audit.counts["queued"] ?? 0) > Number(QUEUED_LISTED_MAX)) {
-    print(terminal, styled("dim", `Of the newest ${QUEUED_LISTED_MAX} that wait.`));
+    print(terminal, styled("dim", `Counts only the newest ${QUEUED_LISTED_MAX} waiting messages.`));
   }
   if (args.flag("audit")) showAudit(terminal, audit);
 }
@@ -87,7 +122,7 @@ const STYLES: Readonly<Record<Severity, Style>> = {
   error: "red",
 };
 
-/** The worst first; what is well is counted, unless all is asked for. */
+/** Prints the worst first; passed checks are only counted, unless `all`. */
 function showFindings(to: Terminal, findings: readonly Finding[], all: boolean): void {
   const order: readonly Severity[] = ["error", "warning", "note", "ok"];
   const listed = order.filter((severity) => all || severity !== "ok")
@@ -97,13 +132,15 @@ function showFindings(to: Terminal, findings: readonly Finding[], all: boolean):
     if (fix !== null) print(to, " ".repeat(18), styled("dim", "fix: "), fix);
   }
   const okCount = findings.filter(({ severity }) => severity === "ok").length;
-  if (!all) print(to, styled("green", `${okCount} checks are well`), ": mesh doctor --all");
+  if (!all) {
+    print(to, styled("green", `${okCount} checks passed`), " (mesh doctor --all lists them)");
+  }
 }
 
 function showState(to: Terminal, { health, daemon, peers, audit }: MeshSnapshot): void {
   if (!health) return;
   printFields(to, {
-    daemon: styled("green", "up"),
+    daemon: styled("green", "running"),
     url: daemon?.url,
     version: `${health.version}, schema ${health.schema_version}`,
     pid: String(health.pid),
@@ -116,7 +153,7 @@ function showState(to: Terminal, { health, daemon, peers, audit }: MeshSnapshot)
 }
 
 function formatUnproved({ unproved }: DeliveryAudit) {
-  return unproved === 0 ? "0" : styled("yellow", `${unproved}: they went out without a proof`);
+  return unproved === 0 ? "0" : styled("yellow", `${unproved}, never confirmed as seen`);
 }
 
 function countByStatus(peers: NonNullable<MeshSnapshot["peers"]>): Record<string, number> {
@@ -154,7 +191,7 @@ function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit):
   }
 }
 
-/** Who is waited for, most first. Deliveries come newest first. */
+/** The peers that messages wait for, most messages first. Deliveries come newest first. */
 function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {
   const byPeer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
   return [...byPeer.values()].flatMap((group) => {

@@ -1,4 +1,4 @@
-/** What `mesh doctor` finds: one fact each, how bad it is, and what to do about it in one line. */
+/** The findings of `mesh doctor` and the type of a check. */
 
 import type { Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
@@ -8,18 +8,18 @@ export type Severity = "ok" | "note" | "warning" | "error";
 export interface Finding {
   /** The name of the check's area, such as `tmux`. */
   readonly area: string;
-  /** For programs: never changes, such as `TMUX_MISSING`. */
+  /** A stable identifier for programs, such as `TMUX_MISSING`. */
   readonly code: string;
   readonly severity: Severity;
   readonly detail: string;
-  /** Null where nothing needs doing. */
+  /** What to do, in one line; null when nothing needs doing. */
   readonly fix: string | null;
 }
 
 /** A finding, before its area is known. */
 export type CheckResult = Omit<Finding, "area">;
 
-/** One area: looks, changes nothing, and says what it saw. */
+/** The check of one area; it changes nothing. */
 export interface Check {
   readonly area: string;
   run(

@@ -1,4 +1,4 @@
-/** What the checks of `mesh doctor` may ask this computer: files, programs, the disk, the time. */
+/** The doctor's access to this machine: files, programs, disk space and the clock. */
 
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
@@ -6,29 +6,29 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
-/** A program that has not ended by then is given up. */
+/** A program that runs longer is ended. */
 const PROGRAM_MS_MAX = 5_000;
 
 export interface ProgramResult {
   readonly success: boolean;
-  /** What it wrote, on the standard output and then on the standard error. */
+  /** Standard output followed by standard error. */
   readonly output: string;
 }
 
 export interface Machine {
   readonly env: Env;
   readonly clock: Clock;
-  /** Undefined when it is not there, or must not be looked at. */
+  /** Undefined when the path does not exist or is not accessible. */
   stat(path: string): Deno.FileInfo | undefined;
-  /** Undefined when it is not there, or must not be read. */
+  /** Undefined when the file does not exist or is not readable. */
   text(path: string): string | undefined;
-  /** The names in a directory; none when it is not there. */
+  /** The names in a directory; empty when it is not readable. */
   names(path: string): string[];
-  /** Bytes that are left to us on the disk of a path; undefined when that cannot be told. */
+  /** Free bytes on the disk of a path; undefined when unknown. */
   freeBytes(path: string): number | undefined;
-  /** Where the shell would find a program. */
+  /** The path of a program on the PATH. */
   find(program: string): string | undefined;
-  /** Runs a program to its end; undefined when there is no such program, or it does not end. */
+  /** Runs a program; undefined when it does not exist or does not end in time. */
   run(program: string, args: readonly string[], input?: string): Promise<ProgramResult | undefined>;
 }
 
@@ -53,14 +53,9 @@ export function thisMachine(env: Env, clock: Clock): Machine {
   };
 }
 
-/** The release that a program tells of: the full stop behind it is the sentence's. */
+/** The first version number in a program's output, without a full stop after it. */
 export function parseVersion(output: string): string | undefined {
   return /(?<!\d)\d+\.\d+(?:\S*\w)?/.exec(output)?.[0];
-}
-
-/** `~/…` of the user whose environment it is. */
-export function atHome(env: Env, ...path: readonly string[]): string {
-  return join(env["HOME"] ?? "/", ...path);
 }
 
 export function isProgram(info: Deno.FileInfo | undefined): boolean {
@@ -101,7 +96,7 @@ async function run(
   }
 }
 
-/** A program that ends before it has read everything says why in its own words. */
+/** Ignores a closed pipe: a program that exits early explains itself in its output. */
 async function writeInput(child: Deno.ChildProcess, input: string): Promise<void> {
   const writer = child.stdin.getWriter();
   try {
@@ -121,7 +116,7 @@ function undefinedIfInaccessible<A>(work: () => A): A | undefined {
   }
 }
 
-/** Whatever the system refuses us; a fault of our own is not that. */
+/** Whether the operating system refused access, as opposed to a bug. */
 function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];

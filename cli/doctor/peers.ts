@@ -1,4 +1,4 @@
-/** What the daemon itself finds contradictory about its peers, where it offers to look. */
+/** The doctor's check of the peers: the contradictions that the daemon reports for each. */
 
 import * as z from "zod";
 import type { DaemonClient } from "../client/daemon_client.ts";
@@ -13,7 +13,7 @@ import {
 import type { Peers } from "./snapshot.ts";
 
 const PATH = "/peers/{id}/doctor";
-/** Each costs a request; a mesh with more peers is looked at one by one. */
+/** Each peer costs a request. */
 const PEERS_MAX = 50;
 
 const Report = z.object({
@@ -33,12 +33,12 @@ export const PEERS: Check = {
     const found: CheckResult[] = [];
     for (const peer of inspected) found.push(...await contradictions(daemon, peer));
     if (inspected.length < active.length) {
-      const detail = `${inspected.length} of ${active.length} peers were looked at`;
-      found.push(noteFinding("PEERS_MANY", detail, "GET /peers/{id}/doctor looks at one"));
+      const detail = `only ${inspected.length} of ${active.length} peers were checked`;
+      found.push(noteFinding("PEERS_MANY", detail, "check one with `mesh peer show <name>`"));
     }
     return found.length > 0
       ? found
-      : [ok("PEERS_SOUND", `${inspected.length} peers contradict nothing`)];
+      : [ok("PEERS_SOUND", `${inspected.length} peers without contradictions`)];
   },
 };
 
@@ -52,9 +52,9 @@ async function isSupported({ get }: DaemonClient): Promise<boolean> {
 async function contradictions({ get }: DaemonClient, peer: Peers[number]): Promise<CheckResult[]> {
   const response = await get(PATH.replace("{id}", encodeURIComponent(peer.peer_id)));
   const report = Report.safeParse(await response.json().catch(() => undefined));
-  // Gone between the list and the look.
+  // The peer has been removed since the list was read.
   if (!response.ok || !report.success) return [];
-  const fix = `mesh peers --all, and GET /peers/${peer.peer_id}/doctor for all of its evidence`;
+  const fix = `mesh peer show ${peer.peer_id} shows all of its evidence`;
   return report.data.contradictions.map(({ code, severity, detail }) =>
     (severity === "error" ? errorFinding : warningFinding)(code, `${peer.name}: ${detail}`, fix)
   );

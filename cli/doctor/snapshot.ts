@@ -1,4 +1,4 @@
-/** What `mesh doctor` hears from the daemon, as far as there is one and it answers us. */
+/** The doctor's snapshot of the daemon: its health, peers and messages, as far as it answers. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
@@ -16,26 +16,26 @@ import {
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
 
-/** What waits is told by recipient from the newest so many. */
+/** Waiting messages per peer are counted among this many newest ones. */
 export const QUEUED_LISTED_MAX = "500";
 
-/** A healthy daemon answers in milliseconds, and in a second while it is very busy. */
+/** A healthy daemon answers in milliseconds, or within a second while it is very busy. */
 const DAEMON_MS_MAX = 5_000;
 
 export type DeliveryAudit = WireResponse<typeof listDeliveries>;
 export type Peers = WireResponse<typeof listPeers>["peers"];
 
-/** Each part is undefined where it could not be had. */
+/** Each part is undefined when it could not be read. */
 export interface MeshSnapshot {
   readonly runtimeInfo: RuntimeInfo | undefined;
   readonly settings: ReturnType<typeof readSettings> | undefined;
-  /** Each mistake of the configuration, in a line. */
+  /** The mistakes in the configuration, one line each. */
   readonly configErrors: readonly string[];
   readonly daemon: DaemonClient | undefined;
   readonly health: Health | undefined;
   readonly peers: Peers | undefined;
   readonly audit: DeliveryAudit | undefined;
-  /** Why the daemon told us no more than its health. */
+  /** Why the daemon returned no more than its health. */
   readonly refusal: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function takeSnapshot(
   };
   const settingsRead = trySettings(env);
   const runtimeInfo = readRuntimeInfo(env);
-  // Where the state directory is no use, its own findings say why.
+  // The checks of the configuration and the state directory report the reason.
   if (!settingsRead.settings || runtimeInfo === "unreadable") {
     return {
       runtimeInfo: toRuntimeInfo(runtimeInfo),
@@ -62,7 +62,7 @@ export async function takeSnapshot(
     };
   }
   const daemon = find();
-  // A daemon that is stopped or stuck does not answer: then all parts of the answer are undefined.
+  // When a stopped or stuck daemon does not answer, all its parts stay undefined.
   return {
     runtimeInfo,
     ...settingsRead,

@@ -1,4 +1,4 @@
-/** The state directory and the configuration: where they are, whose, and who else may read them. */
+/** The doctor's checks of the state directory, configuration, disk space and clock. */
 
 import { dirname, join } from "node:path";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
@@ -12,7 +12,7 @@ import {
 } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
-/** What only its owner may read: all of it holds messages, keys or tokens. */
+/** Files with messages, keys or tokens, which only their owner may read. */
 const PRIVATE_FILES = ["mesh.db", "mesh.db-wal", "hook.token", "daemon.json", "daemon.log"];
 const GROUP_AND_OTHERS_BITS = 0o077;
 
@@ -21,7 +21,7 @@ export const STATE: Check = {
   run(machine) {
     const path = statePath(machine.env);
     const info = machine.stat(path);
-    if (!info) return [noteFinding("STATE_MISSING", `${path} is not there yet`, "mesh up")];
+    if (!info) return [noteFinding("STATE_MISSING", `${path} does not exist yet`, "mesh up")];
     if (!info.isDirectory) {
       return [
         errorFinding("STATE_NO_DIRECTORY", `${path} is a file`, "move it away, or set MESH_STATE"),
@@ -29,7 +29,7 @@ export const STATE: Check = {
     }
     const files = PRIVATE_FILES.map((name) => join(path, name));
     return [
-      ok("STATE_FOUND", `kept in ${path}`),
+      ok("STATE_FOUND", `state is kept in ${path}`),
       ...permissionFindings(machine, path, "STATE"),
       ...files.flatMap((file) => permissionFindings(machine, file, "STATE_FILE")),
     ];
@@ -41,7 +41,9 @@ export const CONFIG: Check = {
   run(machine, { settings, configErrors }) {
     const { env } = machine;
     const path = configPath(env);
-    const source = machine.stat(path) ? `read from ${path}` : `${path} is not there: defaults`;
+    const source = machine.stat(path)
+      ? `read from ${path}`
+      : `${path} does not exist; using defaults`;
     const fix = (line: string) =>
       /\bMESH_[A-Z_]+__/.exec(line) ? "correct or unset the variable" : `correct it in ${path}`;
     return [
@@ -56,7 +58,7 @@ export const CONFIG: Check = {
 
 function tokenFindings(present: boolean): CheckResult[] {
   if (present) return [ok("TOKEN_PRESENT", "daemon.auth_token is set")];
-  const detail = "no daemon.auth_token: whoever is on this machine may speak for any peer";
+  const detail = "daemon.auth_token is not set: any user of this machine may act as any peer";
   return [noteFinding("TOKEN_MISSING", detail, "mesh setup")];
 }
 
@@ -64,31 +66,34 @@ function overrideFindings(env: Env): CheckResult[] {
   const names = Object.keys(env).filter((name) => /^MESH_.*__/.test(name)).sort();
   if (names.length === 0) return [];
   return [
-    noteFinding("CONFIG_OVERRIDDEN", `the environment goes before the file: ${names.join(", ")}`),
+    noteFinding(
+      "CONFIG_OVERRIDDEN",
+      `the environment overrides the configuration file: ${names.join(", ")}`,
+    ),
   ];
 }
 
-/** Ours, and nobody else's to read or write. What is not there is not complained of. */
+/** Findings when the path has another owner or others may access it; none if it does not exist. */
 function permissionFindings(machine: Machine, path: string, codePrefix: string): CheckResult[] {
   const info = machine.stat(path);
   if (!info || info.mode === null) return [];
   const found: CheckResult[] = [];
   const uid = Deno.uid();
   if (info.uid !== null && uid !== null && info.uid !== uid && uid !== 0) {
-    const detail = `${path} belongs to user ${info.uid}, and we are user ${uid}`;
+    const detail = `${path} belongs to user ${info.uid}, but this is user ${uid}`;
     found.push(errorFinding(`${codePrefix}_NOT_OURS`, detail, `sudo chown -R ${uid} ${path}`));
   }
   if ((info.mode & GROUP_AND_OTHERS_BITS) !== 0) {
     const expectedMode = info.isDirectory ? "0700" : "0600";
     const mode = `0${(info.mode & 0o777).toString(8)}`;
-    const detail = `${path} has mode ${mode}: others may get at it`;
+    const detail = `${path} has mode ${mode}: other users may access it`;
     found.push(warningFinding(`${codePrefix}_OPEN`, detail, `chmod ${expectedMode} ${path}`));
   }
   return found;
 }
 
 const MEGABYTE = 1_048_576;
-/** Below the first the daemon may fail any moment, below the second it is time to look. */
+/** Below `critical` the daemon may fail at any moment. */
 const FREE_MB = { critical: 100, low: 1024 } as const;
 
 export const DISK: Check = {
@@ -98,33 +103,33 @@ export const DISK: Check = {
     const bytes = machine.freeBytes(path);
     if (bytes === undefined) return [];
     const leftMb = Math.floor(bytes / MEGABYTE);
-    const detail = `${leftMb} MB are left where ${path} lies`;
-    const fix = "make room there, or lower daemon.history_days";
+    const detail = `${leftMb} MB are free on the disk of ${path}`;
+    const fix = "free disk space, or lower daemon.history_days";
     if (leftMb < FREE_MB.critical) return [errorFinding("DISK_FULL", detail, fix)];
     if (leftMb < FREE_MB.low) return [warningFinding("DISK_LOW", detail, fix)];
     return [ok("DISK_ROOM", detail)];
   },
 };
 
-/** The directory itself, or the one that it will be made in. */
+/** The directory itself, or its nearest parent that exists. */
 function nearestExisting(machine: Machine, path: string): string {
   return machine.stat(path) || dirname(path) === path
     ? path
     : nearestExisting(machine, dirname(path));
 }
 
-/** This program was not written before. */
+/** An earlier time must be wrong: this program was written later. */
 const EARLIEST_PLAUSIBLE_MS = Date.UTC(2026, 0, 1);
-/** A file may be written while we look, and by a machine whose clock is a little ahead. */
+/** Allows for files written during the check, and for a clock that is slightly ahead. */
 const CLOCK_SKEW_MS_MAX = 120_000;
 
 export const CLOCK: Check = {
   area: "clock",
   run(machine, { audit }) {
     const now = machine.clock.now();
-    const fix = "set the clock: deadlines, schedules and retention go by it";
+    const fix = "set the clock: deadlines, schedules and retention depend on it";
     if (now < EARLIEST_PLAUSIBLE_MS) {
-      return [errorFinding("CLOCK_WRONG", `it is ${new Date(now).toISOString()} here`, fix)];
+      return [errorFinding("CLOCK_WRONG", `the clock says ${new Date(now).toISOString()}`, fix)];
     }
     const state = statePath(machine.env);
     const writtenAtMs = ["mesh.db", "mesh.db-wal"].map((name) =>
@@ -133,9 +138,9 @@ export const CLOCK: Check = {
     const createdAtMs = audit?.deliveries.map(({ created_at }) => Date.parse(created_at)) ?? [];
     const aheadMs = Math.max(0, ...writtenAtMs, ...createdAtMs) - now;
     if (aheadMs <= CLOCK_SKEW_MS_MAX) {
-      return [ok("CLOCK_PLAUSIBLE", "nothing kept is from the future")];
+      return [ok("CLOCK_PLAUSIBLE", "no stored time is in the future")];
     }
-    const detail = `what the daemon wrote is ${Math.ceil(aheadMs / 1000)} s ahead of the clock`;
+    const detail = `stored times are ${Math.ceil(aheadMs / 1000)} s ahead of the clock`;
     return [warningFinding("CLOCK_WENT_BACK", detail, fix)];
   },
 };

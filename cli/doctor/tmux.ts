@@ -1,4 +1,4 @@
-/** Whether tmux can carry messages: tried on a server of our own, never on the user's. */
+/** The doctor's check of tmux, tried on a private server, never on the user's. */
 
 import { join } from "node:path";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
@@ -12,9 +12,9 @@ import {
 } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
-/** The oldest that mesh was tried with (README). */
+/** The oldest version that mesh was tested with (README). */
 const TESTED_VERSION_MIN = "3.3";
-/** What delivery does: control mode, a buffer, a bracketed paste (architecture 3). */
+/** What delivery needs: control mode, buffers and bracketed paste. */
 const PROBE_COMMANDS = [
   "set-buffer -b mesh hello",
   "paste-buffer -p -d -b mesh",
@@ -27,7 +27,8 @@ export const TMUX: Check = {
   async run(machine) {
     const version = await getVersion(machine);
     if (version === undefined) {
-      const detail = "tmux is not on the PATH: agents in terminals can only be reached by hooks";
+      const detail =
+        "tmux is not on the PATH: agents in terminals are only reachable by their hooks";
       return [noteFinding("TMUX_MISSING", detail, "install tmux, and start agents inside it")];
     }
     return [versionFinding(version), await probeTmux(machine), ...await servers(machine)];
@@ -46,7 +47,7 @@ function versionFinding(version: string): CheckResult {
   const isOlder = major === "" ? false : Number(major) < minMajor ||
     Number(major) === minMajor && Number(minor) < minMinor;
   if (!isOlder) return ok("TMUX_FOUND", `tmux ${version}`);
-  const detail = `tmux ${version} is older than ${TESTED_VERSION_MIN}, which mesh was tried with`;
+  const detail = `tmux ${version} is older than ${TESTED_VERSION_MIN}, the oldest tested version`;
   return warningFinding("TMUX_OLD", detail, `use tmux ${TESTED_VERSION_MIN} or newer`);
 }
 
@@ -61,12 +62,12 @@ async function probeTmux(machine: Machine): Promise<CheckResult> {
   }
   await machine.run("tmux", ["-L", socket, "kill-server"]);
   const output = result?.output.split("\n").find((line) => !line.startsWith("%")) ??
-    "it does not answer";
-  const fix = "try `tmux -L trial -C new-session`; the directory of its sockets must be writable";
-  return errorFinding("TMUX_BROKEN", `tmux does not do what delivery needs: ${output}`, fix);
+    "no answer";
+  const fix = "try `tmux -L trial -C new-session`; the folder of its sockets must be writable";
+  return errorFinding("TMUX_BROKEN", `tmux lacks a function that delivery needs: ${output}`, fix);
 }
 
-/** Agents in any of them are reached, but only from the one that they registered with. */
+/** Notes several tmux servers, and rejects a socket folder that other users can change. */
 async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const uid = Deno.uid();
   if (uid === null) return [];
@@ -75,7 +76,7 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const unsafe = sockets.length > 0 ? whyUnsafeFolder(dir) : undefined;
   if (unsafe !== undefined) {
     const fix =
-      `remove ${dir}, or name another folder in TMUX_TMPDIR; messages reach no pane there`;
+      `remove ${dir}, or set TMUX_TMPDIR to another folder; until then no pane is reachable`;
     return [errorFinding("TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix)];
   }
   const responsive = await Promise.all(sockets.map(async (name) => {
@@ -86,8 +87,8 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   }));
   const running = responsive.flat().sort();
   if (running.length < 2) return [];
-  const detail = `${running.length} tmux servers run: ${running.join(", ")}`;
+  const detail = `${running.length} tmux servers are running: ${running.join(", ")}`;
   return [
-    noteFinding("TMUX_SERVERS", detail, "none is needed; `tmux ls` shows only the default one"),
+    noteFinding("TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"),
   ];
 }

@@ -1,4 +1,4 @@
-/** `mesh hook AGENT EVENT`: hands one hook event to the daemon. Must never fail or hold an agent up. */
+/** `mesh hook AGENT EVENT`: forwards a hook event to the daemon, and never fails the agent. */
 
 import { systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -8,15 +8,15 @@ import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";
 import type { HookCommand } from "../../daemon/features/agents/definition.ts";
 import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
 
-/** Everything together: reading, the daemon's answer. */
+/** The limit for reading the event and receiving the daemon's answer together. */
 const TOTAL_MS_MAX = 1_500;
-/** Not an event of the agent's: the hook that waits beside its session. */
+/** Not an event of the agent: the hook that waits in the background to wake its session. */
 const WAKE_EVENT = "Wake";
-/** The log is for the last faults only. */
+/** The log keeps only the last failures. */
 const LOG_BYTES_MAX = 65_536;
 const CHUNK_BYTES = 65_536;
 
-/** Prints what the agent is to be answered; whatever goes wrong is silence. The exit code. */
+/** Prints the daemon's answer for the agent. Failures go only to the log. Returns the exit code. */
 export async function runHook(args: readonly string[], env: Env): Promise<number> {
   try {
     const hooks = definitionOf(args[0])?.hooks;
@@ -29,11 +29,11 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
   return 0;
 }
 
-/** Waits until a message is to wake the session, which reads it on the standard error. */
+/** Waits until a message should wake the session, which reads it from standard error. */
 async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Promise<number> {
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const { session_id }: Record<string, unknown> = JSON.parse(new TextDecoder().decode(input));
-  if (typeof session_id !== "string") throw new Error("The payload names no session");
+  if (typeof session_id !== "string") throw new Error("The payload has no session_id");
   const waitForWake = await hooks.wait?.();
   if (!waitForWake) return 0;
   return await waitForWake(session_id, {
@@ -47,13 +47,13 @@ async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Pr
   });
 }
 
-/** The daemon's answer; undefined when no daemon is up. */
+/** Returns the daemon's answer; undefined when no daemon is running. */
 async function forward(
   [agent, event]: readonly string[],
   hooks: HookCommand | undefined,
   env: Env,
 ): Promise<string | undefined> {
-  // First, whatever follows: the agent is not to write into a pipe that nobody reads.
+  // Read first in any case, so that the agent never writes into a pipe that nobody reads.
   const started_at = systemClock.now();
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
@@ -66,13 +66,13 @@ async function forward(
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
 }
 
-/** The event that a payload names, where the command line names none. */
+/** The event name in the payload, for agents that do not pass it on the command line. */
 function eventNamedIn(body: Uint8Array): string | undefined {
   const { hook_event_name } = JSON.parse(new TextDecoder().decode(body)) ?? {};
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
-/** Whether the human may be asked about this event; the daemon's notice says for how long. */
+/** Whether the human may decide on this event; `daemon.json` says how long to wait for that. */
 function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
   return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
@@ -82,8 +82,8 @@ function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
 }
 
 /**
- * Announces the session that has just started `mesh mcp`, for agents whose first hook comes with
- * the first prompt. Without a daemon nothing is sent, and that hook announces the session.
+ * Announces the session that started `mesh mcp`, for agents whose first hook runs at the first
+ * prompt. When no daemon is running nothing is sent, and that hook announces the session later.
  */
 export async function announceSession(env: Env): Promise<void> {
   for (const { id, hooks } of AGENTS) {
@@ -92,19 +92,19 @@ export async function announceSession(env: Env): Promise<void> {
     try {
       const daemon = findDaemon(env);
       if (daemon === undefined) return;
-      // The process that started us is the agent: no hook of it sets the variable here.
+      // The parent process is the agent; only its hooks set the variable themselves.
       const ownEnv = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
       const request = { path: `/hooks/${id}`, hooks, env: ownEnv, body: encoded(payload) };
       await withTimeout(TOTAL_MS_MAX, post(new URL(daemon.url), request));
     } catch (error) {
-      logFailure(env, `${id} arrived: ${messageOf(error)}`);
+      logFailure(env, `${id} announcement: ${messageOf(error)}`);
     }
   }
 }
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const done = await timeout(systemClock, ms, work.then((result) => ({ result })));
-  if (!done) throw new Error("The daemon has not answered in time");
+  if (!done) throw new Error("The daemon did not answer in time");
   return done.result;
 }
 
@@ -112,7 +112,7 @@ interface Reader {
   read(into: Uint8Array): Promise<number | null>;
 }
 
-/** Reads to the end. By hand: to load the runtime's streams is a tenth of a hook's time. */
+/** Reads to the end. Loading the runtime's streams would take a tenth of a hook's time. */
 async function readAll(from: Reader): Promise<Uint8Array> {
   let all = new Uint8Array(CHUNK_BYTES);
   for (let size = 0;;) {
@@ -141,13 +141,10 @@ async function post(url: URL, request: HookRequest): Promise<string | undefined>
   using connection = await connect(url);
   if (!connection) return undefined;
   await writeAll(connection, encodeRequest(url.host, request));
-  return read(new TextDecoder().decode(await readAll(connection)));
+  return parseResponse(new TextDecoder().decode(await readAll(connection)));
 }
 
-/**
- * HTTP/1.0 by hand: one answer, then the end. `fetch` would obey the proxy settings of the
- * agent, and hand them the prompt.
- */
+/** An HTTP/1.0 request. `fetch` would use the agent's proxy settings and so leak the prompt. */
 function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
@@ -161,7 +158,7 @@ function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): U
     "X-Mesh-Tmux": env["TMUX"],
   };
   const lines = Object.entries(headers)
-    // A header is one line of ASCII.
+    // Header values must be printable ASCII.
     .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
     .map(([name, value]) => `${name}: ${value}\r\n`);
   const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
@@ -171,12 +168,12 @@ function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): U
   return whole;
 }
 
-/** The answer's body; throws for any status but 200, and for a body that is no JSON. */
-function read(answer: string): string {
+/** Returns the body of a response; throws unless the status is 200 and the body is JSON. */
+function parseResponse(answer: string): string {
   const [head = "", ...rest] = answer.split("\r\n\r\n");
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
   const body = rest.join("\r\n\r\n");
-  if (status !== "200") throw new Error(`The daemon answered ${status ?? "nothing"}`);
+  if (status !== "200") throw new Error(`The daemon returned ${status ?? "no response"}`);
   JSON.parse(body);
   return body;
 }
@@ -194,14 +191,14 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** Undefined without a daemon. */
+/** Undefined when no daemon is running. */
 function findDaemon(env: Env): { url: string; decision_ms: number } | undefined {
   const info = readRuntimeFile(env);
-  if (info === "malformed") throw new Error("daemon.json names no url or no pid");
+  if (info === "malformed") throw new Error("daemon.json is malformed: it needs a url and a pid");
   return info && { url: info.url, decision_ms: (info.approval_seconds ?? 0) * 1000 };
 }
 
-/** A log that cannot be written is the one fault that nobody is told of: no agent may see it. */
+/** Logs a failure. An unwritable log is ignored: no agent may see a hook fail. */
 function logFailure(env: Env, what: string): void {
   const path = `${statePath(env)}/hook.log`;
   const time = new Date(systemClock.now()).toISOString();

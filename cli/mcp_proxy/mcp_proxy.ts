@@ -1,4 +1,4 @@
-/** `mesh mcp`: carries an agent's MCP messages from stdin to the daemon, and its answers back. */
+/** `mesh mcp`: forwards an agent's MCP messages from stdin to the daemon, and the answers back. */
 
 import { systemClock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
@@ -6,19 +6,19 @@ import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 
-/** Messages that may wait for the daemon at once; more is no agent, but a fault. */
+/** The most requests in flight; a working agent stays far below. */
 const IN_FLIGHT_MAX = 256;
-/** The daemon takes 1 MiB; what is longer is dropped here, and never held. */
+/** Longer lines are dropped without buffering them; the daemon accepts 1 MiB. */
 const LINE_CHARS_MAX = 4_194_304;
-/** What was asked before stdin ended may still be answered for so long. */
+/** How long requests in flight may take after stdin has ended. */
 const FINISH_MS_MAX = 1000;
 
-/** JSON-RPC 2.0, and its first code for a server's own use. */
+/** JSON-RPC 2.0 error codes: invalid JSON, and the first code for servers' own use. */
 const PARSE_ERROR = -32_700;
 const SERVER_ERROR = -32_000;
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
-/** Which parameter of a request the header `Mcp-Name` repeats (MCP 2026-07-28). */
+/** The request parameter that the header `Mcp-Name` repeats, by method (MCP 2026-07-28). */
 const NAME_PARAMETER = new Map([["tools/call", "name"], ["prompts/get", "name"], [
   "resources/read",
   "uri",
@@ -36,7 +36,7 @@ export async function runProxy(env: Env): Promise<void> {
   await proxy.finish();
 }
 
-/** Each line of the input; undefined for one that is too long to hold. */
+/** Yields each line of the input; undefined for a line that is too long. */
 async function* linesOf(input: ReadableStream<Uint8Array<ArrayBuffer>>) {
   let partial = "", too_long = false;
   for await (const text of input.pipeThrough(new TextDecoderStream())) {
@@ -58,9 +58,9 @@ class StdioProxy {
   readonly #write: (line: string) => Promise<void>;
   readonly #inFlight = new Map<Id, AbortController>();
   readonly #pending = new Set<Promise<void>>();
-  /** Read at the first message, and again when the daemon does not take it. */
+  /** Read when the daemon answers 401. */
   #token: string | undefined;
-  /** What `initialize` agreed on; from 2026-07-28 on each message says it itself. */
+  /** The version from `initialize`; from MCP 2026-07-28 on, each message names its own. */
   #version: string | undefined;
 
   constructor(env: Env, write: (line: string) => Promise<void>) {
@@ -68,7 +68,7 @@ class StdioProxy {
     this.#write = write;
   }
 
-  /** Starts to carry one message; answers are written as they come. */
+  /** Starts forwarding one message; answers are written as they arrive. */
   handleLine(line: string | undefined): void {
     if (line?.trim() === "") return;
     const message = line === undefined ? undefined : tryJson(line);
@@ -76,13 +76,15 @@ class StdioProxy {
     const cancelled = messages[0] && cancelledBy(messages[0]);
     if (cancelled !== undefined) return this.#inFlight.get(cancelled)?.abort();
     const work = line === undefined || messages.length === 0
-      ? this.#write(refusal(null, PARSE_ERROR, "This line is no JSON-RPC message, or too long"))
+      ? this.#write(
+        refusal(null, PARSE_ERROR, "This line is not a JSON-RPC message, or it is too long"),
+      )
       : this.#forward(line, messages);
     this.#pending.add(work);
     work.finally(() => this.#pending.delete(work));
   }
 
-  /** Lets what is under way come to its end, for a moment. */
+  /** Waits briefly for requests in flight, then aborts them. */
   async finish(): Promise<void> {
     const all = Promise.allSettled(this.#pending);
     await timeout(systemClock, FINISH_MS_MAX, all);
@@ -99,7 +101,7 @@ class StdioProxy {
     for (const answer of answers) await this.#write(answer);
   }
 
-  /** The lines to write: the daemon's answer, or a refusal for each request. */
+  /** The lines to write: the daemon's answer, or an error for each request. */
   async #answers(
     line: string,
     messages: readonly JsonObject[],
@@ -107,7 +109,9 @@ class StdioProxy {
     signal: AbortSignal,
   ): Promise<string[]> {
     const refuse = (reason: string) => ids.map((id) => refusal(id, SERVER_ERROR, reason));
-    if (this.#inFlight.size > IN_FLIGHT_MAX) return refuse("Too many requests at once");
+    if (this.#inFlight.size > IN_FLIGHT_MAX) {
+      return refuse("Too many requests are in flight; wait for some answers first");
+    }
     try {
       const response = await this.#post(line, messages[0] ?? {}, signal);
       const text = await response.text();
@@ -120,15 +124,15 @@ class StdioProxy {
       const { error = `HTTP ${response.status}`, detail = "no answer" } = isJson(answer)
         ? answer
         : {};
-      return refuse(`The mesh daemon refused: ${error}: ${detail}`);
+      return refuse(`The mesh daemon refused the request: ${error}: ${detail}`);
     } catch (error) {
       return signal.aborted ? [] : refuse(explainFailure(error));
     }
   }
 
   /**
-   * Posts a message. The token is read only when the daemon wants one, as reading the configuration
-   * costs more than all the rest; one that was refused may have been changed, and is read anew.
+   * Posts a message. The token is read only after a 401, because loading the configuration takes
+   * longer than everything else; a later 401 means that the token has changed.
    */
   async #post(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
     const response = await this.#send(body, message, signal);
@@ -150,14 +154,14 @@ class StdioProxy {
     return fetch(this.#address(), { method: "POST", body, headers, signal });
   }
 
-  /** Looked up each time: a daemon that was restarted may be at another port. */
+  /** Read on each call: a restarted daemon may use another port. */
   #address(): URL {
     const daemon = runningDaemon(this.#env);
-    if (!daemon) throw new DaemonNotRunningError("No mesh daemon is up");
+    if (!daemon) throw new DaemonNotRunningError("The mesh daemon is not running");
     return new URL("/mcp", daemon.url);
   }
 
-  /** The headers that repeat what a message says, for the generation that it is of. */
+  /** The headers that repeat parts of a message, by the protocol version that it uses. */
   #protocol(message: JsonObject): Record<string, string> {
     const { method, params } = message;
     const fields = isJson(params) ? params : {};
@@ -187,23 +191,23 @@ class DaemonNotRunningError extends Error {
   override readonly name = "DaemonNotRunningError";
 }
 
-/** One sentence for a model and its user: what is wrong, and what helps. */
+/** One sentence for the model and its user: what failed and what to do. */
 function explainFailure(error: unknown): string {
   const reason = messageOf(error);
   if (error instanceof DaemonNotRunningError) return `${reason}: start it with \`mesh up\``;
-  // Refused before a byte was sent; anything else may have reached the daemon.
+  // No connection was made; any other error may occur after the daemon received the request.
   if (/\(Connect\)/.test(reason)) return "The mesh daemon does not answer: start it with `mesh up`";
   if (!(error instanceof TypeError)) return reason;
-  return "The mesh daemon went away before it answered: what was asked may have been done";
+  return "The mesh daemon closed the connection; the request may still have been carried out";
 }
 
-/** The id of the request that a `notifications/cancelled` calls off. */
+/** The request id that a `notifications/cancelled` cancels. */
 function cancelledBy({ method, params }: JsonObject): Id | undefined {
   if (method !== "notifications/cancelled" || !isJson(params)) return undefined;
   return toId(params["requestId"]);
 }
 
-/** The id under which a message wants an answer, if it wants one. */
+/** The id of a message that is a request. */
 function requestId({ id, method }: JsonObject): Id[] {
   const known = method === undefined ? undefined : toId(id);
   return known === undefined ? [] : [known];
@@ -213,7 +217,7 @@ function toId(value: unknown): Id | undefined {
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/** An error about a request that could not be read has no id; the only one under way is meant. */
+/** Adds the id to an error about an unreadable request, when only one request was sent. */
 function withId(answer: unknown, [id, ...more]: readonly Id[]): unknown {
   const lacksId = isJson(answer) && (answer["id"] ?? null) === null;
   return lacksId && id !== undefined && more.length === 0 ? { ...answer, id } : answer;
@@ -223,7 +227,7 @@ function refusal(id: Id | null, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }
 
-/** A header's value: what is not plain ASCII goes as base64 (MCP 2026-07-28). */
+/** A header value; text that is not plain ASCII is sent as base64 (MCP 2026-07-28). */
 function toHeader(name: string): string {
   const isAscii = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith("=?");
   return isAscii ? name : `=?base64?${new TextEncoder().encode(name).toBase64()}?=`;

@@ -1,4 +1,4 @@
-/** How people see jobs: in tables, alone, and step by step. */
+/** Prints jobs: as tables, in full, and as one line for `--follow`. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -36,7 +36,7 @@ export function showJobs(
       { title: "TITLE", cell: ({ title }) => title },
     ],
     work,
-    "No jobs. Hand one out: mesh jobs create TEXT --to PEER",
+    "No jobs. Create one with: mesh jobs create TEXT --to PEER",
   );
   if (recurring.length === 0) return;
   print(to);
@@ -63,7 +63,7 @@ export function showJob(to: Terminal, found: JobOrRecurring): void {
   else showRecurringJob(to, found);
 }
 
-/** One line: what it is now. */
+/** Prints the current state of a job in one line. */
 export function showStep(to: Terminal, job: Job): void {
   const { job_id, phase, state_reason, progress, due_at, state } = job;
   const extras = [
@@ -101,7 +101,7 @@ function showJobDetails(to: Terminal, job: Job): void {
     runs: `${process_scope}, ${continuity}`,
     owner: job.owner_peer_id,
     created: `${job.created_at} by ${String(job.provenance["created_by"] ?? "")}`,
-    "of": job.source_id,
+    source: job.source_id,
     due: job.due_at,
     deadline: job.deadline_at,
     expires: job.expires_at,
@@ -138,7 +138,7 @@ function showRecurringJob(to: Terminal, recurringJob: RecurringJob): void {
     next: recurringJob.next_due_at,
     last: recurringJob.last_due_at,
     "last job": recurringJob.last_occurrence_work_id,
-    "so far": String(recurringJob.occurrences),
+    "fired": `${recurringJob.occurrences} times`,
     for: formatTarget(target),
     runs: `${process_scope}, ${continuity}`,
     owner: recurringJob.owner_peer_id,

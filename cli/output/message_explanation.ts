@@ -1,4 +1,4 @@
-/** A trace in plain English: what became of a message, and why. Pure; prints nothing. */
+/** Explains a message's trace in plain English, for `mesh why`. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "../../daemon/features/messages/log/contract.ts";
@@ -9,7 +9,7 @@ type Message = WireResponse<typeof getMessage>;
 type Trace = WireResponse<typeof getTrace>;
 type Stage = Trace["stages"][number];
 
-/** One sentence, and when it happened; null for what holds now. */
+/** One sentence; `at` is null for the current state. */
 export interface Sentence {
   readonly at: string | null;
   readonly text: string;
@@ -20,13 +20,13 @@ const QUOTE_CHARS = 80;
 
 // deno-fmt-ignore
 const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
-  native:    "its agent's own inbox",
-  websocket: "its open socket",
+  native:    "its agent's own queue",
+  websocket: "its WebSocket",
   pane:      "its terminal",
-  hook:      "its hook, or whoever drains its queue",
+  hook:      "its hook, or a client that leases its queue",
 };
 
-/** What became of it, in order; the last line is how it stands. */
+/** The sentences of a message in order; the last one is its current state. */
 export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
   const sentences = stages.flatMap((stage) => {
     const text = stageSentence(message, stage);
@@ -35,7 +35,7 @@ export function explainMessage(message: Message, { stages }: Trace): Sentence[] 
   return [...sentences, currentSentence(message, stages.some(({ stage }) => stage === "unproved"))];
 }
 
-/** Undefined for a stage that says nothing beside the others. */
+/** Undefined for a stage that other stages already imply. */
 function stageSentence(message: Message, { stage, detail }: Stage): string | undefined {
   const { to_peer_name: to, close_reason } = message;
   switch (stage) {
@@ -46,21 +46,21 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
     case "queued":
       return undefined;
     case "attempting":
-      return `The daemon tried ${(detail && TRANSPORT_LABELS[detail]) ?? "to carry it"}.`;
+      return `The daemon tried ${(detail && TRANSPORT_LABELS[detail]) ?? "to deliver it"}.`;
     case "sent":
-      return detail ? `It went out; ${formatReason(detail)}.` : "It went out.";
+      return detail ? `It was sent; ${formatReason(detail)}.` : "It was sent.";
     case "accepted":
-      return `${to}'s end said that it has it.`;
+      return `${to} confirmed receipt.`;
     case "seen":
-      return `${to} has seen it: its id stood in the agent's own prompt.`;
+      return `${to} has seen it: the agent's prompt contained its id.`;
     case "unproved":
-      return "Nothing proved that it arrived. It may have, so that it is not sent again.";
+      return "Nothing confirms that it arrived. It may have, so it is not sent again.";
     case "expired":
     case "dropped":
-      if (detail !== null && detail === close_reason) return undefined; // Its end says it all.
-      return `It was given up: ${formatReason(detail)}.`;
+      if (detail !== null && detail === close_reason) return undefined; // The closing sentence gives the same reason.
+      return `Delivery was given up: ${formatReason(detail)}.`;
     case "failed":
-      return `${to}'s end refused it: ${formatReason(detail)}.`;
+      return `${to} refused it: ${formatReason(detail)}.`;
     case "closed":
       return closedSentence(message);
     default:
@@ -71,10 +71,10 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
 function createdSentence({ kind, from_peer_name: from, to_peer_name: to, text }: Message): string {
   // deno-fmt-ignore
   const phrases = {
-    ask: "asked", notify: "told", broadcast: "told everybody, and so",
+    ask: "asked", notify: "notified", broadcast: "sent a broadcast that reached",
     ack: "closed an ask of", inbox_item: "wrote to",
   };
-  return `${from} ${phrases[kind]} ${to}${text ? `: ${quote(text)}` : ", without a text."}`;
+  return `${from} ${phrases[kind]} ${to}${text ? `: ${quote(text)}` : ", without text."}`;
 }
 
 function closedSentence(
@@ -84,56 +84,56 @@ function closedSentence(
   const replyText = reply ? `: ${quote(reply)}` : ".";
   switch (close_reason) {
     case "ack":
-      return `${responderName} acknowledged it, without a text.`;
+      return `${responderName} acknowledged it, without text.`;
     case "ack_with_msg":
     case "answered":
       return `${responderName} answered${replyText}`;
     case "declined":
       return `${responderName} declined${replyText}`;
     case "cancelled":
-      return `${from_peer_name} took it back${replyText}`;
+      return `${from_peer_name} cancelled it${replyText}`;
     case "reply_to":
-      return `${responderName} asked back, which took its place.`;
+      return `${responderName} replied with a new ask, which replaced it.`;
     case "evicted":
-      return "Nobody answered in time, and it was closed.";
+      return "It was closed because nobody answered in time.";
     default:
       return `It was closed: ${formatReason(close_reason)}.`;
   }
 }
 
-/** How it stands now. */
+/** The sentence on the current state. */
 function currentSentence(
   { kind, state, reason, close_reason, ...message }: Message,
   unproved: boolean,
 ) {
   const { to_peer_name: to } = message;
   const line = (text: string, succeeded = true): Sentence => ({ at: null, text, succeeded });
-  if (kind === "ask" && close_reason) return line("So: the ask is closed.");
+  if (kind === "ask" && close_reason) return line("Now: the ask is closed.");
   const unanswered = kind === "ask" ? ` ${to} has not answered.` : "";
   switch (state) {
     case "queued":
       return line(
-        `So: it waits on the disk for ${to}: ${formatReason(reason)}.${unanswered}`,
+        `Now: it is queued for ${to}: ${formatReason(reason)}.${unanswered}`,
         false,
       );
     case "attempting":
-      return line(`So: it is on its way.${unanswered}`);
+      return line(`Now: it is being delivered.${unanswered}`);
     case "sent":
       return unproved
-        ? line(`So: whether it arrived is not known.${unanswered}`, false)
-        : line(`So: it went out, and a proof may still come.${unanswered}`);
+        ? line(`Now: it is unknown whether it arrived.${unanswered}`, false)
+        : line(`Now: it was sent, and is not confirmed yet.${unanswered}`);
     case "accepted":
-      return line(`So: it arrived; whether it was read is not known.${unanswered}`);
+      return line(`Now: it arrived; it is unknown whether it was read.${unanswered}`);
     case "seen":
-      return line(`So: it was read.${unanswered}`);
+      return line(`Now: it was read.${unanswered}`);
     default:
-      return line("So: it did not arrive.", false);
+      return line("Now: it did not arrive.", false);
   }
 }
 
-/** A reason, or several of a ladder: `native: no_session; pane: dialog_open`. */
+/** The text of a reason, or of one per transport: `native: no_session; pane: dialog_open`. */
 export function formatReason(reason: string | null): string {
-  if (reason === null) return "nothing says why";
+  if (reason === null) return "no reason is recorded";
   return reason.split("; ").map((one) => {
     const [, transport, code = one] = /^(\w+): (.+)$/.exec(one) ?? [];
     const description = sentenceOf(code);

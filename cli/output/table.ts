@@ -1,19 +1,19 @@
-/** How wide text stands in a terminal, and how columns share its width. Pure; prints nothing. */
+/** The display width of text in a terminal, and the column widths of a table. */
 
-/** Between two columns. */
+/** The gap between two columns. */
 const GAP_COLUMNS = 2;
-/** No column is cut below this, unless the terminal is narrower than all of them. */
+/** Columns shrink below this only when the table does not fit otherwise. */
 const COLUMN_MIN = 6;
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
-/** Scripts and forms that take two cells (Unicode UAX 11, wide and fullwidth). */
+/** Characters that take two cells: wide and fullwidth of Unicode UAX 11. */
 const DOUBLE_WIDTH =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
 const EMOJI = /^\p{Emoji_Presentation}|^\p{Extended_Pictographic}.*\ufe0f|^\p{Regional_Indicator}/u;
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-/** Cells that a text takes: one each, two for wide characters and emoji, none for marks. */
+/** The width in cells: two for wide characters and emoji, none for combining marks. */
 export function displayWidth(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
@@ -21,7 +21,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text, or as much of it as fits before an ellipsis. */
+/** The text, cut with an ellipsis if it does not fit. */
 export function truncate(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   if (columns < 1) return "";
@@ -34,15 +34,15 @@ export function truncate(text: string, columns: number): string {
   return `${prefix}…`;
 }
 
-/** What the columns of a table may use. */
+/** How much room a table has. */
 interface TableLayout {
-  /** Undefined where nothing is cut. */
+  /** The width of the terminal; undefined to cut nothing. */
   readonly columns: number | undefined;
-  /** Columns that give way last, such as names and ids. */
+  /** The columns that shrink last, such as names and ids. */
   readonly essential?: readonly boolean[];
 }
 
-/** The width of each column; the widest give way first. */
+/** The width of each column; the widest shrink first. */
 export function columnWidths(
   lines: readonly (readonly string[])[],
   { columns, essential = [] }: TableLayout,
@@ -51,7 +51,7 @@ export function columnWidths(
   const widths = Array.from({ length: count }, (_, index) => widestCell(lines, index));
   if (columns === undefined) return widths;
   const available = columns - GAP_COLUMNS * (count - 1);
-  // None can be wider than all together: a text of a peer's is not shortened cell by cell.
+  // Caps each column first, so that a peer's very long text is not shortened cell by cell.
   for (const [index, width] of widths.entries()) {
     widths[index] = Math.min(width, Math.max(0, available));
   }
@@ -61,7 +61,7 @@ export function columnWidths(
   return widths;
 }
 
-/** Takes cells from the widest column, one by one, while any is above its least width. */
+/** Shrinks the widest column cell by cell until the columns fit or reach their minimum. */
 function shrink(widths: number[], available: number, min: (index: number) => number): void {
   let total = widths.reduce((sum, width) => sum + width, 0);
   while (total > available) {

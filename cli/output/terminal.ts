@@ -1,4 +1,4 @@
-/** The one door to the terminal: whatever others wrote is cleaned here, and nowhere else. */
+/** Prints to the terminal. Only this file cleans untrusted text before it is printed. */
 
 import { cleanLine } from "kit/core/text.ts";
 import { columnWidths, displayWidth, truncate } from "./table.ts";
@@ -6,26 +6,26 @@ import { columnWidths, displayWidth, truncate } from "./table.ts";
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
-/** A piece of a line; colours are added after cleaning, so no text can bring its own. */
+/** A piece of a line. Colours are added after cleaning, so untrusted text cannot contain its own. */
 export type StyledText = string | { readonly text: string; readonly style: Style };
 
-/** Where lines go, and how much room there is. */
+/** Where text is printed and how. */
 export interface Terminal {
-  /** Undefined when it is no terminal: then nothing is cut. */
+  /** The width; undefined when the output is not a terminal, and then nothing is cut. */
   readonly columns: number | undefined;
   readonly colours: boolean;
-  /** True when a person sits at it. */
+  /** True when a person uses the terminal. */
   readonly interactive: boolean;
   out(text: string): void;
   err(text: string): void;
-  /** All that comes on the standard input. */
+  /** Reads standard input to its end. */
   read(): Promise<string>;
 }
 
 export interface Column<R> {
   readonly title: string;
   readonly cell: (row: R) => StyledText;
-  /** Cut only when nothing else can give way. */
+  /** Cut only when no other column can shrink further. */
   readonly essential?: true;
 }
 
@@ -33,11 +33,11 @@ export function styled(style: Style, text: string): StyledText {
   return { style, text };
 }
 
-/** Colours and movements of the cursor: whole, so that no rest of them is left to read. */
-// deno-lint-ignore no-control-regex -- Control characters are what is taken out.
+/** Whole escape sequences, so that no printable remainder is left. */
+// deno-lint-ignore no-control-regex -- It matches control characters in order to remove them.
 const SEQUENCE = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
 
-/** One line, without what steers or is not seen: a peer's text cannot move or hide anything. */
+/** One line without control and invisible characters: untrusted text cannot move or hide output. */
 export function clean(text: string): string {
   return cleanLine(text.replaceAll(SEQUENCE, ""));
 }
@@ -46,12 +46,12 @@ export function print(to: Terminal, ...segments: StyledText[]): void {
   to.out(render(to, segments) + "\n");
 }
 
-/** For what went wrong and for hints: the answer alone belongs on the standard output. */
+/** Prints errors and hints; only the answer of a command belongs on standard output. */
 export function printError(to: Terminal, ...segments: StyledText[]): void {
   to.err(render(to, segments) + "\n");
 }
 
-/** The contract's answer, unchanged: what steers or is not seen is written as an escape. */
+/** Prints JSON; control and invisible characters are escaped. */
 export function printJson(to: Terminal, answer: unknown, indent = 2): void {
   const text = JSON.stringify(answer, undefined, indent).replaceAll(
     /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
@@ -64,12 +64,12 @@ export function printJson(to: Terminal, answer: unknown, indent = 2): void {
   to.out(text + "\n");
 }
 
-/** A text of several lines, each cleaned. */
+/** Prints a text of several lines, each cleaned. */
 export function printText(to: Terminal, text: string, indent = ""): void {
   for (const line of text.split(/\r\n|[\n\r]/)) print(to, indent, line);
 }
 
-/** Rows under titles, as wide as the terminal at most; `nothing` is said when there are none. */
+/** Prints a table that fits the terminal; `emptyText` when there are no rows. */
 export function printTable<R>(
   to: Terminal,
   columns: readonly Column<R>[],
@@ -89,7 +89,7 @@ export function printTable<R>(
   for (const line of cells) printRow(line);
 }
 
-/** Names and values under each other; a value that is null or undefined is left out. */
+/** Prints names and values, one per line; a null, undefined or empty value is left out. */
 export function printFields(
   to: Terminal,
   fields: Record<string, StyledText | null | undefined>,
@@ -126,7 +126,7 @@ export function processTerminal(env: Readonly<Record<string, string>>): Terminal
   const encoder = new TextEncoder();
   const isTerminal = Deno.stdout.isTerminal();
   return {
-    // A terminal that does not know its width says 0.
+    // A terminal of unknown width reports 0.
     columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
     colours: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
     interactive: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),

@@ -1,4 +1,4 @@
-/** How people see records: peers, asks, inbox items, traces, events. */
+/** Prints records: peers, asks, inbox items, traces and events. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -7,7 +7,6 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import { attachmentLines } from "./attachments.ts";
 import {
   print,
   printFields,
@@ -40,7 +39,7 @@ export function formatDuration(ms: number): string {
 
 export function showHealth(to: Terminal, url: string, health: Health): void {
   printFields(to, {
-    daemon: styled("green", "up"),
+    daemon: styled("green", "running"),
     url,
     version: health.version,
     pid: String(health.pid),
@@ -50,7 +49,6 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
   });
 }
 
-/** Why it is away belongs beside that it is. */
 function formatRelay({ status, url, last_error }: Health["relay"]): string {
   return [status, url, last_error].filter(Boolean).join("  ");
 }
@@ -69,7 +67,7 @@ export function showPeers(to: Terminal, peers: readonly Peer[], clock: Clock): v
       { title: "DOING", cell: ({ description, path }) => description ?? path ?? "" },
     ],
     peers,
-    "No peers yet. Start an agent, or see how it looks with: mesh demo",
+    "No peers yet. Start an agent, or try: mesh demo",
   );
 }
 
@@ -89,7 +87,7 @@ export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void
       { title: "TEXT", cell: ({ text }) => text },
     ],
     asks,
-    "No such asks.",
+    "No matching asks.",
   );
 }
 
@@ -123,9 +121,21 @@ export function showAsk(to: Terminal, ask: Ask): void {
   showFiles(to, ask.reply_attachments);
 }
 
-/** What is attached, a line each, under the text that it came with. */
 function showFiles(to: Terminal, attachments: Ask["attachments"]): void {
-  for (const line of attachmentLines(attachments)) print(to, styled("dim", "attached "), line);
+  for (const { filename, size, content_type, path } of attachments) {
+    const line = `${filename} (${content_type}, ${formatSize(size)}) ${path}`;
+    print(to, styled("dim", "attached "), line);
+  }
+}
+
+const SIZE_UNITS = [
+  { bytes: 1_048_576, unit: "MB" },
+  { bytes: 1024, unit: "kB" },
+] as const;
+
+function formatSize(size: number): string {
+  const step = SIZE_UNITS.find(({ bytes }) => size >= bytes);
+  return step ? `${(size / step.bytes).toFixed(1)} ${step.unit}` : `${size} bytes`;
 }
 
 export function showResolution(to: Terminal, answer: Resolution): void {
@@ -155,7 +165,7 @@ export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Cloc
       { title: "TEXT", cell: ({ text }) => text },
     ],
     items,
-    "Nothing waits for you.",
+    "Your inbox is empty.",
   );
 }
 
@@ -165,7 +175,7 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     kind: item.kind,
     from: item.from,
     ask: item.correlation_id,
-    came: item.created_at,
+    received: item.created_at,
     read: item.read_at && `${item.read_at} on ${item.read_by ?? "?"}`,
     replied: item.replied_at,
   });
@@ -192,16 +202,16 @@ export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void
       { title: "DETAIL", cell: ({ detail }) => detail ?? "" },
     ],
     stages,
-    "No stage is recorded.",
+    "No stages are recorded.",
   );
 }
 
-/** One line an event: its number, its name, then what it carries. */
-/** As `GET /events` has it; what is no event of the log, such as `ready`, in the same form. */
+/** The event as `GET /events` returns it; stream events such as `ready` have the same form. */
 export function eventRecord({ type, data }: StreamEvent): Record<string, unknown> {
   return { type, ...(typeof data === "object" ? data : { data }) };
 }
 
+/** Prints an event in one line: time, id, type and data. */
 export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
   const entries = typeof data === "object" && data !== null ? Object.entries(data) : [];
   const at = entries.find(([name]) => name === "timestamp")?.[1];
@@ -218,7 +228,7 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
   );
 }
 
-/** The time of day here, with milliseconds: of an instant on the wire. */
+/** The local time of day with milliseconds. */
 export function formatClockTime(instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return instant;
@@ -227,7 +237,7 @@ export function formatClockTime(instant: string): string {
   return `${padTwo(at.getHours())}:${padTwo(at.getMinutes())}:${padTwo(at.getSeconds())}.${ms}`;
 }
 
-/** A turn says more than a status, as long as the peer is here. */
+/** The turn state of a peer that is online; otherwise its status. */
 function styledStatus({ status, turn_state, addressable }: Peer): StyledText {
   const isPresent = status === "online" || status === "busy";
   const text = isPresent && turn_state ? turn_state.replaceAll("_", " ") : status;

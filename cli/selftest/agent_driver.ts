@@ -1,4 +1,4 @@
-/** One agent under test: its session, what is typed there, and how a message came to it. */
+/** Drives one agent under test: starts it, types in its terminal, and sends it messages. */
 
 import { getTrace } from "../../daemon/features/messages/contract.ts";
 import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
@@ -8,15 +8,15 @@ import type { ScriptedModel } from "./model/scripted_model.ts";
 import type { Pane, TestHarness } from "./harness.ts";
 import type { Subject } from "./agents.ts";
 
-/** The first start of some copies the program into their home. */
+/** Generous: some agents copy their program into their home at the first start. */
 const START_MS_MAX = 60_000;
-/** Between two keys, as of a quick person. */
+/** The pause between two keys, as of a person who types fast. */
 const KEY_MS = 150;
-/** A screen that was just drawn swallows a key now and then; a busy machine tells it late. */
+/** After this Enter is pressed again: a screen that is being redrawn may drop a key. */
 const SUBMIT_RETRY_MS = 8_000;
 const PRESSES_MAX = 4;
 
-/** A message on its way to the agent. */
+/** A message sent to the agent. `marker` is the unique word in its text. */
 export interface Sent {
   readonly id: string;
   readonly marker: string;
@@ -26,7 +26,7 @@ export interface Arrival {
   readonly transport: string;
 }
 
-/** What a trial asks of the room that it is in. */
+/** The functions of the harness that the driver and the scenarios use. */
 export type DriverHarness = Pick<
   TestHarness,
   | "testHome"
@@ -53,11 +53,11 @@ export class AgentDriver {
   readonly harness: DriverHarness;
   readonly model: ScriptedModel;
   #pane: Pane | undefined;
-  /** As the mesh knew it last: it may be away. */
+  /** The last known id, as the agent may be offline. */
   #peer_id: string | undefined;
   #last: Sent | undefined;
   #markerCount = 0;
-  /** Whether the first start has asked its user: a composer is shown for a moment before. */
+  /** Whether the start dialog was shown: some agents show the composer briefly before it. */
   #startDialogShown: boolean;
 
   constructor({ agent, fixture }: Subject, harness: DriverHarness, model: ScriptedModel) {
@@ -68,18 +68,18 @@ export class AgentDriver {
     this.#startDialogShown = fixture.atStart === undefined;
   }
 
-  /** A word that nobody has said yet. */
+  /** A unique word. */
   marker(label: string): string {
     return `selftest-${label}-${++this.#markerCount}`;
   }
 
-  /** Starts the agent in a pane, and waits until the mesh knows it and it takes keys. */
+  /** Starts the agent in a pane, and waits until it is registered and accepts keys. */
   async start(...more: readonly string[]): Promise<void> {
     const { agent, fixture, harness } = this;
     const pane = this.#pane = await harness.openPane([...fixture.command, ...more]);
     await harness.waitFor(`${agent.title} to start`, async () => {
       if (!harness.isRunning(pane)) {
-        throw new CommandError(`${agent.title} has ended instead of starting`);
+        throw new CommandError(`${agent.title} exited instead of starting`);
       }
       const screen = await this.screen();
       const key = fixture.atStart?.(screen);
@@ -95,7 +95,7 @@ export class AgentDriver {
     }
     const known = () => this.peer();
     const { peer_id } = await harness.waitFor(
-      `${agent.title} among the peers`,
+      `${agent.title} to register as a peer`,
       known,
       START_MS_MAX,
     );
@@ -103,7 +103,7 @@ export class AgentDriver {
     await this.waitUntilIdle();
   }
 
-  /** Ends the agent as closing its window does. */
+  /** Ends the agent by closing its pane. */
   async end(): Promise<void> {
     const { fixture, harness } = this;
     const pane = this.#pane;
@@ -116,7 +116,7 @@ export class AgentDriver {
     return this.#pane !== undefined;
   }
 
-  /** The agent, as the mesh has it; undefined while it is not there. */
+  /** The agent's peer; undefined while it is not online. */
   async peer() {
     const { peers } = await this.harness.call(listPeers, { query: {} });
     return peers.find(({ backend, status }) =>
@@ -145,27 +145,27 @@ export class AgentDriver {
     }
   }
 
-  /** Types a text, and sees it in the composer. */
+  /** Types a text, and waits until the composer shows it. */
   async type(text: string): Promise<void> {
     await this.harness.tmux("send-keys", "-t", this.#pane?.pane_id ?? "", "-l", "--", text);
-    await this.harness.waitFor("the typed text on the screen", () => this.isOnScreen(text));
+    await this.harness.waitFor("the typed text to be on the screen", () => this.isOnScreen(text));
   }
 
-  /** However it is wrapped. */
+  /** Whether the screen shows the end of the text, however it is wrapped. */
   async isOnScreen(text: string): Promise<boolean> {
     const screenText = (await this.screen()).replaceAll(/[\s┃│]+/g, "");
     return screenText.includes(text.replaceAll(/\s+/g, "").slice(-16));
   }
 
-  /** Types a prompt and submits it; its mark tells that the model has it. */
+  /** Types a prompt that contains `marker` and submits it until the model has received it. */
   async submitPrompt(prompt: string, marker: string): Promise<void> {
     await this.type(prompt);
-    // Until the model has it no dialog can be open: to press again does no harm.
+    // Pressing Enter again is harmless: no dialog can be open before the model has the prompt.
     for (let presses = 1; this.model.occurrences(marker) === 0; presses++) {
       await this.press("Enter");
       const received = () => this.model.occurrences(marker) > 0;
       const last = presses === PRESSES_MAX;
-      await this.harness.waitFor("the prompt at the model", received, SUBMIT_RETRY_MS).catch(
+      await this.harness.waitFor("the prompt to reach the model", received, SUBMIT_RETRY_MS).catch(
         (error) => {
           if (last || !(error instanceof CommandError)) throw error;
         },
@@ -173,16 +173,16 @@ export class AgentDriver {
     }
   }
 
-  /** A peer tells the agent something. */
+  /** Sends the agent a notification. */
   async send(marker: string): Promise<Sent> {
     const peer_id = (await this.peer())?.peer_id ?? this.#peer_id;
     if (peer_id === undefined) {
-      throw new CommandError(`${this.agent.title} is not known to the mesh`);
+      throw new CommandError(`${this.agent.title} is not a known peer`);
     }
     const body = {
       from_peer: "selftest",
       to_peer: peer_id,
-      text: `A test of mesh, nothing to do: ${marker}`,
+      text: `This is a test of mesh; no action is needed: ${marker}`,
       bypass_circle: true,
     };
     const { delivery_id } = await this.harness.call(notifyPeer, { body });
@@ -194,7 +194,7 @@ export class AgentDriver {
     return stages;
   }
 
-  /** Whether it waits with us, for such a reason. */
+  /** Whether the daemon holds the message back for this reason. */
   async isWaiting(sent: Sent, reason: string): Promise<boolean> {
     return (await this.stages(sent)).some(({ detail }) => detail?.includes(reason));
   }
@@ -204,10 +204,10 @@ export class AgentDriver {
     return stages.some(({ stage }) => stage === "sent" || stage === "accepted");
   }
 
-  /** The model has it, the mesh has its proof, and it came once. */
+  /** Waits until the model has received the message and the daemon has marked it as seen. */
   async waitForArrival(sent: Sent): Promise<Arrival> {
     await this.harness.waitFor(
-      "the message at the model",
+      "the message to reach the model",
       () => this.model.occurrences(sent.marker) > 0,
     )
       .catch(async (error) => {
@@ -216,37 +216,39 @@ export class AgentDriver {
           : error;
       });
     await this.harness.waitFor(
-      "the proof that it was seen",
+      "the message to be marked as seen",
       async () => (await this.stages(sent)).some(({ stage }) => stage === "seen"),
     );
     return { transport: await this.transportOf(sent) };
   }
 
-  /** It is said once, after the turn as well. */
+  /** Throws unless the message arrived exactly once, counted after the turn. */
   async mustArriveOnce({ marker }: Sent): Promise<void> {
     await this.waitUntilIdle();
     const occurrences = this.model.occurrences(marker);
-    if (occurrences !== 1) throw new CommandError(`The message came ${occurrences} times`);
+    if (occurrences !== 1) {
+      throw new CommandError(`The message arrived ${occurrences} times instead of once`);
+    }
   }
 
-  /** The transport that a message took last; else the best that there is. */
+  /** The last transport attempted for a message; otherwise the agent's best one. */
   async transportOf(sent: Sent): Promise<string> {
     return await this.#attemptedTransport(sent) ?? (await this.peer())?.transport ?? "none";
   }
 
-  /** The transport that the last message took, if it took any; the next one is another matter. */
+  /** The last transport attempted for the last message; clears that message. */
   async takeLastTransport(): Promise<string | null> {
     const last = this.#last;
     this.#last = undefined;
     return last ? await this.#attemptedTransport(last) : null;
   }
 
-  /** What the mesh knows of a message in vain, and whether it can be read in the terminal. */
+  /** Describes a message that did not arrive: its stages, and whether the terminal shows it. */
   async #describeStages(sent: Sent): Promise<string> {
     const steps = (await this.stages(sent)).map(({ stage, detail }) =>
       detail === null ? stage : `${stage} (${detail})`
     );
-    const location = await this.isOnScreen(sent.marker) ? "on the screen" : "nowhere on the screen";
+    const location = await this.isOnScreen(sent.marker) ? "on the screen" : "not on the screen";
     return `which is ${location}: ${steps.join(", ")}`;
   }
 

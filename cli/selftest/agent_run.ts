@@ -1,5 +1,6 @@
-/** Plays all scenarios with one agent, and says how each went; whatever fails, all is ended. */
+/** Runs all scenarios with one agent and reports each result; always cleans up. */
 
+import { dirname } from "node:path";
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError } from "kit/http/client.ts";
 import { runSetup } from "../setup/setup_command.ts";
@@ -11,19 +12,17 @@ import { TestHarness } from "./harness.ts";
 import type { Scenario } from "./scenarios.ts";
 import { AgentDriver } from "./agent_driver.ts";
 import type { Result } from "./verdicts.ts";
-import { writeFiles } from "./write_files.ts";
-
 export interface TestOptions {
   readonly env: Env;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly version: string;
   readonly scenarios: readonly Scenario[];
-  /** Each result as it comes. */
+  /** Called with each result as it arrives. */
   onResult(result: Result): void;
 }
 
-/** All that was found of one agent. */
+/** Tests one agent and returns all its results. */
 export async function testAgent(
   subject: Subject,
   options: TestOptions,
@@ -57,7 +56,16 @@ export async function testAgent(
   return results;
 }
 
-/** The agent as its user has it: installed, set up by our own command, and started. */
+/** Writes files and their folders; a value that is not a string is written as JSON. */
+export function writeFiles(files: Readonly<Record<string, unknown>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    const text = typeof content === "string" ? content : JSON.stringify(content, null, 2);
+    Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    Deno.writeTextFileSync(path, text, { mode: 0o600 });
+  }
+}
+
+/** Sets the agent up with `mesh setup`, and starts a daemon, tmux and the agent. */
 async function startAgent(driver: AgentDriver, harness: TestHarness): Promise<void> {
   const { agent, fixture, model } = driver;
   writeFiles(fixture.files(harness.testHome, model.url));
@@ -65,13 +73,13 @@ async function startAgent(driver: AgentDriver, harness: TestHarness): Promise<vo
   const stderrLines: string[] = [];
   const output = { out: () => undefined, err: (text: string) => void stderrLines.push(text) };
   const code = await runSetup(["--agent", agent.id], harness.env, output);
-  if (code !== 0) throw new CommandError(`mesh setup: ${stderrLines.join(" ")}`);
+  if (code !== 0) throw new CommandError(`\`mesh setup\` failed: ${stderrLines.join(" ")}`);
   await harness.startDaemon();
   await harness.openTmux();
   await driver.start();
 }
 
-/** How one scenario went. After a failure the agent is started anew for the next. */
+/** Runs one scenario. After a failure the agent is ended, and the next scenario restarts it. */
 export async function runScenario(
   { transport: intended, run }: Scenario,
   driver: AgentDriver,
@@ -79,7 +87,7 @@ export async function runScenario(
 ): Promise<Omit<Result, "agent" | "version" | "scenario">> {
   let expected: string | null = null;
   try {
-    // What failed before may have left anything on the screen.
+    // A failed scenario ends the agent, because its screen may be in any state.
     if (!driver.running) await driver.start();
     expected = intended ?? (await driver.peer())?.transport ?? null;
     await driver.takeLastTransport();
@@ -95,7 +103,7 @@ export async function runScenario(
   }
 }
 
-/** What went wrong, for the table; an interruption, and a fault of ours, are no result. */
+/** The text of an expected failure; rethrows an interruption and unexpected errors. */
 function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
   if (

@@ -1,4 +1,4 @@
-/** The agents that selftest can test, each with its fixture and its scripted model. */
+/** The agents that the self-test supports, with their fixtures and scripted models. */
 
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
@@ -9,7 +9,7 @@ import { MessagesModel } from "./model/messages.ts";
 import { ResponsesModel } from "./model/responses.ts";
 import type { ScriptedModel } from "./model/scripted_model.ts";
 
-/** What is tested: the facts of an agent, and how its user would treat it. */
+/** An agent under test: its definition, and the fixture that operates it. */
 export interface Subject {
   readonly agent: Pick<AgentDefinition, "id" | "title" | "silent_until_prompt">;
   readonly fixture: Fixture;

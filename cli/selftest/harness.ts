@@ -1,4 +1,4 @@
-/** Where one agent is tested: a home, a daemon and a tmux server of its own, and their end. */
+/** The self-test's harness: a temporary home, daemon and tmux server for one agent. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { isolatedEnv } from "../client/isolated_env.ts";
 
 const DAEMON_MS_MAX = 20_000;
-/** What was told to end and has not by then is killed. */
+/** A process that has not ended this long after SIGTERM is killed. */
 const END_MS_MAX = 3_000;
-/** A machine that is busy with other things takes its time. */
+/** Generous, for a busy machine. */
 const WAIT_MS_MAX = 45_000;
 const REMOVAL_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
-/** The size of a terminal that a person might have. */
+/** A typical terminal size. */
 const WINDOW_SIZE = ["-x", "160", "-y", "50"] as const;
 const SESSION = "selftest";
 
@@ -40,7 +40,7 @@ export class TestHarness {
   #daemon: Deno.ChildProcess | undefined;
   #client: Deno.ChildProcess | undefined;
 
-  /** Makes the directory, and nothing else yet. */
+  /** Creates the directory; starts nothing. */
   constructor(env: Env, { clock, signal, version }: {
     readonly clock: Clock;
     readonly signal: AbortSignal;
@@ -48,7 +48,7 @@ export class TestHarness {
   }) {
     this.#clock = clock;
     this.#signal = signal;
-    // Not among the temporary files: Codex refuses to keep its helpers there.
+    // Not in the folder for temporary files: Codex refuses to store its helpers there.
     const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? "/", ".cache");
     Deno.mkdirSync(cache, { recursive: true, mode: 0o700 });
     this.#dir = Deno.makeTempDirSync({ dir: cache, prefix: "mesh-selftest-" });
@@ -56,7 +56,7 @@ export class TestHarness {
     if (unsafe !== undefined) {
       Deno.removeSync(this.#dir);
       throw new CommandError(
-        `No tmux server can be trusted there: ${unsafe}; XDG_CACHE_HOME names another`,
+        `tmux sockets cannot be trusted: ${unsafe}; set XDG_CACHE_HOME to another folder`,
       );
     }
     for (const name of ["home/.cache", "state", "run", "tmp", "work"]) {
@@ -65,7 +65,7 @@ export class TestHarness {
     this.testHome = { home: join(this.#dir, "home"), folder: join(this.#dir, "work"), version };
     const [run, tmp] = [join(this.#dir, "run"), join(this.#dir, "tmp")];
     this.#env = { ...isolatedEnv(this.#dir, env), ...USER_ENV, XDG_RUNTIME_DIR: run, TMPDIR: tmp };
-    // An agent may hand its servers a few variables only; that one is not among them.
+    // Agents pass only a few variables to MCP servers, and DENO_DIR is not one of them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
     Deno.writeTextFileSync(join(this.#dir, "config.yaml"), stringify({ daemon: { port: 0 } }), {
       mode: 0o600,
@@ -76,7 +76,7 @@ export class TestHarness {
     return this.#env;
   }
 
-  /** A file that no agent makes without leave. */
+  /** A file that no agent creates without permission. */
   get forbidden(): string {
     return join(this.#dir, "work", "made");
   }
@@ -85,7 +85,7 @@ export class TestHarness {
     return join(this.#dir, "state");
   }
 
-  /** What all that is started from now on has in its environment as well. */
+  /** Adds variables to the environment of everything started from now on. */
   extendEnv(env: Readonly<Record<string, string>>): void {
     this.#env = { ...this.#env, ...env };
   }
@@ -102,23 +102,23 @@ export class TestHarness {
     const child = this.#daemon = new Deno.Command(command, { args, ...spawnOptions }).spawn();
     let ended = false;
     child.status.then(() => ended = true);
-    await this.waitFor("the daemon", async () => {
-      if (ended) throw new CommandError("Its daemon has ended");
+    await this.waitFor("the daemon to start", async () => {
+      if (ended) throw new CommandError("The daemon of the self-test has exited");
       return runningDaemon(this.#env)?.pid === child.pid &&
         await getHealth(createDaemonClient(this.#env, false));
     }, DAEMON_MS_MAX);
   }
 
-  /** Ends the daemon as a fault would: no goodbye, nothing written. */
+  /** Kills the daemon, as a crash would. */
   async crashDaemon(): Promise<void> {
     if (this.#daemon) sendSignal(this.#daemon.pid, "SIGKILL");
     await this.#daemon?.status;
     this.#daemon = undefined;
   }
 
-  /** Opens the terminal server, and a client as a person's is. */
+  /** Starts a tmux server and attaches a client. */
   async openTmux(): Promise<void> {
-    // A window of its own keeps the server when the agent has left.
+    // The extra window keeps the server running after the agent has ended.
     await this.tmux("new-session", "-d", "-s", SESSION, ...WINDOW_SIZE, "cat");
     this.#client = new Deno.Command("tmux", {
       args: [...this.#socket, "-C", "attach-session", "-t", SESSION],
@@ -130,7 +130,7 @@ export class TestHarness {
     }).spawn();
   }
 
-  /** From now on nobody looks at the terminal. */
+  /** Detaches the client. */
   async detach(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
@@ -172,7 +172,7 @@ export class TestHarness {
     return ["-u", "-S", join(this.#dir, "tmux"), "-f", "/dev/null"];
   }
 
-  /** Runs a program of the agent's to its end. */
+  /** Runs one of the agent's programs to its end. */
   readonly run = async (program: string, ...args: string[]): Promise<void> => {
     await this.#run(program, args);
   };
@@ -187,7 +187,6 @@ export class TestHarness {
     return this.#clock.now();
   }
 
-  /** Whether a file is there. */
   exists(path: string): boolean {
     return existsSync(path);
   }
@@ -196,7 +195,7 @@ export class TestHarness {
     return this.#clock.sleep(ms, this.#signal);
   }
 
-  /** Polls until `probe` answers something; a failure that names what was waited for. */
+  /** Polls until `probe` returns a truthy value; the timeout error names `description`. */
   async waitFor<A>(
     description: string,
     probe: () => A | Promise<A>,
@@ -205,9 +204,9 @@ export class TestHarness {
     return await waitUntil(description, probe, { clock: this.#clock, signal: this.#signal, maxMs });
   }
 
-  /** Ends all that bears this room's home in its environment, and removes what it kept. */
+  /** Ends all processes with this home in their environment, and removes their files. */
   async cleanUp({ end, leftovers }: Fixture): Promise<void> {
-    // Read first: what is ended removes the links that lead to them.
+    // Read first: processes may remove the links to these paths when they end.
     const paths = leftovers?.(this.testHome) ?? [];
     try {
       await end?.(this.run);
@@ -223,13 +222,13 @@ export class TestHarness {
     await this.#endLeftovers();
     for (const path of paths) remove(path);
     const options = { clock: this.#clock, maxMs: REMOVAL_MS_MAX };
-    await waitUntil("the last writes of what was ended", () => isRemoved(this.#dir), options);
+    await waitUntil("ended processes to stop writing", () => isRemoved(this.#dir), options);
   }
 
   async #endLeftovers(): Promise<void> {
     const home = `HOME=${this.testHome.home}`;
     const timing = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
-    for (let pass = 0; pass < 2; pass++) { // The second is for what the first has started.
+    for (let pass = 0; pass < 2; pass++) { // The second pass ends processes started during the first.
       await Promise.all(
         leftoverPids(home).map(async (pid) => {
           const started = startTimeOf(pid);
@@ -238,7 +237,9 @@ export class TestHarness {
       );
     }
     const remaining = leftoverPids(home);
-    if (remaining.length > 0) throw new CommandError(`Still running: ${remaining.join(", ")}`);
+    if (remaining.length > 0) {
+      throw new CommandError(`Processes are still running: ${remaining.join(", ")}`);
+    }
   }
 }
 
@@ -260,13 +261,13 @@ async function waitUntil<A>(
     const found = await probe();
     if (found) return found;
     if (clock.now() > deadline) {
-      throw new CommandError(`Waited ${maxMs / 1000} s in vain for ${description}`);
+      throw new CommandError(`Timed out after ${maxMs / 1000} s waiting for ${description}`);
     }
     await clock.sleep(POLL_INTERVAL_MS, signal);
   }
 }
 
-/** The processes with this line in their environment; none where no system tells. */
+/** The processes with this entry in their environment; always empty outside of Linux. */
 function leftoverPids(entry: string): number[] {
   if (Deno.build.os !== "linux") return [];
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
@@ -277,7 +278,7 @@ function readEnvironment(pid: number): string[] {
   try {
     return Deno.readTextFileSync(`/proc/${pid}/environ`).split("\0");
   } catch (error) {
-    // Another user's, or gone meanwhile.
+    // The process belongs to another user or has ended.
     if (error instanceof Error) return [];
     throw error;
   }
@@ -291,7 +292,7 @@ function remove(path: string): void {
   }
 }
 
-/** A process on its way out may still write into a folder that is being removed. */
+/** Removes the folder; false while an ending process still writes to it. */
 export function isRemoved(dir: string): boolean {
   try {
     Deno.removeSync(dir, { recursive: true });

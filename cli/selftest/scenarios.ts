@@ -1,4 +1,4 @@
-/** What is tried with each agent, in this order: does a message arrive, and is nothing harmed? */
+/** The scenarios of the self-test in order: each sends a message and checks how it arrives. */
 
 import type { TransportName } from "../../daemon/features/agents/contract.ts";
 import { CommandError } from "../client/failures.ts";
@@ -7,45 +7,44 @@ import type { AgentDriver, Sent } from "./agent_driver.ts";
 
 export interface Scenario {
   readonly name: string;
-  /** For the table's reader: what is tried. */
+  /** The situation that is tested. */
   readonly description: string;
-  /** The transport that it is about, where that is not the agent's best. */
+  /** The transport under test, if it is not the agent's best one. */
   readonly transport?: TransportName;
-  /** Absent where it is tried with every agent. */
+  /** Absent when it applies to every agent. */
   applies?(driver: AgentDriver): Promise<boolean>;
-  /** How it went: the message that came, and what is worth a remark. */
+  /** Throws when the scenario fails. */
   run(driver: AgentDriver): Promise<ScenarioOutcome>;
 }
 
 export interface ScenarioOutcome {
   readonly sent: Sent;
-  /** From when it could be read until it was proved to be. */
+  /** From when the agent could read the message until it was marked as seen. */
   readonly ms: number;
   readonly remark?: string;
 }
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: "idle", description: "nothing goes on", run: (driver) => sendAndWait(driver, "idle") },
+  { name: "idle", description: "the agent is idle", run: (driver) => sendAndWait(driver, "idle") },
   {
     name: "by pane",
-    description: "nothing goes on, and its socket is not to be relied on",
+    description: "the agent is idle, and its native transport is degraded",
     transport: "pane",
     applies: hasNativeAndPane,
     run: viaPane,
   },
-  { name: "draft", description: "its user has typed half a prompt", run: withDraft },
-  { name: "busy", description: "a turn runs", run: whileBusy },
-  { name: "dialog", description: "it asks its user for leave", run: atDialog },
+  { name: "draft", description: "the user has typed half a prompt", run: withDraft },
+  { name: "busy", description: "a turn is running", run: whileBusy },
+  { name: "dialog", description: "the agent asks for permission", run: atDialog },
   {
     name: "daemon killed",
-    description: "the daemon is killed and started anew",
+    description: "the daemon is killed and restarted",
     run: afterDaemonKill,
   },
-  { name: "detached", description: "nobody looks at the terminal", run: detached },
-  { name: "resumed", description: "it was ended, and takes its session up again", run: resumed },
+  { name: "detached", description: "no tmux client is attached", run: detached },
+  { name: "resumed", description: "the agent has ended and resumes its session", run: resumed },
 ];
 
-/** Nothing is in the way. */
 async function sendAndWait(driver: AgentDriver, description: string): Promise<ScenarioOutcome> {
   const startedAt = driver.harness.now();
   const sent = await driver.send(driver.marker(description));
@@ -55,7 +54,7 @@ async function sendAndWait(driver: AgentDriver, description: string): Promise<Sc
   return { sent, ms };
 }
 
-/** A better transport than its pane leads to it: that one has to step back for a moment. */
+/** Whether the agent has a native transport that is preferred to its pane. */
 async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
   const peer = await driver.peer();
   return peer?.transport === "native" && peer.pane_id !== null;
@@ -63,7 +62,7 @@ async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
 
 async function viaPane(driver: AgentDriver): Promise<ScenarioOutcome> {
   const { id: agent } = driver.agent;
-  const stepBack = async (degraded: boolean) => {
+  const setNativeDegraded = async (degraded: boolean) => {
     const verdict = { degraded, why: null };
     const { version } = driver.harness.testHome;
     saveVerdict(driver.harness.env, agent, {
@@ -72,15 +71,15 @@ async function viaPane(driver: AgentDriver): Promise<ScenarioOutcome> {
       transports: { native: verdict },
     });
     const status = degraded ? "degraded" : "ok";
-    await driver.harness.waitFor(`its socket to be ${status}`, async () => {
+    await driver.harness.waitFor(`the native transport to be ${status}`, async () => {
       return (await driver.peer())?.inbound_status === status;
     });
   };
-  await stepBack(true);
+  await setNativeDegraded(true);
   try {
     return await sendAndWait(driver, "pane");
   } finally {
-    await stepBack(false);
+    await setNativeDegraded(false);
   }
 }
 
@@ -90,7 +89,7 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   let startedAt = driver.harness.now();
   const sent = await driver.send(driver.marker("beside"));
   const outcome = await driver.harness.waitFor(
-    "the message, or why it waits",
+    "the message to arrive or be held back",
     async () =>
       driver.model.occurrences(sent.marker) > 0
         ? "no"
@@ -99,7 +98,7 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   if (outcome === "no") await driver.waitForArrival(sent);
   let ms = driver.harness.now() - startedAt;
   const isDraftKept = await driver.isOnScreen(draft);
-  if (!isDraftKept) throw new CommandError("The draft is gone");
+  if (!isDraftKept) throw new CommandError("The draft was lost");
   await driver.press("C-u");
   if (outcome === "yes") {
     startedAt = driver.harness.now();
@@ -108,7 +107,11 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   }
   await driver.mustArriveOnce(sent);
   if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent as well");
-  return { sent, ms, remark: outcome === "yes" ? "waited until the draft was gone" : "draft kept" };
+  return {
+    sent,
+    ms,
+    remark: outcome === "yes" ? "waited until the draft was cleared" : "draft kept",
+  };
 }
 
 async function whileBusy(driver: AgentDriver): Promise<ScenarioOutcome> {
@@ -116,7 +119,7 @@ async function whileBusy(driver: AgentDriver): Promise<ScenarioOutcome> {
   try {
     const marker = driver.marker("turn");
     await driver.submitPrompt(`@@SAY ${marker}`, marker);
-    await driver.harness.waitFor("the turn", async () => {
+    await driver.harness.waitFor("the turn to start", async () => {
       return (await driver.peer())?.turn_state === "working";
     });
     let startedAt = driver.harness.now();
@@ -142,7 +145,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   const { forbidden } = driver.harness;
   const marker = driver.marker("leave");
   await driver.submitPrompt(dialog.prompt(forbidden, marker), marker);
-  await driver.harness.waitFor("its dialog", async () => {
+  await driver.harness.waitFor("the permission dialog", async () => {
     const waiting = (await driver.peer())?.turn_state === "awaiting_input";
     return waiting && dialog.isOpen(await driver.screen());
   });
@@ -154,25 +157,25 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   await driver.harness.pause(ENTER_MS);
   const wasQueued = await driver.isWaiting(sent, "dialog");
   if (driver.harness.exists(forbidden) || !dialog.isOpen(await driver.screen())) {
-    throw new CommandError("The message has answered the dialog");
+    throw new CommandError("The message answered the dialog");
   }
   const startedAt = driver.harness.now();
   await driver.press(...dialog.refusal);
   await driver.waitForArrival(sent);
   const ms = driver.harness.now() - startedAt;
   await driver.mustArriveOnce(sent);
-  if (driver.harness.exists(forbidden)) throw new CommandError("What was refused was done");
-  const location = wasQueued ? "waited with us" : "waited with the agent";
-  return { sent, ms, remark: `${location}; the dialog was left alone` };
+  if (driver.harness.exists(forbidden)) throw new CommandError("The agent did what was refused");
+  const location = wasQueued ? "held by the daemon" : "held by the agent";
+  return { sent, ms, remark: `${location}; the dialog was not answered` };
 }
 
-/** An Enter that follows a paste comes by then. */
+/** The Enter after a paste arrives within this time. */
 const ENTER_MS = 700;
 
 async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {
   await driver.harness.crashDaemon();
   await driver.harness.startDaemon();
-  await driver.harness.waitFor("the agent among the peers again", () => driver.peer());
+  await driver.harness.waitFor("the agent to register again", () => driver.peer());
   return await sendAndWait(driver, "killed");
 }
 
@@ -185,7 +188,7 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
   const before = await driver.peer();
   await driver.end();
   await driver.harness.waitFor(
-    "the mesh to notice its end",
+    "the daemon to notice that the agent ended",
     async () => !await driver.peer(),
     AGENT_GONE_MS_MAX,
   );
@@ -196,9 +199,11 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
   const ms = driver.harness.now() - startedAt;
   await driver.mustArriveOnce(sent);
   const after = await driver.peer();
-  if (after?.peer_id !== before?.peer_id) throw new CommandError("It came back as another peer");
-  return { sent, ms, remark: "waited for it; the same peer" };
+  if (after?.peer_id !== before?.peer_id) {
+    throw new CommandError("The agent came back as another peer");
+  }
+  return { sent, ms, remark: "held until the agent was back; the same peer" };
 }
 
-/** An agent whose process ends is missed within seconds. */
+/** The daemon notices the end of an agent's process within seconds. */
 const AGENT_GONE_MS_MAX = 30_000;

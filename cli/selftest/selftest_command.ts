@@ -1,4 +1,4 @@
-/** `mesh selftest`: each agent that is installed here, really started, really told something. */
+/** `mesh selftest`: starts each installed agent on a scripted model and tests message delivery. */
 
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -29,23 +29,24 @@ const AGENT_IDS: readonly string[] = TESTABLE_AGENTS.map(({ id }) => id);
 
 export const SELFTEST: Command = {
   usage: "selftest",
-  summary: "Start each installed agent on a scripted model, and see how messages reach it",
+  summary: "Test how messages reach each installed agent, using a scripted model",
   details:
-    "Idle, busy, with a half-typed draft, at a dialog, detached, over a killed daemon, and " +
-    "resumed; about half a minute an agent. It needs no network, and all of it happens in a home " +
-    "and a mesh that are removed at the end: nothing of yours is touched. A transport that fails " +
-    "is degraded from then on: the daemon tries it last, and `mesh doctor` and `mesh peers` say so, " +
-    "until it passes. 1 when anything failed.",
+    "Tests each agent while idle, busy, with a half-typed draft, at a dialog, detached, after a " +
+    "daemon crash, and resumed. This takes about half a minute per agent and needs no network. " +
+    "It runs in a temporary home and mesh and does not touch your files. A transport that fails " +
+    "is degraded until it passes: the daemon tries it last, and `mesh doctor` and `mesh peers` " +
+    "show it. Exits with 1 when anything failed.",
   flags: {
-    "--agent <name>": `this one only: ${AGENT_IDS.join(", ")}`,
-    "--scenario <name> ...": "try only this; what passes then clears nothing",
+    "--agent <name>": `test only this agent: one of ${AGENT_IDS.join(", ")}`,
+    "--scenario <name> ...":
+      "run only this scenario; a pass clears no degraded transport; repeatable",
     ...JSON_FLAG,
   },
   example: "mesh selftest --agent claude-code",
   run: selftest,
 };
 
-/** An agent that is here, or is not. */
+/** An agent and its version; undefined when it is not installed. */
 interface DetectedAgent {
   readonly agent: AgentDefinition;
   readonly version: string | undefined;
@@ -57,7 +58,7 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
   const selected = selectAgents(args);
   const scenarios = selectScenarios(args);
   if (!hasTmux(env)) {
-    throw new CommandError("tmux is not installed, and the agents' terminals need it");
+    throw new CommandError("tmux is not installed; install it, as the agents run in its panes");
   }
   const found = await Promise.all(selected.map((agent) => detectAgent(agent, machine)));
   const json = args.flag("json");
@@ -114,7 +115,7 @@ function selectScenarios(args: Args): readonly Scenario[] {
   throw new UsageError(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
 }
 
-/** Its version, asked in a home that is not the user's: no agent writes there but into its own. */
+/** Reads the version in a temporary home, so that the agent writes nothing to the user's. */
 async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
@@ -132,7 +133,7 @@ async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<De
   }
 }
 
-/** The first run of a large program, on a machine that is busy, may take too long. */
+/** The first run of a large program on a busy machine may time out. */
 const VERSION_ATTEMPTS_MAX = 3;
 
 function toJson(
@@ -150,7 +151,7 @@ function toJson(
 
 const STYLES = { passed: "green", failed: "red", "not tested": "dim" } as const;
 
-/** Told as it happens: the table comes at the end. */
+/** The line printed for each result as it arrives; the table follows at the end. */
 function formatResult({ scenario, result, detail }: Result): StyledText[] {
   const more = detail === null ? "" : `: ${detail}`;
   return ["  ", styled(STYLES[result], result.padEnd(10)), "  ", `${scenario}${more}`];
@@ -179,10 +180,14 @@ function printReport(
     );
   }
   for (const { agent: { title, programs: [program = ""] } } of missing) {
-    print(to, styled("dim", `${title} is not installed: there is no \`${program}\` on the PATH.`));
+    print(to, styled("dim", `${title} is not installed: \`${program}\` is not on the PATH.`));
   }
   const failed = results.filter(({ result }) => result === "failed").length;
   if (failed > 0) {
-    print(to, styled("red", `${failed} failed`), "; the transports are degraded: mesh doctor");
+    print(
+      to,
+      styled("red", `${failed} failed`),
+      "; the failed transports are degraded, see mesh doctor",
+    );
   }
 }

@@ -1,4 +1,4 @@
-/** What the results say of each transport, and where the daemon and `mesh doctor` read it. */
+/** Turns results into a verdict per transport, in a file that the daemon and the doctor read. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -11,22 +11,22 @@ import {
 import { type Backend, TransportName } from "../../daemon/features/agents/contract.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/host/paths.ts";
 
-/** One line of the table. */
+/** One row of the result table. */
 export interface Result {
   readonly agent: string;
   readonly version: string;
   readonly scenario: string;
-  /** The way that the message took, or was to take; null where none was tried. */
+  /** The transport that was used or intended; null when none was tried. */
   readonly transport: string | null;
   readonly result: "passed" | "failed" | "not tested";
   readonly ms: number | null;
-  /** What is worth a remark, or what failed. */
+  /** A remark, or the failure. */
   readonly detail: string | null;
 }
 
 /**
- * One failure degrades a transport; passing the complete run restores it. Passing a part of the run
- * says nothing: the part that failed before may be another.
+ * One failure degrades a transport. Only a complete run clears it: a partial run may have skipped
+ * the scenario that failed before.
  */
 export function toVerdict(
   results: readonly Result[],
@@ -39,7 +39,7 @@ export function toVerdict(
     testedResults,
     ({ transport }) => TransportName.safeParse(transport).data,
   );
-  const transports = [...byTransport].flatMap(([transport, group]) => {
+  const verdicts = [...byTransport].flatMap(([transport, group]) => {
     if (transport === undefined) return [];
     const failed = group.filter(({ result }) => result === "failed");
     if (failed.length === 0 && !isComplete) return [];
@@ -47,17 +47,17 @@ export function toVerdict(
     return [[transport, { degraded: failed.length > 0, why: why || null }] as const];
   });
   const [first] = testedResults;
-  if (!first || transports.length === 0) return undefined;
-  return { version: first.version, at, transports: Object.fromEntries(transports) };
+  if (!first || verdicts.length === 0) return undefined;
+  return { version: first.version, at, transports: Object.fromEntries(verdicts) };
 }
 
-/** What is known of the agents, with what was found of one; its transports not tried now stay. */
+/** Merges new verdicts of one agent; transports that were not tested keep their verdict. */
 export function mergeVerdict(known: Verdicts, agent: Backend, tested: TestedAgent): Verdicts {
   const transports = { ...known.agents[agent]?.transports, ...tested.transports };
   return { agents: { ...known.agents, [agent]: { ...tested, transports } } };
 }
 
-/** Keeps it in the user's own state directory, for the daemon that runs there. */
+/** Saves the verdicts in the user's state directory, where the daemon reads them. */
 export function saveVerdict(env: Env, agent: Backend, tested: TestedAgent): void {
   const dir = statePath(env);
   const path = join(dir, VERDICTS_FILE);

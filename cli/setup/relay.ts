@@ -1,4 +1,4 @@
-/** `mesh setup --relay`: draws a secret at a relay, and writes what the tunnel needs to know. */
+/** `mesh setup --relay`: registers with a relay and saves its address and secret. */
 
 import type { Document } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
@@ -12,10 +12,10 @@ import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_settings.ts";
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;
 
-/** The relay cannot be joined; nothing was written. */
+/** The relay could not be joined, and nothing was written. */
 export class RelayJoinError extends Error {
   override readonly name = "RelayJoinError";
-  /** What was asked for is wrong, whatever the relay says. */
+  /** The command line is wrong (a usage error). */
   readonly misused: boolean;
 
   constructor(why: string, misused = false) {
@@ -27,7 +27,7 @@ export class RelayJoinError extends Error {
 /** What was done, or would be. */
 export interface Joined {
   readonly relay: string;
-  /** `kept`: the configuration had one for this very relay. */
+  /** `kept`: the configuration already had a secret for this relay. */
   readonly secret: "drawn" | "kept";
   readonly written_to: string;
   readonly dry_run: boolean;
@@ -41,13 +41,13 @@ export interface JoinOptions {
   readonly send: (request: Request) => Promise<Response>;
 }
 
-/** A secret is drawn for each relay: one that another relay has seen is not shown to this one. */
+/** Joins a relay. Each relay gets its own secret, so that none learns another relay's secret. */
 export async function joinRelay(options: JoinOptions): Promise<Joined> {
   const { env, dry_run } = options;
   const url = RelayUrl.safeParse(options.url);
   if (!url.success) {
     const allowed = url.error.issues[0]?.message ?? "";
-    throw new RelayJoinError(`--relay: found "${options.url}"; allowed: ${allowed}`, true);
+    throw new RelayJoinError(`--relay: "${options.url}" is not allowed; use ${allowed}`, true);
   }
   const relay = url.data;
   const file = openConfig(env);
@@ -67,10 +67,12 @@ export async function joinRelay(options: JoinOptions): Promise<Joined> {
 
 function refuseMistakes(env: Env, before: string, document: Document): void {
   const [mistake] = mistakesOf(env, before, document.toString({ lineWidth: 0 }));
-  if (mistake !== undefined) throw new RelayJoinError(`Nothing was written: ${mistake}`);
+  if (mistake !== undefined) {
+    throw new RelayJoinError(`The configuration was not changed: ${mistake}`);
+  }
 }
 
-/** A fresh secret of the relay's. A redirect would lead the secret's first user elsewhere. */
+/** Requests a new secret. Redirects are refused: another server must not choose the secret. */
 async function registerSecret(relay: string, { clock, send }: JoinOptions): Promise<string> {
   const address = `${relay}/api/v1/register`;
   const request = async (signal: AbortSignal) => {
@@ -86,16 +88,18 @@ async function registerSecret(relay: string, { clock, send }: JoinOptions): Prom
   }
   const text = answer.text.slice(0, ANSWER_LENGTH_MAX);
   if (!answer.ok) {
-    throw new RelayJoinError(`${address} answered ${answer.status}: ${errorOf(text)}`);
+    throw new RelayJoinError(`${address} returned ${answer.status}: ${errorOf(text)}`);
   }
   const secret = RelaySecretText.safeParse(fieldOf(text, "secret"));
-  if (!secret.success) throw new RelayJoinError(`${address} gave no secret; is it a mesh relay?`);
+  if (!secret.success) {
+    throw new RelayJoinError(`${address} returned no secret; is it a mesh relay?`);
+  }
   return secret.data;
 }
 
 function errorOf(text: string): string {
   const detail = fieldOf(text, "detail");
-  return typeof detail === "string" ? detail : "no reason was given";
+  return typeof detail === "string" ? detail : "no reason given";
 }
 
 function fieldOf(text: string, field: string): unknown {

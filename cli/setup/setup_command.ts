@@ -1,4 +1,4 @@
-/** `mesh setup`: tells the coding agents on this computer about mesh, or takes that back. */
+/** `mesh setup`: installs mesh in the coding agents' configuration, or removes it. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,7 @@ import { AGENTS } from "../../daemon/features/agents/registry.ts";
 const USAGE = "mesh setup [--agent NAME] [--relay URL] [--dry-run] [--uninstall] [--json]";
 const EXIT = { done: 0, refused: 1, misused: 2 } as const;
 
-/** The agents that there is something to set up for. */
+/** The agents that can be set up. */
 const SETUP_AGENTS = AGENTS.flatMap((agent) =>
   agent.setup ? [{ ...agent, setup: agent.setup }] : []
 );
@@ -33,30 +33,29 @@ function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env):
 
 interface SetupOptions {
   readonly agent?: string | undefined;
-  /** The relay to join; alone, it is all that is set up. */
+  /** The relay to join; without `agent`, no agents are set up then. */
   readonly relay?: string | undefined;
   readonly dry_run: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;
 }
 
-/** What was done to one agent's files, or would be: a text for each file that differs. */
+/** The changes to one agent's files, made or planned: a diff for each changed file. */
 interface AgentResult {
   readonly agent: string;
   readonly differences: readonly string[];
   readonly notice?: string;
 }
 
-/** Where sentences go: what was done, and why it was not. */
+/** Where the command prints results and errors, line by line. */
 export interface Output {
   out(text: string): void;
   err(text: string): void;
 }
 
-/** How a relay is spoken to. */
 type SendRequest = (request: Request) => Promise<Response>;
 
-/** The exit code: 0 done, 1 refused, 2 misused (contract 7). */
+/** Runs the command; returns the exit code: 0 done, 1 refused, 2 wrong usage (contract 7). */
 export async function runSetup(
   args: readonly string[],
   env: Env,
@@ -75,7 +74,7 @@ export async function runSetup(
   return await setUpAgents(options, env, output);
 }
 
-/** Joins the relay that was named, if one was. */
+/** Joins the relay of `--relay`, if given. */
 async function setUpRelay(
   { relay: url, dry_run, json }: SetupOptions,
   env: Env,
@@ -119,7 +118,7 @@ async function setUpAgents(options: SetupOptions, env: Env, output: Output): Pro
   return EXIT.done;
 }
 
-/** The words that run this very program, from any folder: compiled, or from source. */
+/** The command that runs this program from any folder, compiled or from source. */
 export function meshCommand(): readonly string[] {
   if (Deno.build.standalone) return [Deno.execPath()];
   const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -140,10 +139,10 @@ function readOptions(args: readonly string[]): SetupOptions | string {
     });
     const { agent, relay, uninstall, json } = values;
     if (relay !== undefined && uninstall) {
-      return "--relay joins one; to leave it: `mesh config set relay.enabled false`";
+      return "--relay cannot be used with --uninstall; to leave a relay: `mesh config set relay.enabled false`";
     }
     if (agent !== undefined && !SETUP_AGENTS.some(({ id }) => id === agent)) {
-      return `--agent: one of ${NAMES}`;
+      return `--agent: "${agent}" is not one of ${NAMES}`;
     }
     return { agent, relay, uninstall, json, dry_run: values["dry-run"] };
   } catch (error) {
@@ -164,7 +163,7 @@ async function setUp(
       ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
       : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
   };
-  // Every file is tried before any is written: a damaged second one must not leave us half in.
+  // A dry run of every edit first: a damaged file must not leave the agent half set up.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
   const { notice } = setup;
@@ -173,24 +172,24 @@ async function setUp(
 
 function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
   if (dry_run) {
-    const what = secret === "kept" ? "keep its secret" : "draw a secret there";
-    return [`${written_to}: would join ${relay}, and ${what}`];
+    const what = secret === "kept" ? "keep its secret" : "register for a new secret";
+    return [`${written_to}: would join ${relay} and ${what}`];
   }
   return [
-    `${written_to}: joins ${relay} with ${
-      secret === "kept" ? "the secret it had" : "a new secret"
+    `${written_to}: joined ${relay} with ${
+      secret === "kept" ? "the existing secret" : "a new secret"
     }`,
-    "relay.secret opens this machine to whoever holds it: sign in at the relay with it, and give " +
-    "it to other machines of yours alone.",
-    "Next: `mesh down`, `mesh up`, and see the relay in `mesh status`.",
+    "Sign in to the relay with relay.secret. Anyone who has it can reach your machines: share it " +
+    "only with your own machines.",
+    "Next: restart the daemon with `mesh down` and `mesh up`, then check `mesh status`.",
   ];
 }
 
 function tokenLines(path: string, dry_run: boolean): string[] {
-  if (dry_run) return [`${path}: would get a token, daemon.auth_token`];
+  if (dry_run) return [`${path}: would add a token, daemon.auth_token`];
   return [
-    `${path}: has a token now, daemon.auth_token; every caller but the dashboard must send it`,
-    "Next: a daemon that is up takes it with `mesh down` and `mesh up`.",
+    `${path}: added a token, daemon.auth_token; all callers but the dashboard must send it`,
+    "Next: if the daemon is running, restart it with `mesh down` and `mesh up`.",
   ];
 }
 
@@ -204,14 +203,14 @@ function agentLines({ agent, differences, notice }: AgentResult, options: SetupO
 
 function nextStep(uninstall: boolean): string {
   return uninstall
-    ? "Next: restart the sessions that are open; they have read the old settings."
-    : "Next: `mesh up`, then start the agent, and see it in `mesh peers`. Sessions that are " +
-      "open must be restarted.";
+    ? "Next: restart open sessions of the agent; they still use the old settings."
+    : "Next: run `mesh up`, start the agent (or restart its open sessions), and check that " +
+      "`mesh peers` lists it.";
 }
 
 function noAgentFound({ uninstall }: SetupOptions): string {
-  return `No agent was found to ${uninstall ? "take mesh out of" : "set up"}; known: ${NAMES}. ` +
-    "Name one with --agent";
+  return `No installed agent was found to ${uninstall ? "remove mesh from" : "set up"}. ` +
+    `Known agents: ${NAMES}; choose one with --agent`;
 }
 
 function isOnPath(program: string, env: Env): boolean {

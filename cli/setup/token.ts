@@ -1,4 +1,4 @@
-/** Gives the configuration a token where it has none: `mesh setup`'s part in contract 10. */
+/** Adds an API token to the configuration if it has none (contract 10). */
 
 import type { Ids } from "kit/core/clock.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
@@ -7,7 +7,7 @@ import { type Env, writePrivately } from "../../daemon/host/paths.ts";
 const TOKEN_BYTES = 32;
 const KEY = "daemon.auth_token";
 
-/** The file that a token was, or would be, written to; undefined when there is one already. */
+/** Returns the file that the token is written to; undefined when there is a token already. */
 export function ensureToken(
   env: Env,
   { ids, dry_run }: { ids: Pick<Ids, "secret">; dry_run: boolean },

@@ -1,4 +1,4 @@
-/** `mesh backup`: a copy of the database in one file, taken beside a daemon that goes on. */
+/** `mesh backup`: copies the database into one file, while the daemon may be running. */
 
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -9,23 +9,24 @@ import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../c
 import { CommandError, EXIT } from "../../client/failures.ts";
 import { print, printJson, styled } from "../../output/terminal.ts";
 
-/** How long a daemon that goes down may hold the file to itself. */
+/** How long to wait for a lock, as a daemon holds it while it shuts down. */
 const BUSY_MS_MAX = 5000;
-/** What a copy is called while it is being made. */
+/** The suffix of an unfinished copy. */
 const PARTIAL_SUFFIX = ".part";
 const ATTACHMENTS = "attachments";
 
 export const BACKUP_COMMAND: Command = {
   usage: "backup <file>",
-  summary: "Copy all that the daemon keeps into a new file, also while it is up",
+  summary: "Back up the daemon's database into a new file; the daemon may be running",
   details:
-    "The file holds peers, asks, inbox, events and the daemon's own keys: keep it as safe as " +
-    "they are. It does not hold the configuration, nor uploaded files without --attachments. To " +
-    "restore it, put it as mesh.db into an empty directory of mode 0700, and start the daemon " +
-    "there: MESH_STATE=<directory> mesh up. Two daemons must not go on from one copy.",
+    "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. " +
+    "It does not contain the configuration, nor uploaded files unless you pass --attachments. " +
+    "To restore it, stop the daemon, save the backup as mesh.db in an empty directory of mode " +
+    "0700, and start the daemon there: MESH_STATE=<directory> mesh up. Do not run two daemons " +
+    "from copies of one backup.",
   flags: {
-    "--attachments": "copy uploaded files too, into <file>.attachments; to restore them, " +
-      "put them into `attachments` beside mesh.db",
+    "--attachments": "also copy uploaded files, into <file>.attachments; to restore them, " +
+      "move them into `attachments` next to mesh.db",
     ...JSON_FLAG,
   },
   example: "mesh backup ~/mesh-backup.db --attachments",
@@ -37,10 +38,12 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
   const file = resolve(args.text("file"));
   const folder = args.flag(ATTACHMENTS) ? `${file}.${ATTACHMENTS}` : undefined;
   if (folder !== undefined && exists(folder)) {
-    throw new CommandError(`"${folder}" is there already`);
+    throw new CommandError(`"${folder}" already exists; choose another file name`);
   }
   const source = join(state, "mesh.db");
-  if (!exists(source)) throw new CommandError(`Nothing to copy: "${source}" is not there`);
+  if (!exists(source)) {
+    throw new CommandError(`There is nothing to back up: "${source}" does not exist`);
+  }
   reserveFile(file);
   try {
     copyDatabase(source, file);
@@ -48,7 +51,7 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
     Deno.removeSync(file);
     throw new CommandError(`Cannot copy to "${file}": ${messageOf(error)}`);
   }
-  // After the database: what it names was there, unless it has expired meanwhile.
+  // Copied after the database, so that every file it names is there unless it has expired.
   const files = folder === undefined ? null : copyAttachments(join(state, ATTACHMENTS), folder);
   const { size } = Deno.statSync(file);
   if (args.flag("json")) {
@@ -60,21 +63,21 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
   return Promise.resolve(EXIT.done);
 }
 
-/** Takes the name, so that nothing that is there can be lost. */
+/** Creates the file exclusively, so that nothing is overwritten. */
 function reserveFile(file: string): void {
   try {
     Deno.openSync(file, { write: true, createNew: true, mode: 0o600 }).close();
   } catch (error) {
     if (error instanceof Deno.errors.AlreadyExists) {
-      throw new CommandError(`"${file}" is there already; nothing is overwritten`);
+      throw new CommandError(`"${file}" already exists; choose another file name`);
     }
     throw new CommandError(`Cannot write "${file}": ${messageOf(error)}`);
   }
 }
 
 /**
- * A second reader of the file: the daemon writes on meanwhile (WAL), and waits for nothing. The
- * copy is what was on the disk when it began. It takes its name once it is whole.
+ * Copies the database as a second reader. In WAL mode the daemon keeps writing meanwhile, and the
+ * copy is the state at its start. It is renamed to `file` once it is complete and checked.
  */
 function copyDatabase(source: string, file: string): void {
   const partialFile = `${file}${PARTIAL_SUFFIX}`;
@@ -114,7 +117,7 @@ function fsync(path: string): void {
   opened.syncSync();
 }
 
-/** The number of files; unfinished uploads are left out, and so is what expires meanwhile. */
+/** Returns the number of copied files; skips unfinished uploads and files that expire meanwhile. */
 function copyAttachments(from: string, to: string): number {
   Deno.mkdirSync(to, { mode: 0o700 });
   let count = 0;

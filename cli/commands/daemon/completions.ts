@@ -1,22 +1,22 @@
-/** Completions for shells, made from the table of commands. */
+/** Shell completions, generated from the command table. */
 
 import { type Command } from "../../command/command.ts";
 import { UsageError } from "../../client/failures.ts";
 
 const SHELLS = { bash, zsh, fish } as const;
 
-/** What a shell reads once, at its start. */
+/** The completion script of a shell. */
 export function completionsFor(shell: string, commands: readonly Command[]): string {
   const generate = new Map<string, typeof bash>(Object.entries(SHELLS)).get(shell);
   if (!generate) {
     throw new UsageError(
-      `No completions for "${shell}"; there are: ${Object.keys(SHELLS).join(", ")}`,
+      `There are no completions for "${shell}"; choose one of ${Object.keys(SHELLS).join(", ")}`,
     );
   }
   return generate(commands.filter(({ hidden }) => !hidden));
 }
 
-/** The words that may follow those before them, by those before them: `inbox` → `list show …`. */
+/** The possible next words for each sequence of words: `inbox` → `list`, `show`, … */
 function nextWords(commands: readonly Command[]): Map<string, Set<string>> {
   const nextByPath = new Map<string, Set<string>>();
   for (const { usage, flags = {} } of commands) {
@@ -49,7 +49,7 @@ function bash(commands: readonly Command[]): string {
   ].join("\n");
 }
 
-/** zsh reads bash's completions. */
+/** zsh runs the bash script through `bashcompinit`. */
 function zsh(commands: readonly Command[]): string {
   const [, ...script] = bash(commands).split("\n");
   const header = [

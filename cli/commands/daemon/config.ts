@@ -1,4 +1,4 @@
-/** `mesh config`: the settings in force, and one key of the file at a time. */
+/** `mesh config`: shows the settings in force, sets one, and checks the configuration. */
 
 import { messageOf } from "kit/core/text.ts";
 import { mistakesOf, parseSetting, SETTINGS } from "../../../daemon/app/config.ts";
@@ -31,14 +31,14 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   },
   {
     usage: "config set <key> <value>",
-    summary: "Write one setting into the configuration; `-` reads the value",
+    summary: "Set one setting in the configuration file; `-` reads the value from stdin",
     flags: JSON_FLAG,
     example: "mesh config set human.name sam",
     run: setConfig,
   },
   {
     usage: "config path",
-    summary: "Say where the configuration is read from",
+    summary: "Print the path of the configuration file",
     flags: JSON_FLAG,
     example: "mesh config path",
     run: ({ env, terminal }, args) => {
@@ -50,7 +50,7 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   },
   {
     usage: "config check",
-    summary: "Name every mistake of the configuration",
+    summary: "List every mistake in the configuration",
     flags: JSON_FLAG,
     example: "mesh config check",
     run: checkConfig,
@@ -85,15 +85,15 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   else {print(
       terminal,
       styled("green", "Set"),
-      ` ${key} in ${path}; a daemon reads it at its start`,
+      ` ${key} in ${path}; a running daemon uses it after a restart`,
     );}
   if (isOverridden) {
-    printError(terminal, styled("yellow", "note: "), `${variable} is set, and goes before it`);
+    printError(terminal, styled("yellow", "note: "), `${variable} is set and overrides it`);
   }
   return EXIT.done;
 }
 
-/** Writes what the daemon would take; the path of the file. */
+/** Writes the setting if the result is valid; returns the path of the file. */
 function writeSetting(env: Env, key: string, value: unknown): string {
   try {
     const file = openConfig(env);
@@ -117,7 +117,7 @@ function tryParse(input: string): unknown {
 
 function mustBeSetting(key: string): void {
   if (Object.hasOwn(SETTINGS, key)) return;
-  throw new UsageError(`No such setting: "${key}". They are: ${Object.keys(SETTINGS).join(", ")}`);
+  throw new UsageError(`Unknown setting: "${key}". Known: ${Object.keys(SETTINGS).join(", ")}`);
 }
 
 function checkConfig({ env, terminal }: CommandContext, args: Args): Promise<number> {
@@ -135,7 +135,7 @@ function checkConfig({ env, terminal }: CommandContext, args: Args): Promise<num
   return Promise.resolve(EXIT.done);
 }
 
-/** As JSON shows them: a secret is `[hidden]`, an absent value null. */
+/** The settings as plain values: a secret is `[hidden]`, an unset one is null. */
 function displayedSettings(env: Env): Record<string, unknown> {
   return JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
 }

@@ -1,4 +1,4 @@
-/** The commands that concern the daemon itself: up, down, status, watch, config, setup, demo. */
+/** The commands around the daemon itself: up, down, status, watch, setup, demo and others. */
 
 import { BACKUP_COMMAND } from "./backup.ts";
 import {
@@ -21,21 +21,21 @@ import { watchEvents } from "../../client/event_stream.ts";
 export const DAEMON_COMMANDS: readonly Command[] = [
   {
     usage: "up",
-    summary: "Start the daemon, unless it is up",
+    summary: "Start the daemon, unless it is running",
     flags: JSON_FLAG,
     example: "mesh up",
     run: up,
   },
   {
     usage: "down",
-    summary: "Stop the daemon, and wait until it is gone",
+    summary: "Stop the daemon, and wait until it has exited",
     flags: JSON_FLAG,
     example: "mesh down",
     run: down,
   },
   {
     usage: "status",
-    summary: "Say how the daemon is",
+    summary: "Show the daemon's status",
     flags: JSON_FLAG,
     example: "mesh status",
     run: status,
@@ -44,12 +44,12 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   BACKUP_COMMAND,
   {
     usage: "setup",
-    summary: "Connect the coding agents of this machine",
+    summary: "Connect the coding agents on this machine to mesh",
     flags: {
-      "--agent <name>": "only this one",
-      "--relay <url>": "join this relay: draws a secret there and writes it down",
-      "--dry-run": "say what would change, and change nothing",
-      "--uninstall": "take everything out again",
+      "--agent <name>": "set up only this agent",
+      "--relay <url>": "register with this relay, and save its secret in the configuration",
+      "--dry-run": "show what would change, without changing anything",
+      "--uninstall": "remove mesh from the agents' configuration",
       ...JSON_FLAG,
     },
     example: "mesh setup --agent claude-code --dry-run",
@@ -60,10 +60,10 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   },
   {
     usage: "watch",
-    summary: "Show events as they happen; Ctrl-C ends it",
+    summary: "Show events as they happen, until Ctrl-C",
     flags: {
-      "--since <id>": "begin after this event",
-      "--replay <count>": "begin with the last so many",
+      "--since <id>": "start after this event",
+      "--replay <count>": "start with this many past events",
       ...JSON_FLAG,
     },
     example: "mesh watch --replay 20",
@@ -72,13 +72,13 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   TOP_COMMAND,
   {
     usage: "demo",
-    summary: "See two agents talk, in a throw-away mesh of their own",
+    summary: "Watch two demo agents talk, in a temporary mesh",
     example: "mesh demo",
     run: async (context) => await (await import("../../demo/demo.ts")).runDemo(context),
   },
   {
     usage: "demo-peer <name>",
-    summary: "One of the two agents of the demo",
+    summary: "Run one of the demo's two agents",
     example: "mesh demo-peer api",
     hidden: true,
     run: async (context, args) =>
@@ -93,7 +93,11 @@ async function up({ env, terminal, clock }: CommandContext, args: Args): Promise
     printJson(terminal, state);
     return EXIT.done;
   }
-  print(terminal, styled("green", state.started ? "Up" : "Up already"), ` at ${state.url}`);
+  print(
+    terminal,
+    styled("green", state.started ? "Started" : "Already running"),
+    ` at ${state.url}`,
+  );
   printFields(terminal, { "process": String(state.pid), "log file": state.log_file });
   return EXIT.done;
 }
@@ -101,8 +105,9 @@ async function up({ env, terminal, clock }: CommandContext, args: Args): Promise
 async function down({ env, terminal, clock, daemon }: CommandContext, args: Args): Promise<number> {
   const stopped = await stopDaemon(env, clock, daemon);
   if (args.flag("json")) printJson(terminal, { stopped: stopped?.pid ?? null });
-  else if (stopped) print(terminal, styled("green", "Down"), `: process ${stopped.pid} has ended`);
-  else print(terminal, "No daemon is up.");
+  else if (stopped) {
+    print(terminal, styled("green", "Stopped"), `: process ${stopped.pid} has exited`);
+  } else print(terminal, "No daemon is running.");
   return EXIT.done;
 }
 
@@ -122,7 +127,7 @@ async function watch({ daemon, clock, terminal }: CommandContext, args: Args): P
   const onConnectionChange = (change: "lost" | "resumed") =>
     printError(
       terminal,
-      styled("yellow", change === "lost" ? "The daemon is away; waiting" : "It is back"),
+      styled("yellow", change === "lost" ? "Lost the daemon; waiting for it" : "Reconnected"),
     );
   await interruptible(async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, onConnectionChange })) {

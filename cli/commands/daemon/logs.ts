@@ -1,4 +1,4 @@
-/** `mesh logs`: what the daemon wrote for its operator, as lines to read or as it wrote them. */
+/** `mesh logs`: shows the end of the daemon's log, as readable lines or as JSON. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -23,16 +23,16 @@ import {
 
 const LINES_DEFAULT = 50;
 const POLL_INTERVAL_MS = 250;
-/** The end of the file is read, at most so much of it at a time. */
+/** How much of the file is read at a time; `--lines` shows lines of the last chunk only. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
 export const LOGS_COMMAND: Command = {
   usage: "logs",
-  summary: "Show the end of the daemon's log, which `mesh up` writes into the state directory",
+  summary: "Show the end of the daemon's log (written when `mesh up` started the daemon)",
   flags: {
-    "--lines <count>": `so many lines, ${LINES_DEFAULT} without it; of the last megabyte`,
-    "--follow": "show what comes, too; Ctrl-C ends it",
-    "--json": "print the lines as JSON, one each",
+    "--lines <count>": `how many lines (default ${LINES_DEFAULT}), at most the last megabyte`,
+    "--follow": "keep showing new lines, until Ctrl-C",
+    "--json": "print each line as a JSON object",
   },
   example: "mesh logs --follow",
   run: logs,
@@ -44,7 +44,7 @@ async function logs({ env, terminal, clock }: CommandContext, args: Args): Promi
   const follow = args.flag("follow");
   if (fileSize(path) === undefined) {
     if (!follow) {
-      throw new CommandError(`There is no log at "${path}": only \`mesh up\` writes one`);
+      throw new CommandError(`There is no log at "${path}"; start the daemon with \`mesh up\``);
     }
     printError(terminal, `Waiting for ${path}`);
   }
@@ -59,7 +59,7 @@ async function logs({ env, terminal, clock }: CommandContext, args: Args): Promi
   return EXIT.done;
 }
 
-/** The last whole lines of a file, of the one before it where it was just begun; and its end. */
+/** The last lines of the log, continued from the rotated log `.1`; and the size of the log. */
 function lastLines(path: string, count: number): { lines: string[]; end: number } {
   const end = fileSize(path) ?? 0;
   const lines = count === 0 ? [] : readTail(path, end);
@@ -70,7 +70,7 @@ function lastLines(path: string, count: number): { lines: string[]; end: number 
 function readTail(path: string, end: number): string[] {
   const start = Math.max(0, end - CHUNK_BYTES_MAX);
   const lines = readRange(path, start, end).split("\n");
-  // What was cut in the middle is not shown.
+  // The first line is incomplete when reading starts in the middle of the file.
   return lines.slice(start > 0 ? 1 : 0).filter((line) => line !== "");
 }
 
@@ -79,7 +79,7 @@ interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** Whole lines as they come. A file that became shorter was begun anew (daemon/host/log_file.ts). */
+/** Yields new complete lines. A file that shrank was rotated (daemon/host/log_file.ts). */
 export async function* followLines(
   path: string,
   from: number,
@@ -105,7 +105,7 @@ export async function* followLines(
 const LogLine = z.looseObject({ time: z.string(), level: z.string(), what: z.string() });
 const STYLES: Readonly<Record<string, Style>> = { warn: "yellow", error: "red", debug: "dim" };
 
-/** What is no line of the log's own, as a fault that ended the daemon, is shown as it is. */
+/** Prints a line; one that is not a log record, such as a crash's stack trace, is unchanged. */
 function printLogLine(to: Terminal, line: string, json: boolean): void {
   const read = LogLine.safeParse(tryJson(line));
   if (json) return printJson(to, read.success ? read.data : { what: line }, 0);
@@ -125,7 +125,7 @@ function printLogLine(to: Terminal, line: string, json: boolean): void {
   );
 }
 
-/** A fault by its message; the whole of it is in `--json`. */
+/** An error is shown by its message only; `--json` has all of it. */
 function formatValue(value: unknown): string {
   const error = z.looseObject({ name: z.string(), message: z.string() }).safeParse(value);
   if (error.success) return JSON.stringify(`${error.data.name}: ${error.data.message}`);
@@ -148,7 +148,7 @@ function readBytes(path: string, start: number, end: number): Uint8Array {
   return bytes.subarray(0, bytesRead);
 }
 
-/** Undefined when it is not there. */
+/** Undefined when the file does not exist. */
 function fileSize(path: string): number | undefined {
   try {
     return Deno.statSync(path).size;

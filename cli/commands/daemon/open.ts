@@ -1,4 +1,4 @@
-/** `mesh open`: opens the dashboard in a browser, with a ticket by which it speaks as the human. */
+/** `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket. */
 
 import { ApiError } from "kit/http/client.ts";
 import { createTicket } from "../../../daemon/api/pages/contract.ts";
@@ -9,12 +9,12 @@ import { print, printError, printJson, styled } from "../../output/terminal.ts";
 
 interface DashboardLink {
   readonly url: string;
-  /** Whether the page speaks as the human; where not, why. */
+  /** Whether the page is signed in as the human; if not, `reason` says why. */
   readonly human: boolean;
   readonly reason?: string;
 }
 
-const FLAGS = { "--print": "print the address and open nothing", ...JSON_FLAG } as const;
+const FLAGS = { "--print": "print the address instead of opening it", ...JSON_FLAG } as const;
 const SUMMARY = "Open the dashboard in your browser, signed in as you";
 
 export const OPEN_COMMANDS: readonly Command[] = [
@@ -32,12 +32,16 @@ async function open(context: CommandContext, args: Args): Promise<number> {
   }
   print(terminal, opened ? "Opened " : "Open within a minute: ", styled("cyan", link.url));
   if (!link.human) {
-    printError(terminal, styled("yellow", "The page does not speak as you: "), link.reason ?? "");
+    printError(
+      terminal,
+      styled("yellow", "You are not signed in on the page: "),
+      link.reason ?? "",
+    );
   }
   return EXIT.done;
 }
 
-/** The page is of use without a ticket as well: it shows everything, and does not speak as you. */
+/** Without a ticket the page still shows everything, but cannot send as the human. */
 async function createDashboardLink({ daemon, call }: CommandContext): Promise<DashboardLink> {
   try {
     const { ticket } = await call(createTicket, {});
@@ -51,7 +55,7 @@ async function createDashboardLink({ daemon, call }: CommandContext): Promise<Da
   }
 }
 
-/** Whether a browser was started. On Linux there is none without a graphical session. */
+/** Returns whether a browser was started; on Linux that needs a graphical session. */
 async function openBrowser(url: string, env: Env): Promise<boolean> {
   const { os } = Deno.build;
   if (os === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]) return false;

@@ -1,4 +1,4 @@
-/** `mesh top`: who is here, what waits for each and how fast messages go, drawn again and again. */
+/** `mesh top`: a live table of peers, their waiting messages and the message rate. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -17,15 +17,15 @@ import { print, printJson, printTable, styled, type Terminal } from "../../outpu
 import { formatDuration } from "../../output/views.ts";
 
 const REFRESH_INTERVAL_MS = 2_000;
-/** What waits is told by recipient from the newest so many. */
+/** Waiting messages per peer are counted among this many newest ones. */
 const QUEUED_MAX = "500";
-/** To the first cell, and nothing after it: the rest of the frame before. */
+/** Moves the cursor home and clears the screen. */
 const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 
 export const TOP_COMMAND: Command = {
   usage: "top",
-  summary: "Watch who is here, what waits for each, and how fast messages go; Ctrl-C ends it",
-  flags: { "--once": "one look, as where there is no terminal", ...JSON_FLAG },
+  summary: "Show peers, waiting messages and the message rate live, until Ctrl-C",
+  flags: { "--once": "print once and exit, as when the output is not a terminal", ...JSON_FLAG },
   example: "mesh top",
   run: top,
 };
@@ -36,9 +36,9 @@ interface Row {
   readonly status: string;
   readonly turn_state: string | null;
   readonly transport: string;
-  /** Messages that wait for it. */
+  /** Messages waiting for the peer. */
   readonly queued: number;
-  /** Asks that it owes a reply. */
+  /** Open asks to the peer. */
   readonly open_asks: number;
   readonly oldest_ask_seconds: number | null;
 }
@@ -48,7 +48,7 @@ export interface Frame {
   readonly messages: number;
   readonly queued: number;
   readonly unproved: number;
-  /** New messages since the frame before; null in the first one. */
+  /** The rate since the previous frame; null in the first one. */
   readonly messages_per_second: number | null;
 }
 
@@ -71,7 +71,7 @@ interface LiveOptions {
   readonly signal: AbortSignal;
 }
 
-/** Draws until the signal aborts. Only a first look that fails is an error. */
+/** Redraws until the signal aborts. Throws only when the first frame fails. */
 export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions): Promise<void> {
   let previous: { messages: number; at: number } | undefined;
   for (let first = true; !signal.aborted; first = false) {
@@ -84,7 +84,7 @@ export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions)
     } catch (error) {
       if (first || !(error instanceof DaemonUnreachable)) throw error;
       terminal.out(CLEAR_SCREEN);
-      print(terminal, styled("yellow", "The daemon is away; waiting"));
+      print(terminal, styled("yellow", "Lost the daemon; waiting for it"));
       previous = undefined;
     }
     await pause(clock, REFRESH_INTERVAL_MS, signal);
@@ -109,7 +109,7 @@ async function fetchFrame(
     open_asks: peer.pending_ask_count,
     oldest_ask_seconds: peer.oldest_pending_age_seconds,
   }));
-  // What was kept too long goes meanwhile, so that there may be fewer.
+  // Expired messages are deleted meanwhile, so the total may go down.
   const rate = previous &&
     Math.max(0, messages - previous.messages) * 1000 / (previous.now - previous.at);
   return {
@@ -123,8 +123,8 @@ async function fetchFrame(
 
 function drawFrame(to: Terminal, frame: Frame): void {
   const { peers, messages, queued, unproved, messages_per_second: rate } = frame;
-  const rateText = rate === null ? "" : `, ${rate.toFixed(1)} a second`;
-  const waitingText = styled(queued > 0 ? "yellow" : "green", `${queued} wait`);
+  const rateText = rate === null ? "" : `, ${rate.toFixed(1)} per second`;
+  const waitingText = styled(queued > 0 ? "yellow" : "green", `${queued} waiting`);
   print(
     to,
     `${peers.length} peers, ${messages} messages${rateText}, `,

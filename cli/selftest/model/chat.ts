@@ -1,4 +1,4 @@
-/** The scripted model behind OpenAI's Chat Completions interface: opencode's and Copilot CLI's. */
+/** A scripted model with OpenAI's Chat Completions API, for opencode and Copilot CLI. */
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
@@ -23,11 +23,11 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request of a turn, as far as anyone asks about it. */
+/** One request of a turn. */
 export interface Turn {
-  /** All that the user, or a peer, has said, in its order. */
+  /** The prompts of the user and of peers, in order. */
   readonly prompts: readonly string[];
-  /** Results of the tools that were called since the last of it. */
+  /** Results of tools since the last prompt. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
 }
@@ -61,7 +61,7 @@ export class ChatModel implements ScriptedModel {
     return Math.max(0, ...transcripts.map((transcript) => countOccurrences(text, transcript)));
   }
 
-  /** How often the newest transcript holds this text. */
+  /** How many prompts of the newest request contain this text. */
   promptOccurrences(text: string): number {
     return this.turns.at(-1)?.prompts.filter((one) => one.includes(text)).length ?? 0;
   }
@@ -130,7 +130,7 @@ function toTurn({ messages, tools }: Body): Turn {
   return { prompts, results, tools: tools.map((tool) => tool.function.name) };
 }
 
-/** A tool by its full name, or by its end: `ack` is `mesh_ack`, or `mesh-ack`. */
+/** Finds a tool by its full name or its suffix: `ack` is `mesh_ack` or `mesh-ack`. */
 function toCall({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
   const name = tools.find((one) => one === tool) ??
     tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));

@@ -1,4 +1,4 @@
-/** A scripted model behind Google's Gemini interface: `@@TOOL` lines, and answers to peers' asks. */
+/** A scripted model with Google's Gemini API; runs `@@TOOL` lines and answers peers' asks. */
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
@@ -30,7 +30,7 @@ interface Call {
   readonly args: unknown;
 }
 
-/** What the model was asked in a turn. */
+/** One request of a turn. */
 export interface Turn {
   readonly prompt: string;
   /** Results of tools since the prompt, as JSON. */
@@ -53,7 +53,7 @@ export class GeminiModel implements ScriptedModel {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** Turns whose prompt holds this text. */
+  /** Turns whose prompt contains this text. */
   asked(text: string): Turn[] {
     return this.turns.filter(({ prompt }) => prompt.includes(text));
   }
@@ -111,7 +111,7 @@ export class GeminiModel implements ScriptedModel {
   }
 }
 
-/** The last words of the user, and what has come back from tools since. */
+/** The last prompt of the user, and the tool results since. */
 function toTurn(contents: z.infer<typeof Body>["contents"]): Turn {
   let prompt = "";
   let results: string[] = [];
@@ -125,7 +125,7 @@ function toTurn(contents: z.infer<typeof Body>["contents"]): Turn {
   return { prompt, results };
 }
 
-/** `@@TOOL name {json}` is called as it stands; a peer's ask is answered. */
+/** The call of a `@@TOOL name {json}` line, or the reply to a peer's ask. */
 function toCall({ prompt }: Turn, names: readonly string[]): Call | undefined {
   const [, tool, rest = ""] = /@@TOOL (\S+) (\{.*)/.exec(prompt) ?? [];
   const json = rest.slice(0, rest.lastIndexOf("}") + 1);

@@ -1,4 +1,4 @@
-/** A scripted model behind Anthropic's Messages interface: real agents take real turns on it. */
+/** A scripted model with Anthropic's Messages API, and the steps that all models share. */
 
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
@@ -29,15 +29,15 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request, as far as anyone asks about it. */
+/** One request to the model. */
 export interface ModelRequest {
   readonly at: number;
-  /** What the user, or another session, said last. */
+  /** The last prompt of the user or of another session. */
   readonly prompt: string;
-  /** Results of the tools that were called since. */
+  /** Results of tools since the last prompt. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
-  /** All that was sent, as JSON. */
+  /** The whole request body, as JSON. */
   readonly raw: string;
 }
 
@@ -63,7 +63,7 @@ export class MessagesModel implements ScriptedModel {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** Requests of turns (not of titles and the like) whose last prompt holds this text. */
+  /** Requests of turns (not of titles) whose last prompt contains this text. */
   asked(text: string): ModelRequest[] {
     return this.requests.filter(({ prompt, tools }) => tools.length > 0 && prompt.includes(text));
   }
@@ -168,7 +168,7 @@ function stopFields(call: Answer["call"]) {
   return { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
 }
 
-/** The last prompt and what has happened since; what the agent adds as a reminder is no prompt. */
+/** The last prompt and the tool results since; the agent's own reminders are not prompts. */
 function parseConversation(
   { messages, tools }: Body,
 ): Pick<ModelRequest, "prompt" | "results" | "tools"> {
@@ -182,7 +182,7 @@ function parseConversation(
       .filter((block) => !/^\s*<system-reminder>[^]*<\/system-reminder>\s*$/.test(block)).join(
         "\n",
       );
-    // Beside results stands what came in while a tool ran: a prompt only if it says something.
+    // Text beside tool results is a prompt only if it has directives or a message from mesh.
     if (text.trim() === "" || (toolResults.length > 0 && !/@@|\[mesh\]/.test(text))) continue;
     [prompt, results] = [text, []];
   }
@@ -197,7 +197,7 @@ function toText(part: { text?: string | undefined; content?: unknown }): string 
   return parts.success ? parts.data.map(toText).join("\n") : "";
 }
 
-/** `@@TOOL name {json}`, `@@SAY text`, `@@SLEEP ms`: a prompt that brings its own script. */
+/** The steps in a prompt's own directives: `@@TOOL name {json}`, `@@SAY text`, `@@SLEEP ms`. */
 function parseSteps(prompt: string): Step[] | undefined {
   const steps = prompt.split("\n").flatMap((line): Step[] => {
     const [, directive = "", argument = "", rest = ""] =
@@ -211,13 +211,13 @@ function parseSteps(prompt: string): Step[] | undefined {
   return steps.length > 0 ? steps : undefined;
 }
 
-/** A tool by its full name, or by its end: `ask` is `mcp__mesh__ask`. */
+/** Finds a tool by its full name or its suffix: `ask` is `mcp__mesh__ask`. */
 function resolveTool(tool: string, tools: readonly string[]): string {
   return tools.find((name) => name === tool) ??
     tools.find((name) => name.endsWith(`__${tool}`)) ?? tool;
 }
 
-/** What the first rule that matches says, with its captures put in. */
+/** The steps of the first matching rule, with its captures filled in. */
 export function matchSteps(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
   for (const { match, steps } of rules) {
     const found = match.exec(prompt);
@@ -228,7 +228,7 @@ export function matchSteps(rules: readonly Rule[], prompt: string): readonly Ste
 
 export type ToolStep = Extract<Step, { readonly tool: string }>;
 
-/** What follows these results: a text, and a call behind it where there is one yet. */
+/** The answer after these tool results: text, and the next tool call if there is one. */
 export function nextStep(
   steps: readonly Step[],
   results: readonly string[],

@@ -1,4 +1,4 @@
-/** OpenAI's Responses wire in front of the scripted model: what Codex says, put in its words. */
+/** A scripted model with OpenAI's Responses API, for Codex; translates to `MessagesModel`. */
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
@@ -33,11 +33,11 @@ const MessagesResponse = z.looseObject({
 });
 type MessagesResponse = z.infer<typeof MessagesResponse>;
 
-/** What Codex adds in the user's name, and nobody said. */
+/** Context that Codex sends as user messages. */
 const CONTEXT_PROMPTS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
-/** Listens on a free port of the loopback interface, and asks a model of its own there. */
+/** Serves the Responses API on a free loopback port, backed by its own `MessagesModel`. */
 export class ResponsesModel implements ScriptedModel {
   readonly model: MessagesModel;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
@@ -76,7 +76,7 @@ export class ResponsesModel implements ScriptedModel {
     return this.#answer(body, MessagesResponse.parse(await answer.json()));
   }
 
-  /** One answer as a stream of events: at most a text and a call. */
+  /** The answer as an event stream with at most one text and one call. */
   #answer({ model, tools }: Body, { content }: MessagesResponse): Response {
     const events: string[] = [];
     const emit = (type: string, fields: Record<string, unknown>) =>
@@ -121,7 +121,7 @@ export class ResponsesModel implements ScriptedModel {
   }
 }
 
-/** The same request as Anthropic's wire has it; tools of a namespace bear its name in front. */
+/** Converts a request to the Messages API; a tool in a namespace is named `namespace__tool`. */
 function toMessagesRequest({ model, input, tools, text }: Body) {
   const messages = input.flatMap(({ type, role, content, output }): unknown[] => {
     const givenText = toText(content);

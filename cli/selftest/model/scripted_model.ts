@@ -1,10 +1,10 @@
-/** What every scripted model offers, whatever wire it speaks: a gate, and what was said to it. */
+/** The interface of the scripted models, and what they share. */
 
 export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
-  /** How often a text stands in what the agent has told of its conversation, at most. */
+  /** How often a text occurs in the agent's conversation: the maximum over all requests. */
   occurrences(text: string): number;
-  /** From now on answers wait, and the agent is busy, until they are let go. */
+  /** Holds back answers until released, so that the agent stays busy. */
   hold(): HoldHandle;
 }
 
@@ -12,7 +12,7 @@ export interface HoldHandle {
   release(): void;
 }
 
-/** Where answers wait while the model is held. */
+/** Holds back answers while the model is on hold. */
 export class ResponseHold {
   #pending: PromiseWithResolvers<void> | undefined;
 
@@ -30,14 +30,13 @@ export class ResponseHold {
   }
 }
 
-/** Serves on a free port of the loopback interface. */
+/** Serves on a free loopback port. */
 export function serveOnLoopback(
   serve: (request: Request) => Promise<Response>,
 ): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, serve);
 }
 
-/** How often a text stands in another. */
 export function countOccurrences(text: string, content: string): number {
   return content.split(text).length - 1;
 }

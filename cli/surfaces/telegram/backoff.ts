@@ -1,4 +1,4 @@
-/** Waiting before the next try: each pause is longer than the last. */
+/** Exponential backoff with jitter. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -11,7 +11,7 @@ export interface BackoffDeps {
 const INITIAL_PAUSE_MS = 500;
 const JITTER_MAX = 0xffff;
 
-/** Pauses that double up to `most_ms`, each shortened by chance by up to a half. */
+/** Pauses double up to `maxMs`; each is shortened at random by up to a half. */
 export class Backoff {
   readonly #deps: BackoffDeps;
   readonly #maxMs: number;
@@ -23,7 +23,7 @@ export class Backoff {
     this.#maxMs = maxMs;
   }
 
-  /** How long was waited since the last `reset`, in milliseconds. */
+  /** The total of pauses since the last `reset`. */
   get waitedMs(): number {
     return this.#waitedMs;
   }

@@ -1,4 +1,4 @@
-/** The Telegram Bot API: typed calls, parsed answers, and faults that never hold the token. */
+/** A client of the Telegram Bot API; its errors never contain the token. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -8,7 +8,7 @@ import { tryJson } from "kit/core/text.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
-/** How long one long poll may wait at Telegram's end. */
+/** How long Telegram may hold one long poll open. */
 export const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_MS_MAX = 30_000;
@@ -46,7 +46,7 @@ const Tap = z.object({
 });
 export type Tap = z.output<typeof Tap>;
 
-/** What we did not ask for, or cannot read, is an update all the same: it has a number. */
+/** Unknown or unreadable updates are kept: their number must be confirmed too. */
 const Update = z.object({
   update_id: z.int(),
   message: Message.optional().catch(undefined),
@@ -70,8 +70,8 @@ const Answer = z.object({
 type Answer = z.output<typeof Answer>;
 
 /**
- * Why a call failed. `network`: nothing was sent. `unclear`: it may have been done, and the answer
- * was lost. All others: Telegram said no.
+ * Why a call failed. `network`: nothing was sent. `unclear`: the answer was lost, and the call may
+ * have succeeded. All others: Telegram refused the call.
  */
 export type ErrorClass =
   | "unauthorized"
@@ -83,9 +83,9 @@ export type ErrorClass =
   | "unclear";
 
 export class BotApiError extends Error {
-  override readonly name = "BotFault";
+  override readonly name = "BotApiError";
   readonly error_class: ErrorClass;
-  /** How long Telegram wants us to wait, in milliseconds. */
+  /** How long Telegram asks us to wait. */
   readonly retry_after_ms: number | undefined;
 
   constructor(error_class: ErrorClass, message: string, retry_after_ms?: number) {
@@ -119,7 +119,7 @@ export class BotApi {
     this.#chat = { chat_id: chat_id.startsWith("@") ? chat_id : Number(chat_id) };
   }
 
-  /** Whether it is the bot itself, whose user id is the head of its token, or may be. */
+  /** False only when the user is known not to be the bot, whose id is the start of its token. */
   isBotItself(user: { id: number } | undefined): boolean {
     const [own = ""] = this.#options.token.reveal().split(":");
     return user === undefined || !/^\d+$/.test(own) || user.id === Number(own);
@@ -130,7 +130,7 @@ export class BotApi {
     return String(id) === chat_id || `@${username}`.toLowerCase() === chat_id.toLowerCase();
   }
 
-  /** Waits up to `seconds` for what people did; `offset` confirms all updates below it. */
+  /** Waits up to `seconds` for updates; `offset` confirms all updates with lower numbers. */
   getUpdates(
     { offset, seconds }: { offset: number | undefined; seconds: number },
     signal: AbortSignal,
@@ -144,13 +144,13 @@ export class BotApi {
     return this.#call("getUpdates", z.array(Update), { params, signal, ms });
   }
 
-  /** What waits to be confirmed, at once; nothing is confirmed by looking. */
+  /** Returns the unconfirmed updates at once, without confirming them. */
   peekUpdates(ms: number): Promise<Update[]> {
     const { signal } = new AbortController();
     return this.#call("getUpdates", z.array(Update), { params: { timeout: 0 }, signal, ms });
   }
 
-  /** Says a plain text of 1 to 4096 UTF-16 units in the chat; the id of the message. */
+  /** Sends a plain text of 1 to 4096 UTF-16 units; returns the message id. */
   async sendMessage(
     { text, reply_to, keyboard }: OutgoingText,
     signal: AbortSignal,
@@ -158,7 +158,7 @@ export class BotApi {
     const params = {
       ...this.#chat,
       text,
-      // Telegram would fetch what an agent names, and show a page in its place.
+      // Otherwise Telegram would fetch links in agents' texts to show a preview.
       link_preview_options: { is_disabled: true },
       ...(reply_to !== undefined && {
         reply_parameters: { message_id: reply_to, allow_sending_without_reply: true },
@@ -169,7 +169,7 @@ export class BotApi {
     return (await this.#call("sendMessage", shape, { params, signal })).message_id;
   }
 
-  /** Ends the waiting of a tapped button, with a few words; `alert` shows them until dismissed. */
+  /** Answers a button tap with a short text; `alert` shows it until dismissed. */
   async answerTap(
     { id, text, alert }: { id: string; text: string; alert: boolean },
     signal: AbortSignal,
@@ -178,7 +178,7 @@ export class BotApi {
     await this.#call("answerCallbackQuery", z.unknown(), { params, signal });
   }
 
-  /** Replaces the buttons of a message; an empty keyboard takes them away. */
+  /** Replaces the buttons of a message; an empty keyboard removes them. */
   async setKeyboard(message_id: number, keyboard: Keyboard, signal: AbortSignal): Promise<void> {
     const params = { ...this.#chat, message_id, reply_markup: { inline_keyboard: keyboard } };
     await this.#call("editMessageReplyMarkup", z.unknown(), { params, signal });
@@ -213,18 +213,20 @@ export class BotApi {
       }
     }, signal);
     signal.throwIfAborted();
-    if (!raw) throw toLostError(new Error(`No answer within ${ms / 1000} s`));
+    if (!raw) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
     const { status, text } = raw;
     const answer = Answer.safeParse(tryJson(text));
     if (!answer.success) throw unreadableResponse(status);
     if (!answer.data.ok) throw this.#toError(status, answer.data);
     const result = shape.safeParse(answer.data.result);
-    if (!result.success) throw new BotApiError("unclear", `${method}: an answer of unknown form`);
+    if (!result.success) {
+      throw new BotApiError("unclear", `${method}: the answer has an unknown form`);
+    }
     return result.data;
   }
 
   #toError(status: number, { error_code, description, parameters }: Answer): BotApiError {
-    // A server that knows no better may repeat the address that it was asked for.
+    // A server may repeat the requested address, which contains the token.
     const safeDescription = description.replaceAll(this.#options.token.reveal(), "[hidden]");
     const { retry_after, migrate_to_chat_id: newChatId } = parameters;
     const why = newChatId === undefined
@@ -242,7 +244,7 @@ function toErrorClass(code: number): ErrorClass {
   if (code >= 500) return "unclear";
   const known: Readonly<Record<number, ErrorClass>> = {
     401: "unauthorized",
-    // What Telegram says to a token of the wrong form.
+    // Telegram's answer to a malformed token.
     404: "unauthorized",
     403: "forbidden",
     409: "conflict",
@@ -251,19 +253,19 @@ function toErrorClass(code: number): ErrorClass {
   return known[code] ?? "bad_request";
 }
 
-/** The runtime's own error names the address, and so the token: nothing of it is kept. */
+/** Drops the runtime's error: it contains the address, and so the token. */
 function toLostError(error: unknown): BotApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
   const isConnectError = cause.includes("client error (Connect)");
   return isConnectError
     ? new BotApiError("network", "Telegram cannot be reached")
-    : new BotApiError("unclear", "The answer of Telegram was lost");
+    : new BotApiError("unclear", "Telegram's answer was lost");
 }
 
 function unreadableResponse(status: number): BotApiError {
   const refused = status >= 400 && status < 500;
   return new BotApiError(
     refused ? toErrorClass(status === 404 ? 400 : status) : "unclear",
-    `Not an answer of the Bot API: HTTP ${status}; see TELEGRAM_API_BASE`,
+    `The answer is not from the Bot API: HTTP ${status}; check TELEGRAM_API_BASE`,
   );
 }

@@ -1,4 +1,4 @@
-/** What the person in the chat does: replies, taps and commands, carried to the daemon's inbox. */
+/** Handles the person's replies, button taps and commands in the chat, using the daemon's inbox. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
@@ -25,27 +25,27 @@ import {
   SURFACE,
 } from "./rendering.ts";
 
-const HELP = `I show what the agents of your mesh ask and tell you.
+const HELP = `I show you the questions and messages of your agents.
 
 Reply to a message to answer it, or tap one of its buttons.
 
-/inbox lists what you have not read
+/inbox lists your unread items
 /show ID shows one item again
-/read as a reply, or with an ID, marks one read; alone, everything
-/help says this`;
+/read marks an item as read (as a reply or with an ID); alone, it marks all
+/help shows this text`;
 const HOW_TO_REPLY =
-  "Reply to one of the messages above, so that I know whom you mean. /inbox lists them.";
-const UNKNOWN_MESSAGE =
-  "I do not know that message. Reply to one in which an agent asks or says something.";
-const TEXT_ONLY = "I can pass on text only.";
-const FORWARDED_AS_ASK = "Passed on as a new question; the answer comes here.";
-const ALREADY_CLOSED = "That was closed already.";
-const ALREADY_REPLIED = "That item has been answered in the meantime, perhaps with just this. " +
-  "If it still needs saying, reply once more.";
+  "Reply to one of the messages above, so that I know which one you mean. /inbox lists them.";
+const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message from an agent.";
+const TEXT_ONLY = "I can forward only text.";
+const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
+const ALREADY_CLOSED = "This is already closed.";
+const ALREADY_REPLIED = "This item was answered in the meantime, possibly with this reply. " +
+  "To send it anyway, reply again.";
+const NO_UNREAD = "You have no unread items.";
 const LISTED_MAX = 10;
-/** Telegram shows at most so much of the answer to a tap. */
+/** The longest answer to a tap that Telegram shows. */
 const TAP_UNITS_MAX = 200;
-/** Of items shown up to a message, where the one of that message is looked for. */
+/** How many items up to a message are searched for the item of that message. */
 const SEARCHED_ITEMS_MAX = 20;
 
 export interface ChatHandlerDeps {
@@ -57,8 +57,8 @@ export interface ChatHandlerDeps {
 }
 
 /**
- * Each verb throws only what means that it must be tried again: the daemon is away. Whatever the
- * daemon refuses is told in the chat.
+ * Handles messages and taps. A method throws only when it must be retried because the daemon is
+ * unavailable. A refusal of the daemon is shown in the chat.
  */
 export class ChatHandler {
   readonly #deps: ChatHandlerDeps;
@@ -70,7 +70,7 @@ export class ChatHandler {
     this.#startedAt = deps.clock.now();
   }
 
-  /** `tried_at`: when it was first tried to carry this, if that came to no clear end. */
+  /** `firstTriedAt`: when an earlier attempt with an unclear outcome began. */
   async message(message: Message, signal: AbortSignal, firstTriedAt?: number): Promise<void> {
     if (this.#isIgnored(message.chat)) return;
     const { text, chat, reply_to_message: to } = message;
@@ -78,7 +78,7 @@ export class ChatHandler {
     const command = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text ?? "");
     const [, commandName, id] = command ?? [];
     if (commandName !== undefined) return await this.#runCommand({ commandName, id, ref }, signal);
-    // In a group people talk to each other: only what is said to us is ours.
+    // In a group, only replies to the bot's messages are for the bot.
     if (ref === undefined && chat.type !== "private") return;
     if (text === undefined) {
       if (hasMedia(message)) await this.sendText(TEXT_ONLY, signal, message.message_id);
@@ -110,7 +110,7 @@ export class ChatHandler {
       const body = { surface: SURFACE, text: "", ...(option && { option_id: option.id }) };
       const request = { params: { id: item_id }, body, signal };
       const { action } = await this.#deps.call(replyInboxItem, request);
-      // A tap asks nothing anew: what was not answered by it had been closed before.
+      // Any other action means that the item was already closed.
       return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
     });
     if (chosen instanceof ApiError) {
@@ -125,7 +125,7 @@ export class ChatHandler {
     }
   }
 
-  /** Says something that is no item. It may fail: the log says so, and nothing waits for it. */
+  /** Sends a text that is not an item. A failure is only logged. */
   async sendText(
     text: string,
     signal: AbortSignal,
@@ -144,13 +144,13 @@ export class ChatHandler {
     if (done === undefined) await this.sendText(ALREADY_REPLIED, signal, message_id);
     else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
-      const why = error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not passed on. ${detail}`;
+      const why = error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not sent. ${detail}`;
       await this.sendText(why, signal, message_id);
     } else if (done.action === "asked") await this.sendText(FORWARDED_AS_ASK, signal, message_id);
     else await this.#confirm(message_id, signal);
   }
 
-  /** The daemon knows what our messages show, save what we could not tell it yet. */
+  /** The daemon maps messages to items, except those whose receipt it does not have yet. */
   async #forwardReply(
     { ref, text }: Reply,
     signal: AbortSignal,
@@ -173,12 +173,12 @@ export class ChatHandler {
     const confirmed = await this.#tryTelegram(() =>
       bot.react(message_id, "👌", signal).then(() => true)
     );
-    if (!confirmed) await this.sendText("Passed on.", signal, message_id);
+    if (!confirmed) await this.sendText("Sent.", signal, message_id);
   }
 
   /**
-   * Whether the reply may have been carried already: by who we were before we were started, or by
-   * an attempt whose answer was lost. A second time it would open a new ask.
+   * Whether the reply may already have been forwarded, by an earlier process or by an attempt whose
+   * answer was lost. Forwarding it again would open a new ask.
    */
   async #wasForwarded({ ref, date, firstTriedAt }: Reply, signal: AbortSignal): Promise<boolean> {
     const writtenAt = date * 1000;
@@ -235,14 +235,14 @@ export class ChatHandler {
   async #list(signal: AbortSignal): Promise<string> {
     const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
     const { items } = await this.#deps.call(listInbox, { query, signal });
-    if (items.length === 0) return "Nothing waits for you.";
+    if (items.length === 0) return NO_UNREAD;
     const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
-    const more = items.length > LISTED_MAX ? ["… and more: mesh inbox list --unread"] : [];
+    const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
     return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
   }
 
   async #show(item_id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    if (item_id === undefined) return "Say which: /show ID, with an ID that /inbox lists.";
+    if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
     const item = await this.#item(item_id, signal);
     const { texts, keyboard } = renderItem({ ...item, pushes: [] });
     for (const [at, text] of texts.entries()) {
@@ -267,22 +267,22 @@ export class ChatHandler {
     for (const { item_id: id } of items) {
       await call(readInboxItem, { params: { id }, body, signal });
     }
-    return items.length === 0 ? "Nothing waits for you." : `Marked ${items.length} as read.`;
+    return items.length === 0 ? NO_UNREAD : `Marked ${items.length} as read.`;
   }
 
-  /** Others than the person's chat are not answered; each is logged once, without what it said. */
+  /** Ignores chats other than the configured one; each is logged once, without its text. */
   #isIgnored(chat: Message["chat"]): boolean {
     if (this.#deps.bot.isConfiguredChat(chat)) return false;
     if (!this.#ignoredChats.has(chat.id) && this.#ignoredChats.size < IGNORED_CHATS_MAX) {
       this.#ignoredChats.add(chat.id);
       this.#deps.log(
-        `Ignored a message from chat ${chat.id}: it is not surfaces.telegram.chat_id`,
+        `Ignored a message from chat "${chat.id}": it is not surfaces.telegram.chat_id`,
       );
     }
     return true;
   }
 
-  /** A refusal is an answer; that the daemon is away is not. */
+  /** Returns a refusal of the daemon; throws when the daemon is unavailable. */
   async #catchRefusal<A>(work: () => Promise<A>): Promise<A | ApiError> {
     try {
       return await work();
@@ -292,7 +292,7 @@ export class ChatHandler {
     }
   }
 
-  /** What the chat is told beside the work: undefined, and a line in the log, when it fails. */
+  /** Runs an optional call to Telegram; on failure logs it and returns undefined. */
   async #tryTelegram<A>(work: () => Promise<A>): Promise<A | undefined> {
     try {
       return await work();
@@ -307,19 +307,19 @@ export class ChatHandler {
 type Item = WireResponse<typeof getInboxItem>;
 type Reply = Pick<Message, "message_id" | "date"> & {
   readonly text: string;
-  /** The message of ours that it replies to. */
+  /** The bot's message that this replies to. */
   readonly ref: number;
   readonly firstTriedAt: number | undefined;
 };
 const IGNORED_CHATS_MAX = 1_000;
 
-/** The daemon is gone, going, or cannot write: what it would say is not known yet. */
+/** Whether the daemon is unreachable, shutting down, or cannot write: the call must be retried. */
 export function isDaemonUnavailable(error: unknown): boolean {
   if (error instanceof DaemonUnreachable) return true;
   return error instanceof ApiError && error.status === 503 && error.problem.error !== "no_human";
 }
 
-/** Nothing that is tapped on this item can ever do anything. */
+/** Whether buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
 }

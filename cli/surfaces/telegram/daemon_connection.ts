@@ -1,4 +1,4 @@
-/** The surface's connection to the daemon (contract 4): made again for ever, pings answered. */
+/** The surface's `/ws` connection to the daemon (contract 4): reconnects and answers pings. */
 
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
@@ -7,7 +7,7 @@ import { CommandError } from "../../client/failures.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
 import { ShownItem } from "./rendering.ts";
 
-/** One connection, as little of it as is needed here. */
+/** The part of a WebSocket that is used here. */
 export interface Socket {
   send(text: string): void;
   close(): void;
@@ -16,7 +16,7 @@ export interface Socket {
 export interface SocketListener {
   opened(): void;
   received(text: string): void;
-  /** Once, also when the connection was never made. */
+  /** Called once, also when the connection could not be made. */
   closed(code: number, reason: string): void;
 }
 
@@ -37,26 +37,26 @@ type Frame = z.output<typeof Frame>;
 const TypedFrame = z.object({ type: z.string() });
 export type ItemFrame = Extract<Frame, { type: "inbox_item" }>;
 
-/** The daemon pings every 20 s; one that says nothing for so long is gone. */
+/** The daemon pings every 20 s; after this silence the connection counts as lost. */
 const SILENCE_MS_MAX = 70_000;
 const RETRY_MS_MAX = 15_000;
-/** How long the other end may take to close; after that the line is given up. */
+/** How long a closing handshake may take before the connection is dropped. */
 const CLOSE_MS_MAX = 1_000;
 const ABNORMAL_CLOSURE = 1006;
 
-/** Closes after which another attempt would end the same way (contract 4). */
+/** Close codes after which another attempt would fail the same way (contract 4). */
 const FATAL_CLOSE_CODES: Readonly<Record<number, string>> = {
-  4001: "The daemon refuses our token: see daemon.auth_token",
-  4002: "The daemon refuses our greeting",
+  4001: "The daemon rejects our token; check daemon.auth_token",
+  4002: "The daemon rejects our connect frame",
   4004: "The daemon has retired this surface",
-  4009: "Another surface of this name has connected; one is enough",
+  4009: "Another surface with this name has connected; run only one",
 };
 
 export interface DaemonConnectionDeps extends BackoffDeps {
   readonly connect: Connect;
-  /** Where the daemon is now: after a restart it may be elsewhere. Undefined where none is. */
+  /** The daemon's current address, which a restart may change; undefined while none is running. */
   url(): string | undefined;
-  /** The first frame. */
+  /** The fields of the `connect` frame. */
   connectFrame(): Record<string, unknown>;
   item(frame: ItemFrame): void;
   log(text: string): void;
@@ -67,7 +67,7 @@ export class DaemonConnection {
   readonly #backoff: Backoff;
   #socket: Socket | undefined;
   #unavailable = false;
-  /** What the daemon complained of last. */
+  /** The detail of the daemon's last `error` frame. */
   #daemonError: string | undefined;
 
   constructor(deps: DaemonConnectionDeps) {
@@ -75,17 +75,17 @@ export class DaemonConnection {
     this.#backoff = new Backoff(deps, RETRY_MS_MAX);
   }
 
-  /** Writes a frame; nothing happens while the daemon is away. */
+  /** Sends a frame; drops it while disconnected. */
   send(frame: object): void {
     this.#socket?.send(JSON.stringify(frame));
   }
 
-  /** Hangs up, and connects again: the daemon then offers what was not shown. */
+  /** Reconnects, so that the daemon offers all undelivered items again. */
   reconnect(): void {
     this.#socket?.close();
   }
 
-  /** Connects, and connects again, until the signal aborts or the daemon will not have us. */
+  /** Keeps a connection until the signal aborts; throws when the daemon rejects it for good. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const code = await this.#connectOnce(signal);
@@ -95,14 +95,14 @@ export class DaemonConnection {
         throw new CommandError(this.#daemonError ? `${final}: ${this.#daemonError}` : final);
       }
       if (!this.#unavailable) {
-        this.#deps.log(this.#daemonError ?? "The daemon is away; waiting for it");
+        this.#deps.log(this.#daemonError ?? "Lost the daemon; waiting for it");
       }
       this.#unavailable = true;
       await this.#backoff.pause(signal);
     }
   }
 
-  /** One connection from its beginning to its end; the code it closed with. */
+  /** Runs one connection; returns its close code. */
   async #connectOnce(signal: AbortSignal): Promise<number> {
     const { connect, url, connectFrame } = this.#deps;
     const { promise: closed, resolve } = Promise.withResolvers<number>();
@@ -120,7 +120,7 @@ export class DaemonConnection {
       closed: resolve,
     });
     const disconnect = () => {
-      // What was written last goes out before the line is closed.
+      // Frames already written are sent before the connection closes.
       socket.close();
       pause(this.#deps.clock, CLOSE_MS_MAX, finished.signal).then(() => resolve(ABNORMAL_CLOSURE));
     };
@@ -150,16 +150,16 @@ export class DaemonConnection {
     const json = tryJson(text);
     const frame = Frame.safeParse(json);
     if (!frame.success) {
-      // A daemon may say more than a surface understands; an item it must not lose in silence.
+      // Unknown frames are ignored, but an unreadable item is logged.
       if (TypedFrame.safeParse(json).data?.type === "inbox_item") {
-        log("An item has an unknown form");
+        log("An inbox item has an unknown form and is not shown");
       }
       return;
     }
     switch (frame.data.type) {
       case "connected":
         this.#socket = socket;
-        if (this.#unavailable) log("The daemon is back");
+        if (this.#unavailable) log("Reconnected to the daemon");
         this.#unavailable = false;
         this.#daemonError = undefined;
         return this.#backoff.reset();
@@ -174,12 +174,11 @@ export class DaemonConnection {
   }
 }
 
-/** A real WebSocket. */
 export const connectWebSocket: Connect = (url, listener) => {
   const socket = new WebSocket(url);
   socket.onopen = () => listener.opened();
   socket.onmessage = ({ data }) => listener.received(String(data));
-  // An attempt that fails says so in `onerror`, and closes as well.
+  // A failed attempt calls `onclose` too, so `onerror` is not needed.
   socket.onclose = ({ code, reason }) => listener.closed(code, reason);
   return {
     send: (text) => {

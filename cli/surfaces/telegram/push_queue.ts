@@ -1,24 +1,24 @@
-/** Shows inbox items in the chat, in the order they came, each once, and answers their receipts. */
+/** Sends inbox items to the chat in order, each once, and returns receipts to the daemon. */
 
 import { pause } from "kit/core/timeout.ts";
 import { type BotApi, BotApiError, type ErrorClass, type Keyboard } from "./bot_api.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
 import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
 
-/** How many items are remembered, so that a repeat of one is known. */
+/** How many items are remembered, in order to recognize repeats. */
 const REMEMBERED_MAX = 10_000;
-/** How many may wait here; the daemon keeps what is beyond, and offers it again. */
+/** How many items are queued here; the daemon keeps the rest and offers it again. */
 export const QUEUE_MAX = 1_000;
 const RETRY_MS_MAX = 60_000;
 const RATE_LIMIT_MS_MIN = 1_000;
-/** How long a send that is under way may take to end when we are told to stop. */
+/** How long a send in progress may take after the stop signal. */
 const LAST_SEND_MS_MAX = 3_000;
-/** After so long without success the daemon is told; the attempts go on. */
+/** After this time without success the failure is reported; attempts continue. */
 const REPORT_FAILURE_AFTER_MS = 30_000;
-/** How often we say that a message may not have arrived, when that is unclear as well. */
+/** How often the "may not have arrived" notice is retried when its own outcome is unclear. */
 const UNCERTAIN_NOTICES_MAX = 3;
 
-/** `interrupted`: we were stopped in the middle of the item. */
+/** `interrupted`: the process stopped after a part of the item was sent. */
 type PushError = ErrorClass | "interrupted";
 
 export interface Receipt {
@@ -38,12 +38,12 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
-  /** Said in place of a message that may have arrived. */
+  /** Sent in place of a text that may have arrived. */
   readonly uncertainText: string;
   readonly reply_to: number | undefined;
-  /** Every id under which the daemon offered it. */
+  /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
-  /** What is still to be sent. */
+  /** The texts still to be sent. */
   readonly texts: string[];
   readonly keyboard: Keyboard | undefined;
   readonly refs: number[];
@@ -54,17 +54,17 @@ interface QueuedPush {
 
 export interface PushQueueDeps extends BackoffDeps {
   readonly bot: Pick<BotApi, "sendMessage">;
-  /** Hands a receipt to the daemon; when that is away it is answered again at the next offer. */
+  /** Sends a receipt; if it is lost, the daemon offers the item again and gets another one. */
   receipt(receipt: Receipt): void;
-  /** Lets the daemon offer again what was not taken. */
+  /** Makes the daemon offer again all items that were not queued. */
   reoffer(): void;
   log(text: string): void;
 }
 
 /**
- * One item at a time. Down to the next message only after a definite yes; again only after a
- * definite no (nothing was sent, or Telegram wants us to wait). After an unclear outcome the text
- * is never sent again: a line that names the item takes its place.
+ * Sends one item at a time. The next text follows only after Telegram accepted the last one. A text
+ * is sent again only after a definite failure (nothing was sent, or Telegram asks us to wait). After
+ * an unclear outcome a short notice that names the item is sent in its place.
  */
 export class PushQueue {
   readonly #deps: PushQueueDeps;
@@ -81,18 +81,18 @@ export class PushQueue {
     this.#backoff = new Backoff(deps, RETRY_MS_MAX);
   }
 
-  /** The item that a message of ours shows, as far as this process sent it. */
+  /** The item that a message shows, if this process sent the message. */
   getItemId(message_id: number): string | undefined {
     return this.#itemIds.get(message_id);
   }
 
-  /** Notes that a message shows an item. */
+  /** Records that a message shows an item. */
   recordMessage(message_id: number, item_id: string): void {
     this.#itemIds.set(message_id, item_id);
     evictOldest(this.#itemIds);
   }
 
-  /** Takes an item in. One that was shown is not shown again: its receipt is. */
+  /** Queues an item. If it was already sent, only its receipt is repeated. */
   add({ delivery_id, item, reply_to_ref }: OfferedItem): void {
     const known = this.#known.get(item.item_id);
     if (known) {
@@ -121,8 +121,8 @@ export class PushQueue {
   }
 
   /**
-   * Shows what comes, until the signal aborts or Telegram refuses the token. A send that is under
-   * way then may end, and its receipt go out: the next process would show the item again.
+   * Sends queued items until the signal aborts or Telegram rejects the token. A send in progress
+   * may finish and return its receipt; otherwise the next process would send the item again.
    */
   async run(signal: AbortSignal): Promise<void> {
     const finished = new AbortController();
@@ -163,7 +163,7 @@ export class PushQueue {
     }
   }
 
-  /** What was begun is told, so that whoever shows the item next can say that it is not new. */
+  /** Reports a partly sent item, so that the next process can mark it as repeated. */
   #interrupt(queuedPush: QueuedPush): void {
     if (queuedPush.refs.length > 0) this.#finish(queuedPush, "failed", "interrupted");
   }
@@ -182,7 +182,7 @@ export class PushQueue {
       this.#backoff.reset();
     } catch (error) {
       const known = error instanceof BotApiError ? error : undefined;
-      // Cut off, or lost while we stop: there is no time left to say so in the chat.
+      // Aborted or lost while stopping: there is no time left for a notice in the chat.
       const unclear = this.#sendAbort.signal.aborted || known?.error_class === "unclear";
       if (signal.aborted && unclear) return this.#finish(queuedPush, "failed", "unclear");
       if (!known) throw error;
@@ -215,7 +215,7 @@ export class PushQueue {
         queuedPush.texts[0] = queuedPush.uncertainText;
         return await this.#retryLater(queuedPush, error, signal);
       default:
-        log(`Telegram does not take ${queuedPush.item_id}: ${message}`);
+        log(`Telegram rejects ${queuedPush.item_id}: ${message}`);
         return this.#finish(queuedPush, "failed", error_class);
     }
   }
@@ -226,7 +226,7 @@ export class PushQueue {
     signal: AbortSignal,
   ) {
     const beforeMs = this.#backoff.waitedMs;
-    if (beforeMs === 0) this.#deps.log(`${message}; ${queuedPush.item_id} is tried again`);
+    if (beforeMs === 0) this.#deps.log(`${message}; retrying ${queuedPush.item_id}`);
     await this.#backoff.pause(signal);
     const nowMs = this.#backoff.waitedMs;
     if (beforeMs < REPORT_FAILURE_AFTER_MS && nowMs >= REPORT_FAILURE_AFTER_MS) {
@@ -240,7 +240,7 @@ export class PushQueue {
     this.#reportOutcome(queuedPush);
   }
 
-  /** Says that it has not worked so far. */
+  /** Reports that the item has not been sent so far; attempts continue. */
   #reportFailure(queuedPush: QueuedPush, error_class: ErrorClass): void {
     this.#sendReceipts(queuedPush, { status: "failed", error_class });
   }
@@ -269,7 +269,7 @@ export class PushQueue {
   }
 }
 
-/** Lets the oldest go that may go. */
+/** Deletes the oldest entry that may be evicted, once the map is full. */
 function evictOldest<K, V>(known: Map<K, V>, canEvict: (value: V) => boolean = () => true): void {
   if (known.size <= REMEMBERED_MAX) return;
   for (const [key, value] of known) {

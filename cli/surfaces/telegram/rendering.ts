@@ -1,4 +1,4 @@
-/** How an inbox item looks in a chat: plain text in messages of 4096 units, and its buttons. */
+/** Renders an inbox item for the chat: plain text, split into messages, and buttons. */
 
 import * as z from "zod";
 import { InboxItem, Push } from "../../../daemon/features/inbox/contract.ts";
@@ -10,16 +10,16 @@ import type { Keyboard } from "./bot_api.ts";
 /** The name of this surface, in `/ws`, in pushes and in replies. */
 export const SURFACE = "telegram";
 
-/** The most that one message holds, in UTF-16 units. */
+/** The longest message that Telegram accepts, in UTF-16 units. */
 export const MESSAGE_UNITS_MAX = 4096;
-/** Room for ` (1000/1000):` after the head of each part of a long item. */
+/** Room for ` (1000/1000):` after the head of each part. */
 const COUNT_UNITS = 16;
 const NAME_COLUMNS_MAX = 64;
 const BUTTON_COLUMNS_MAX = 48;
 const SUMMARY_COLUMNS_MAX = 120;
 const CALLBACK_BYTES_MAX = 64;
 
-/** Of an inbox item, what is shown here. */
+/** The fields of an inbox item that are shown. */
 export const ShownItem = InboxItem.pick({
   item_id: true,
   kind: true,
@@ -41,8 +41,8 @@ export interface Rendering {
 }
 
 /**
- * The messages of an item. Each begins with who speaks: what follows is whatever an agent wrote,
- * and could pose as another's message otherwise.
+ * The messages of an item. Each starts with the sender's name, so that an agent's text cannot
+ * pretend to be from someone else.
  */
 export function renderItem(item: ShownItem): Rendering {
   const { item_id, question } = item;
@@ -55,13 +55,13 @@ export function renderItem(item: ShownItem): Rendering {
   return { texts, keyboard };
 }
 
-/** Stands for a message that may have arrived, and is not sent again for that. */
+/** The notice sent in place of a message that may already have arrived. */
 export function renderUncertain(item: ShownItem): string {
-  return `${formatHead(item)}, but I cannot tell whether the message arrived. ` +
-    `If you do not see it above: /show ${item.item_id}`;
+  return `${formatHead(item)}, but I do not know whether the message arrived. ` +
+    `If you do not see it above, use /show ${item.item_id}`;
 }
 
-/** One line of a list. */
+/** One entry of the /inbox list. */
 export function formatSummary(
   { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
 ): string {
@@ -71,8 +71,8 @@ export function formatSummary(
 }
 
 /**
- * Parts of at most `most` units: cut at the end of a line where one is near, else between words,
- * else anywhere but inside a character.
+ * Splits a text into parts of at most `maxUnits`: at a line end if one is near, otherwise between
+ * words, otherwise anywhere but inside a character.
  */
 export function splitText(text: string, maxUnits: number): string[] {
   const parts: string[] = [];
@@ -80,7 +80,7 @@ export function splitText(text: string, maxUnits: number): string[] {
   while (rest.length > maxUnits) {
     const index = cutIndex(rest, maxUnits);
     parts.push(rest.slice(0, index));
-    // The one space or line end that we cut at is what the gap between messages says.
+    // The space or line end at the cut is dropped: the gap between messages replaces it.
     rest = rest.slice(/\s/.test(rest[index] ?? "") ? index + 1 : index);
   }
   return rest === "" ? parts : [...parts, rest];
@@ -110,7 +110,7 @@ function formatHead({ kind, from, question, pushes = [] }: HeadFields): string {
     : `❓ ${sender} asks${repeated}`;
 }
 
-/** An earlier push left something of the item in the chat, or may have. */
+/** Whether an earlier push of this surface sent some of the item, or may have. */
 function mayBeShown({ surface, surface_refs, error_class }: ShownItem["pushes"][number]): boolean {
   return surface === SURFACE && (surface_refs.length > 0 || error_class === "unclear");
 }
@@ -143,7 +143,7 @@ function isLong(option: Option): boolean {
   return truncate(optionLabel(option), BUTTON_COLUMNS_MAX) !== optionLabel(option);
 }
 
-/** What a tapped button says: the option of a question by its place, or a bare yes. */
+/** A tapped button: the index of a question's option, or undefined for "OK". */
 export type Choice = { readonly item_id: string; readonly option: number | undefined };
 
 function optionKeyboard(item_id: string, question: Question | null): Keyboard | undefined {
@@ -165,12 +165,12 @@ function toButton(label: string, callback_data: string) {
   return { text: truncate(label, BUTTON_COLUMNS_MAX), callback_data };
 }
 
-/** What stands in place of the buttons once one was tapped. */
+/** The single button that replaces all buttons after a tap. */
 export function chosenKeyboard(label: string, item_id: string): Keyboard {
   return [[toButton(`✓ ${label}`, `d:${item_id}`)]];
 }
 
-/** Undefined for a button that means nothing any more. */
+/** Undefined for a button that no longer has an effect. */
 export function parseChoice(data: string): Choice | undefined {
   const [, index, item_id] = /^(?:a:(\d{1,2})|k):(.+)$/.exec(data) ?? [];
   return item_id === undefined ? undefined : { item_id, option: index ? Number(index) : undefined };

@@ -1,4 +1,4 @@
-/** The Telegram surface: items from the daemon into the chat, what the person does back again. */
+/** The Telegram surface: sends inbox items to the chat, and the person's replies to the daemon. */
 
 import { pause } from "kit/core/timeout.ts";
 import { ConfigError } from "../../client/daemon_client.ts";
@@ -17,9 +17,10 @@ export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "co
 }
 
 const RETRY_MS_MAX = 30_000;
-/** How many numbers of updates are remembered; Telegram keeps what is unconfirmed for a day. */
+/** How many update numbers are remembered; Telegram repeats unconfirmed updates for a day. */
 const HANDLED_MAX = 1_000;
-const DAEMON_UNAVAILABLE = "The daemon is away. I pass this on as soon as it is back.";
+const DAEMON_UNAVAILABLE =
+  "The daemon is not reachable. I will forward this as soon as it is back.";
 
 export class TelegramSurface {
   readonly #deps: SurfaceDeps;
@@ -50,7 +51,7 @@ export class TelegramSurface {
     this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log });
   }
 
-  /** Runs until the signal aborts. Throws what no waiting mends: a refused token, a rival. */
+  /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
   async run(signal: AbortSignal): Promise<void> {
     const stop = new AbortController(), disconnect = new AbortController();
     const anyStop = AbortSignal.any([signal, stop.signal]);
@@ -70,7 +71,7 @@ export class TelegramSurface {
     if (errors.length > 0) throw toUserError(errors[0]);
   }
 
-  /** The long poll. An update is confirmed by the next one, once it was carried. */
+  /** Polls for updates. Each poll confirms the updates that were handled before it. */
   async #pollUpdates(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     for (let offset: number | undefined; !signal.aborted;) {
@@ -80,7 +81,7 @@ export class TelegramSurface {
         continue;
       }
       backoff.reset();
-      // Numbers may begin anew after a week of silence: with nothing to confirm, none is named.
+      // Telegram may restart its numbering after a week without updates.
       if (updates.length === 0) offset = undefined;
       for (const update of updates) {
         if (!this.#handled.has(update.update_id)) await this.#handleUpdate(update, signal);
@@ -91,13 +92,13 @@ export class TelegramSurface {
     }
   }
 
-  /** Undefined when Telegram did not answer, or let somebody else poll. */
+  /** Undefined when Telegram did not answer, or another process polls this bot. */
   async #getUpdates(
     offset: number | undefined,
     signal: AbortSignal,
   ): Promise<Update[] | undefined> {
     try {
-      // After trouble an answer is wanted at once, to know that it is over.
+      // After an error, poll without waiting, to notice at once that it is over.
       const seconds = this.#pollError === undefined ? POLL_SECONDS : 0;
       const updates = await this.#deps.bot.getUpdates({ offset, seconds }, signal);
       if (this.#pollError !== undefined) this.#deps.log("Telegram answers again");
@@ -106,9 +107,9 @@ export class TelegramSurface {
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!(error instanceof BotApiError) || error.error_class === "unauthorized") throw error;
-      const prefix = error.error_class === "conflict" ? "Somebody else polls this bot: " : "";
+      const prefix = error.error_class === "conflict" ? "Another process polls this bot: " : "";
       if (this.#pollError !== error.message) {
-        this.#deps.log(`${prefix}${error.message}; trying again`);
+        this.#deps.log(`${prefix}${error.message}; retrying`);
       }
       this.#pollError = error.message;
       const { retry_after_ms } = error;
@@ -117,7 +118,7 @@ export class TelegramSurface {
     }
   }
 
-  /** Carries one update, and waits for as long as the daemon is away. */
+  /** Handles one update; retries while the daemon is unavailable. */
   async #handleUpdate(update: Update, signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     const { message, callback_query } = update;
@@ -146,10 +147,10 @@ export class TelegramSurface {
   }
 }
 
-/** As the person at the terminal is to read it. */
+/** The error to show at the terminal. */
 function toUserError(error: unknown): unknown {
   if (error instanceof BotApiError && error.error_class === "unauthorized") {
-    return new ConfigError(`surfaces.telegram.token: Telegram refuses it: ${error.message}`);
+    return new ConfigError(`surfaces.telegram.token: Telegram rejects it: ${error.message}`);
   }
   return error;
 }

@@ -1,4 +1,4 @@
-/** `mesh surface telegram`: its settings, its daemon, and the surface until Ctrl-C. */
+/** `mesh surface telegram`: checks the settings and runs the surface until Ctrl-C. */
 
 import { randomIds } from "kit/core/clock.ts";
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
@@ -17,9 +17,9 @@ import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts
 import { connectWebSocket } from "./daemon_connection.ts";
 import { TelegramSurface } from "./surface.ts";
 
-const TOKEN_MISSING = "surfaces.telegram.token is missing: @BotFather gives it to a new bot";
-const CHAT_MISSING = "surfaces.telegram.chat_id is missing: the number of your chat with the bot";
-/** Wrong usage is told at once, even where Telegram cannot be reached. */
+const TOKEN_MISSING = "surfaces.telegram.token is missing: create a bot with @BotFather to get one";
+const CHAT_MISSING = "surfaces.telegram.chat_id is missing: the id of your chat with the bot";
+/** Keeps the usage error quick when Telegram is not reachable. */
 const CHAT_LOOKUP_MS_MAX = 5_000;
 
 export async function runTelegram(context: CommandContext): Promise<number> {
@@ -49,7 +49,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
     auth_token: settings["daemon.auth_token"]?.reveal(),
     log,
   });
-  log(`Your inbox is shown in chat ${chat_id}; Ctrl-C ends it`);
+  log(`Showing your inbox in chat ${chat_id}; stop with Ctrl-C`);
   await interruptible((signal) => surface.run(signal));
   return EXIT.done;
 }
@@ -64,10 +64,10 @@ function tryDaemonUrl(daemon: DaemonClient): string | undefined {
 }
 
 function missingSettings(env: Env, lines: readonly string[]): ConfigError {
-  return new ConfigError([...lines, `Settings are in ${configPath(env)}`].join("\n"));
+  return new ConfigError([...lines, `The settings are in ${configPath(env)}`].join("\n"));
 }
 
-/** The chats that wrote to the bot lately: one of them is meant. Nothing is confirmed by that. */
+/** Lists the chats that wrote to the bot recently, so that the user can choose one. */
 async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<string> {
   const bot = new BotApi({ ...options, chat_id: "0" });
   try {
@@ -76,15 +76,15 @@ async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<stri
     const chatNames = new Map(chats.map(({ id, type, username }) => [id, username ?? type]));
     const list = [...chatNames].map(([id, name]) => `${id} (${name})`);
     return list.length === 0
-      ? "Write to the bot in Telegram, and run this again: it names the chat"
+      ? "Write to the bot in Telegram and run this again: it then lists the chat's id"
       : `Chats that wrote to the bot: ${list.join(", ")}`;
   } catch (error) {
     if (!(error instanceof BotApiError)) throw error;
-    return `The chats of the bot cannot be listed: ${error.message}`;
+    return `Cannot list the chats of the bot: ${error.message}`;
   }
 }
 
-/** Where the Bot API is. The token is part of every address, and must not travel in the clear. */
+/** The address of the Bot API. Every URL contains the token, so it must be https or loopback. */
 function apiBase(env: Env): string {
   const base = env["TELEGRAM_API_BASE"] || DEFAULT_BASE;
   const { protocol = "", hostname = "" } = URL.canParse(base) ? new URL(base) : {};
@@ -92,14 +92,11 @@ function apiBase(env: Env): string {
     return base.replace(/(?<!\/)\/+$/, "");
   }
   throw new ConfigError(
-    "TELEGRAM_API_BASE: allowed: an https address, or an http one of this machine",
+    `TELEGRAM_API_BASE: "${base}" is not allowed; use an https URL, or an http URL on this machine`,
   );
 }
 
-/**
- * Telegram is reached through the proxy of the shell, if it names one: the daemon is not, so that
- * `main.ts` takes the proxy out of the environment.
- */
+/** Uses the proxy of the environment for Telegram; `main.ts` removes it for calls to the daemon. */
 function proxiedFetch(env: Env, base: string): BotOptions["fetch"] {
   const proxy = env["HTTPS_PROXY"] || env["https_proxy"] || env["ALL_PROXY"] || env["all_proxy"];
   if (!proxy || isLoopback(new URL(base).hostname)) return (request) => fetch(request);

@@ -25,7 +25,7 @@ import {
   opencodePackage,
   opencodeSettings,
 } from "../../../daemon/features/agents/opencode/fixture.ts";
-import { writeFiles } from "../../../cli/selftest/write_files.ts";
+import { writeFiles } from "../../../cli/selftest/agent_run.ts";
 import { ChatModel } from "../../../cli/selftest/model/chat.ts";
 import { GeminiModel } from "../../../cli/selftest/model/gemini.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
