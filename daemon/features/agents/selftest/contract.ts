@@ -1,13 +1,13 @@
-/** What `mesh selftest` found of each agent's rungs: written by it, read by the daemon. */
+/** The results of `mesh selftest` for each agent's transports, which the daemon reads. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { Backend, TransportName } from "../contract.ts";
 
-/** What is known of one rung of an agent. */
+/** The result for one transport. */
 export const Verdict = z.object({
   degraded: z.boolean(),
-  /** What failed, in a sentence; null where nothing did. */
+  /** What failed, as a sentence; null if nothing did. */
   why: z.string().nullable(),
 });
 
@@ -19,14 +19,13 @@ export const TestedAgent = z.object({
 });
 export type TestedAgent = z.infer<typeof TestedAgent>;
 
-/** `<state>/selftest.json`: each agent as it was tested last. */
+/** `<state>/selftest.json`: the last test of each agent. */
 export const Verdicts = z.object({ agents: z.partialRecord(Backend, TestedAgent) });
 export type Verdicts = z.infer<typeof Verdicts>;
 
-/** The name of the file in the state directory. */
 export const VERDICTS_FILE = "selftest.json";
 
-/** What a text says; undefined where it is none of ours, or of a release that wrote otherwise. */
+/** Parses the file; undefined if it is malformed, or if another release wrote it differently. */
 export function parseVerdicts(text: string): Verdicts | undefined {
   try {
     return Verdicts.safeParse(JSON.parse(text)).data;

@@ -87,7 +87,7 @@ Deno.test("health tells of the tunnel: connecting, connected, down [c3.health.re
     last_error: null,
   });
   r.connections[0]?.[0].cut();
-  const last_error = "the line was lost";
+  const last_error = "the connection was lost";
   assert.deepEqual(await relayOf(w), { status: "down", url, last_connected_at: at, last_error });
   await w[Symbol.asyncDispose]();
 });
@@ -171,7 +171,7 @@ for (
   const [error, statusEventCount] of [
     [
       "NetworkError: failed to connect to WebSocket: Invalid status code: 401",
-      /does not take relay.secret/,
+      /does not accept relay.secret/,
     ],
     ["NetworkError: failed to connect to WebSocket: Invalid status code: 302", /answered 302/],
     ["NetworkError: failed to connect to WebSocket: tcp connect error", /tcp connect error/],
@@ -193,7 +193,7 @@ Deno.test("a daemon whose place is taken twice in a minute stops dialling, and s
   assert.equal((await relayOf(one)).status, "down");
   await r.tick(30, one, copy);
   const all = [await relayOf(one), await relayOf(copy)];
-  const stopped = all.filter(({ last_error }) => /dials no more/.test(last_error ?? ""));
+  const stopped = all.filter(({ last_error }) => /has stopped connecting/.test(last_error ?? ""));
   assert.equal(stopped.length, 1, JSON.stringify(all));
   assert.match(stopped[0]?.last_error ?? "", new RegExp(daemonId(1)));
   assert.equal(all.filter(({ status }) => status === "connected").length, 1);

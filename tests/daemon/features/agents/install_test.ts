@@ -32,7 +32,7 @@ Deno.test("a file that keeps its text has no difference", () => {
 });
 
 Deno.test("a change of line ends alone is named as such", () => {
-  assert.deepEqual(shown("a\nb\n", "a\r\nb\r\n"), ["(only its layout changes)"]);
+  assert.deepEqual(shown("a\nb\n", "a\r\nb\r\n"), ["(only the layout changes)"]);
 });
 
 Deno.test("a file of thousands of new lines is shown as one block, in bounded time", () => {

@@ -60,7 +60,7 @@ Deno.test("an agent claims the lead of its circle, by force where another leads"
   await using boss = await tools(at.w, 7);
   await using api = await tools(at.w, 8);
   const nobody = await boss.call("orchestrator_status");
-  assert.deepEqual([nobody.text, nobody.data["live"]], ["Nobody leads here.", false]);
+  assert.deepEqual([nobody.text, nobody.data["live"]], ["This circle has no orchestrator.", false]);
   const claimed = await boss.call("claim_orchestrator_role");
   assert.match(claimed.text, /^You are @boss, the orchestrator of circle main/);
   const refused = await api.call("claim_orchestrator_role");

@@ -79,7 +79,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const { parent_id } = first.data;
     const { data, text } = await at.api.call("ask_many_result", { parent_id });
     assert.deepEqual(pluck(data["children"], "outcome", "close_reason"), [["failed", "evicted"]]);
-    assert.match(text, /is closed: failed, by @nobody\. It holds no text\.$/);
+    assert.match(text, /is closed: failed, by @nobody\. The reply has no text\.$/);
     const unknown = await at.api.call("ask_many_result", { parent_id: "askm-0" });
     assert.equal(unknown.data["error"], "unknown_ask");
     const none = await at.api.call("ask_many", { peers: [], message: "Ready?" });
@@ -97,7 +97,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const [web] = Rows.parse(readResult.data["children"]);
     assert.deepEqual([web?.["reply"], web?.["truncated"]], [`${"🐑".repeat(6000)}…`, true]);
     assert.ok(
-      readResult.text.includes(`…</peer-message>\n(cut; the whole: wait_on_ack(correlation_id=`),
+      readResult.text.includes(`…</peer-message>\n(cut; in full: wait_on_ack(correlation_id=`),
     );
     assert.equal((await at.api.call("wait_on_ack", { correlation_id })).data["reply"], reply);
   });
@@ -201,7 +201,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.match(both.text, /^Waiting for your answer \(2\):\n<peer-message type="ask" id="ask-/);
     assert.ok(both.text.includes('>Which?\n<option id="blue">The "blue" one</option>\n'));
     assert.ok(both.text.includes(`>${QUOTED}\nYou wait for replies to (1):\n`), both.text);
-    assert.match(both.text, /\nAnswer each once with ack, or with answer where it lists options;/);
+    assert.match(both.text, /\nAnswer each once with ack, or with answer if it lists options;/);
     const direction = "outbound";
     const ownAsks = await at.api.call("list_asks", { direction });
     assert.deepEqual(pluck(ownAsks.data["asks"], "correlation_id").flat(), [outbound]);
@@ -309,7 +309,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.match(text, /^You are now @backend \(codex, /);
     assert.equal((await at.api.call("whoami")).data["name"], "backend");
     const taken = await at.api.call("set_name", { name: "web" });
-    assert.match(taken.text, /^You are now @web-2 .* "web" is another peer's\.$/);
+    assert.match(taken.text, /^You are now @web-2 .* "web" belongs to another peer\.$/);
     const codes = [];
     for (const name of ["dashboard", "mcp-http", "two words", ""]) {
       codes.push((await at.api.call("set_name", { name })).data["error"]);
@@ -329,7 +329,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const { parent_id } = asked.data;
     const open = await at.anonymous.call("list_asks");
     assert.deepEqual(pluck(open.data["asks"], "correlation_id", "direction"), [[id, "outbound"]]);
-    assert.match(open.text, /other unknown callers ask as "mcp-http", too\.$/);
+    assert.match(open.text, /other unknown callers also ask as "mcp-http"\.$/);
     await at.web.call("ack", { correlation_id: id, message: "Yes" });
     const { data } = await at.anonymous.call("ask_many_result", { parent_id });
     assert.deepEqual(pluck(data["children"], "reply"), [["Yes"]]);

@@ -186,15 +186,15 @@ Deno.test("a session of Copilot's is taken up again once its own records say tha
   };
   assert.match(refused(), /^No session 4ece34a9/);
   home.session([START, "session.model_change"]);
-  assert.match(refused(), /^Nothing was said/);
+  assert.match(refused(), /^Session .* has no conversation yet$/);
   home.session([START, USER_MESSAGE]);
   assert.deepEqual(home.resume(), { ok: true, args: ["--resume", ID] });
-  assert.match(refused(ID, "/work/web"), /is at home in \/work\/api$/);
+  assert.match(refused(ID, "/work/web"), /belongs to the folder \/work\/api$/);
   home.session([START, USER_MESSAGE, ["session.resume", { context: { cwd: "/work/web" } }]]);
   assert.equal(refused(ID, "/work/web"), "resumed");
   home.session([["session.start", { sessionId: "another" }], USER_MESSAGE]);
   assert.match(refused(), /^No session/);
-  for (const id of ["latest", "../../x", "--yolo", ""]) assert.match(refused(id), /none of/);
+  for (const id of ["latest", "../../x", "--yolo", ""]) assert.match(refused(id), /not a session id/);
 });
 
 Deno.test("Copilot's folder is where its variable says, else in the home", () => {
