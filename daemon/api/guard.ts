@@ -1,4 +1,6 @@
-/** Who may call the daemon (contract 10): Host, Origin, the owner of the socket, then the token. */
+/**
+ * Who may call the daemon (contract 10): checks Host, Origin, the socket's owner, and the token.
+ */
 
 import type { Contract } from "kit/http/contract.ts";
 import { equalSecrets } from "kit/core/settings.ts";
@@ -6,9 +8,9 @@ import { Problem } from "kit/core/problem.ts";
 import type { Caller } from "kit/http/route.ts";
 import { isLoopback } from "../host/paths.ts";
 
-/** A page of ours, as its cookie proves it. */
+/** A page of ours, identified by its cookie. */
 export interface Page {
-  /** Its cookie came by a ticket: a person opened it. */
+  /** The cookie was issued for a ticket: a person opened the page. */
   readonly human: boolean;
 }
 
@@ -16,15 +18,15 @@ export interface GuardOptions {
   readonly host: string;
   readonly allowed_hosts: readonly string[];
   readonly auth_token: string | undefined;
-  /** The port that is listened on; undefined before it is known, and in tests. */
+  /** The port that the daemon listens on; undefined before it is known, and in tests. */
   readonly port: () => number | undefined;
-  /** Whether the other end of a socket is proved to be of the daemon's user, or of root. */
+  /** Whether the other end of a socket is proved to belong to the daemon's user or to root. */
   isOwnUser(remote: Deno.NetAddr): boolean;
-  /** The page whose cookie a request bears; undefined for none, or one that is over. */
+  /** The page of a request's cookie; undefined without a valid cookie. */
   pageOf(request: Request): Page | undefined;
 }
 
-/** Pages that a link elsewhere may lead to. */
+/** Pages that links on other sites may lead to. */
 const PAGES = /^\/(dashboard|docs)$/;
 
 export class Guard {
@@ -34,7 +36,7 @@ export class Guard {
     this.#options = options;
   }
 
-  /** Refuses what comes from another page, or by another name than ours (DNS rebinding, CSRF). */
+  /** Refuses requests of other sites and requests for other host names (DNS rebinding, CSRF). */
   admit(request: Request): void {
     const host = hostOf(request);
     if (!this.#isOwnHost(host)) throw new Problem("forbidden_host", { host });
@@ -49,8 +51,8 @@ export class Guard {
   }
 
   /**
-   * Who calls. The token opens all. Without it the caller must be a program of the daemon's user,
-   * and where a token is configured a page of ours besides.
+   * Identifies the caller. The token allows everything. Without it the caller must be a program of
+   * the daemon's user, and if a token is configured, one of our pages.
    */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller {
     const { auth_token, isOwnUser } = this.#options;
@@ -69,19 +71,19 @@ export class Guard {
     return { remote, human: human && own, authorized, holds_token };
   }
 
-  /** Whether a token is configured: without one nothing but the caller's user is asked for. */
+  /** Whether a token is configured. If not, only the caller's user is checked. */
   get has_token(): boolean {
     return this.#options.auth_token !== undefined;
   }
 
-  /** Whether this is the configured token. Takes the same time either way. */
+  /** Whether this is the configured token; compares in constant time. */
   isToken(token: string | undefined): boolean {
     const { auth_token } = this.#options;
     if (auth_token === undefined || token === undefined) return false;
     return equalSecrets(token, auth_token);
   }
 
-  /** The page of ours that a browser of this machine asks from. */
+  /** The page of ours that sends the request from a browser on this machine. */
   #pageOf(request: Request, remote: Deno.NetAddr | undefined): Page | undefined {
     if (!request.headers.has("cookie") || !remote || !isLoopback(remote.hostname)) return undefined;
     const host = hostOf(request);
@@ -95,7 +97,7 @@ export class Guard {
     const { allowed_hosts, port, host: own_host } = this.#options;
     const name = nameOf(host);
     if (allowed_hosts.some((allowed) => allowed === host || allowed === name)) return true;
-    // In a URL the brackets of an IPv6 address belong to the name; in the settings they do not.
+    // A URL has brackets around an IPv6 address, the configuration has none.
     const own = [own_host, `[${own_host}]`].includes(name) || isLoopback(name);
     const expected = port();
     return own && (expected === undefined || portOf(host) === expected);
@@ -119,7 +121,7 @@ function portOf(host: string): number {
   return Number(/:(\d+)$/.exec(host)?.[1] ?? 80);
 }
 
-/** A person followed a link: a top-level navigation, not a request of a page. */
+/** A top-level navigation, e.g. by a link, not a request by a page. */
 function isNavigation(request: Request): boolean {
   const { headers, method } = request;
   return method === "GET" && headers.get("sec-fetch-mode") === "navigate" &&

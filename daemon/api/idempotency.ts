@@ -1,4 +1,4 @@
-/** Requests that are done once: what each was answered, by sender, route and key (contract 1). */
+/** Idempotency keys: the stored answer of each request, by sender, route and key (contract 1). */
 
 import { createHash } from "node:crypto";
 import * as z from "zod";
@@ -8,14 +8,14 @@ import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 import { canonicalJson } from "kit/core/text.ts";
 
-/** How long a key stands for its first request. */
+/** How long a key is kept. */
 const RETENTION_MS = 24 * 3_600_000;
-/** Keys that retention drops in one beat. */
+/** Expired keys that one tick removes. */
 const FORGET_ROWS_MAX = 500;
 
 export class Idempotency implements IdempotencyStore {
   readonly #ctx: Context;
-  /** Requests that run now; none of them is kept yet. */
+  /** Keys of requests that are still running. */
   readonly #running = new Set<string>();
 
   constructor(ctx: Context) {
@@ -62,7 +62,7 @@ export class Idempotency implements IdempotencyStore {
   }
 }
 
-/** Routes and keys hold no newline, so that no two requests share a name. */
+/** Routes and keys hold no newline, so two requests never share a name. */
 function keyOf({ sender, route, key }: IdempotentRequest): string {
   return `${route}\n${key}\n${sender}`;
 }
@@ -82,7 +82,7 @@ function get(db: Database, { sender, route, key }: IdempotentRequest, after: num
   );
 }
 
-/** One that is past its time and not yet forgotten gives way. */
+/** Replaces an expired answer that has not been removed yet. */
 function put(
   tx: Tx,
   { sender, route, key }: IdempotentRequest,

@@ -1,36 +1,36 @@
-/** The processes that were proved to be agents: one that leaves the mesh is an agent still. */
+/** Processes that were proved to be agents. An agent that leaves the mesh still counts as one. */
 
 import type { KnownAgent } from "../../host/sockets/terminal.ts";
 
-/** A process that the kernel has shown to be a peer's. */
+/** A process that the kernel proved to be a peer's. */
 export type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 
 export interface AgentProcessesDeps {
-  /** Live peers that have a process or a pane, and whether the process was proved. */
+  /** Live peers with a process or a pane, and whether the process was proved. */
   liveAgents(): readonly (KnownAgent & { readonly agent_proved: boolean })[];
-  /** What the records of all peers tell of, those that have gone included. */
+  /** The recorded processes of all peers, those that left included. */
   recordedProcesses(): readonly ProvenProcess[];
   isAlive(pid: number, started: string): boolean;
   parentOf(pid: number): number | undefined;
-  /** Whether a process is no agent, but what people sit in front of: see `isSeat`. */
+  /** Whether people use a process directly, so that it is not an agent's. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
   readonly pid: number;
 }
 
-/** How many are remembered before those that have ended are looked for. */
+/** When this many are remembered, those that have ended are removed. */
 const CLEANUP_AT = 256;
-/** How far above the daemon its ancestors are looked for. */
+/** How many ancestors of the daemon are excluded. */
 const GENERATIONS_MAX = 64;
 
 /**
- * A peer may be taken offline by anyone, and may register another process: what its record says
- * now does not tell who is a person. So a process that was proved counts for as long as it lives.
- * A pid that was only claimed counts while its peer is live, unless a person sits in front of it.
+ * Anyone may take a peer offline or register another process for it, so its current record does not
+ * show who is a person. A proved process therefore counts as an agent's for as long as it lives. A
+ * claimed pid counts while its peer is live, unless people use that process directly.
  */
 export class AgentProcesses {
   readonly #deps: AgentProcessesDeps;
-  /** By pid and start. Undefined until the first look: the records tell of earlier runs. */
+  /** By pid and start time. Undefined until first used; filled from the records of earlier runs. */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
 
@@ -38,7 +38,7 @@ export class AgentProcesses {
     this.#deps = deps;
   }
 
-  /** A registration has proved its process. */
+  /** Remembers a process that a registration proved. */
   remember(process: ProvenProcess): void {
     const proven = this.#known();
     this.#add(proven, process);
@@ -47,7 +47,7 @@ export class AgentProcesses {
     this.#cleanup_at = Math.max(CLEANUP_AT, 2 * proven.size);
   }
 
-  /** Live peers, and processes that were proved to be a peer's and run on. */
+  /** Live peers, and proved processes that are still running. */
   all(): KnownAgent[] {
     const above = this.#daemonAncestors();
     const isAgent = (pid: number | null) => pid !== null && !above.has(pid);
@@ -71,7 +71,7 @@ export class AgentProcesses {
     return this.#proven;
   }
 
-  /** An agent can prove whatever it descends from; a person is not to be shut out for that. */
+  /** An agent can prove any of its ancestors, which must not lock a person out. */
   #add(proven: Map<string, ProvenProcess>, { agent_pid, agent_started }: ProvenProcess): void {
     if (agent_pid === null || this.#isUserFacing(agent_pid)) return;
     proven.set(`${agent_pid} ${agent_started}`, { agent_pid, agent_started });
@@ -89,7 +89,7 @@ export class AgentProcesses {
     }
   }
 
-  /** The daemon, what started it, and the first process of the machine are no agents. */
+  /** The daemon, its ancestors and process 1 are never agents. */
   #daemonAncestors(): ReadonlySet<number> {
     const above = new Set([1]);
     let at: number | undefined = this.#deps.pid;

@@ -6,23 +6,23 @@ import type { KnownAgent } from "../../host/sockets/terminal.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
 
 export interface CallersDeps extends CallerFacts {
-  /** Where the daemon listens; the port is undefined before it is known. */
+  /** Where the daemon listens; `port` is undefined until it is known. */
   readonly local: () => { readonly host: string; readonly port: number | undefined };
-  /** Live peers that have a process or a pane, and processes that were proved to be a peer's. */
+  /** Live peers with a process or a pane, and processes that were proved to be agents. */
   agents(): readonly KnownAgent[];
   parentOf(pid: number): number | undefined;
 }
 
-/** The processes that a hook names: its own, and the agent's that runs it. */
+/** The processes that a hook names: its own, and its agent's. */
 export interface HookProcesses {
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
 }
 
-/** The header in which the CLI names its process, where a terminal is its input or output. */
+/** The header in which the CLI names its process, if it runs in a terminal. */
 const TERMINAL_HEADER = "x-mesh-terminal";
 const ROOT = 0;
-/** How far above a hook its agent is looked for. */
+/** How many ancestors of a hook are searched for its agent. */
 const GENERATIONS_MAX = 32;
 
 export class Callers {
@@ -32,14 +32,14 @@ export class Callers {
     this.#deps = deps;
   }
 
-  /** Whether callers can be told apart by their user on this platform. */
+  /** Whether this platform can tell callers apart by their user. */
   get canIdentify(): boolean {
     return this.#deps.sockets.canIdentify;
   }
 
   /**
-   * Whether a socket is proved to be of the daemon's user, or of root. Where the platform does not
-   * tell, nobody is kept out for it.
+   * Whether a socket is proved to belong to the daemon's user or to root. True on platforms that
+   * cannot tell.
    */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
     const { sockets, uid } = this.#deps;
@@ -48,18 +48,18 @@ export class Callers {
     return socketEnd !== undefined && (socketEnd.uid === uid || socketEnd.uid === ROOT);
   }
 
-  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  /** Whether the kernel proves that this process, or a descendant, sends the request. */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
     return pid !== undefined && this.#ownsSocket(pid, { remote });
   }
 
-  /** `most`: how many processes below it are looked at. */
+  /** `max`: how many descendants are checked. */
   #ownsSocket(pid: number, { remote }: Pick<Caller, "remote">, max?: number): boolean {
     return remote !== undefined &&
       this.#deps.sockets.ownsSocket(pid, this.#connectionOf(remote), max);
   }
 
-  /** Of the processes that a hook names, those that the kernel shows it to be run by. */
+  /** The named processes that the kernel proves to be the hook's. */
   provenProcesses(
     { hook_pid, agent_pid }: HookProcesses,
     caller: Pick<Caller, "remote">,
@@ -80,8 +80,8 @@ export class Callers {
   }
 
   /**
-   * Whether a registered agent, or what it has started, sends the request. All of its processes are
-   * looked at: one that has many children is an agent as well.
+   * Whether a registered agent, or a process it started, sends the request. Checks all descendants:
+   * an agent with many children is an agent, too.
    */
   isAgent(caller: Pick<Caller, "remote">): boolean {
     return this.#deps.agents().some(({ agent_pid }) =>
@@ -90,11 +90,12 @@ export class Callers {
   }
 
   /**
-   * Whether the request is the human's: it comes from a page that a person signed in to, or from
-   * the CLI at a terminal that a person opened, and in neither case from an agent's process.
+   * Whether the human sends the request: from a page that a person signed in to, or from the CLI at
+   * a terminal that a person opened, and in neither case from an agent's process.
    */
   isHuman(caller: Caller, headers: Headers): boolean {
-    if (caller.remote === undefined) return caller.human; // The relay has checked its browser.
+    // The relay has authenticated the browser.
+    if (caller.remote === undefined) return caller.human;
     if (caller.human) return !this.isAgent(caller);
     const pid = Number(headers.get(TERMINAL_HEADER) ?? NaN);
     if (!Number.isSafeInteger(pid) || pid <= 0 || !this.isProcess(pid, caller)) return false;
@@ -104,7 +105,7 @@ export class Callers {
   /** Whether the caller may open a page that speaks as the human. */
   mayOpenPage(caller: Caller, headers: Headers): boolean {
     if (this.isHuman(caller, headers)) return true;
-    // Without a proof of terminals the token is what a person has and another user has not.
+    // If terminals cannot be proved, the token distinguishes the human from other users.
     return !this.canIdentify && caller.holds_token;
   }
 

@@ -1,9 +1,9 @@
-/** Sockets of other users' programs that have not shown the token yet. */
+/** Limits the sockets that have not sent the token yet. */
 
-/** One that never says a word may still hold as much of a message as the runtime takes, 64 MiB. */
+/** Even a silent socket may buffer a message of 64 MiB, the runtime's limit. */
 const SOCKETS_MAX = 8;
 
-/** Few at once: nobody but the daemon's own user may make it hold much without the token. */
+/** Bounds the memory that programs without the token can use. */
 export class UnauthenticatedSockets {
   readonly #open = new Set<symbol>();
 
@@ -11,7 +11,7 @@ export class UnauthenticatedSockets {
     return this.#open.size >= SOCKETS_MAX;
   }
 
-  /** One more; call what it gives when it has shown the token, or is gone. */
+  /** Counts a socket; call the result when it has sent the token or has closed. */
   add(): () => void {
     const socket = Symbol();
     this.#open.add(socket);

@@ -1,4 +1,4 @@
-/** What the daemon says of itself: its health, its events, its numbers, its interface. */
+/** The daemon's own routes: health, events, metrics and API description. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -28,7 +28,7 @@ export const getHealth = contract({
   id: "system.health",
   method: "GET",
   path: "/health",
-  summary: "Whether the daemon is up, and what it can do",
+  summary: "Whether the daemon is running, and its capabilities",
   access: "public",
   tunnel: "open",
   returns: Health,
@@ -36,7 +36,7 @@ export const getHealth = contract({
 
 export const getStatus = contract({ ...getHealth, id: "system.status", path: "/status" });
 
-/** An event on the wire: its fields lie beside its id, type and time (contract 2). */
+/** An event on the wire: its fields are beside its id, type and time (contract 2). */
 export const WireEvent = z.looseObject({
   id: z.number().int(),
   type: z.string(),
@@ -79,7 +79,7 @@ export const getMetrics = contract({
   id: "system.metrics",
   method: "GET",
   path: "/metrics",
-  summary: "Numbers for Prometheus",
+  summary: "Metrics for Prometheus",
   access: "token",
   tunnel: "never",
   returns: z.string(),
@@ -90,7 +90,7 @@ export const getOpenapi = contract({
   id: "system.openapi",
   method: "GET",
   path: "/openapi.json",
-  summary: "This interface, as OpenAPI 3.1",
+  summary: "The API as an OpenAPI 3.1 document",
   access: "caller",
   tunnel: "never",
   returns: z.looseObject({ openapi: z.string() }),
@@ -100,7 +100,7 @@ export const getDocs = contract({
   id: "system.docs",
   method: "GET",
   path: "/docs",
-  summary: "This interface, to read",
+  summary: "The API as a page for people",
   access: "user",
   tunnel: "never",
   returns: z.string(),

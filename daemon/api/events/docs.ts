@@ -1,4 +1,4 @@
-/** The interface as a page to read: plain HTML from the contracts, no script. */
+/** The API as an HTML page, made from the contracts; no script. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { toPublicCode } from "kit/core/problem.ts";

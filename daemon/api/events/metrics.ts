@@ -2,7 +2,7 @@
 
 import { Metrics } from "kit/http/metrics.ts";
 
-/** What is read at the moment of asking. */
+/** Counts that are read when the metrics are requested. */
 export interface CurrentCounts {
   readonly peers: number;
   readonly sockets: number;
@@ -22,7 +22,7 @@ export class Meters {
   );
   readonly #latency = this.#metrics.histogram(
     "mesh_delivery_seconds",
-    "From the moment a message is accepted until its bytes are sent",
+    "Time from a message's acceptance until its bytes are sent",
     LATENCY_BUCKETS_SECONDS,
   );
   #lag_ms = 0;
@@ -30,7 +30,7 @@ export class Meters {
   /** Adds the gauges; they are read whenever the metrics are rendered. */
   addGauges(currentCounts: () => CurrentCounts): void {
     const metrics = this.#metrics;
-    metrics.gauge("mesh_peers", "Peers that have a record", () => currentCounts().peers);
+    metrics.gauge("mesh_peers", "Peers with a record", () => currentCounts().peers);
     metrics.gauge("mesh_sockets", "Live /ws connections", () => currentCounts().sockets);
     metrics.gauge(
       "mesh_queue_depth",
@@ -39,11 +39,11 @@ export class Meters {
     );
     metrics.gauges({
       name: "mesh_messages",
-      help: "Messages kept, by state: the conservation count",
+      help: "Stored messages by state, which must add up to all messages accepted",
       label: "state",
     }, () => currentCounts().queue);
     metrics.gauges(
-      { name: "mesh_jobs", help: "Jobs kept, by state", label: "state" },
+      { name: "mesh_jobs", help: "Stored jobs by state", label: "state" },
       () => currentCounts().jobs,
     );
     metrics.total("mesh_commits_total", "Commits since the start", () => currentCounts().commits);

@@ -1,4 +1,4 @@
-/** What the daemon says of itself, each contract met by its verb. */
+/** The daemon's own routes: health, events, metrics and API description. */
 
 import { openapi } from "kit/http/openapi.ts";
 import type { EventLog, MeshEvent } from "kit/data/events.ts";
@@ -17,11 +17,11 @@ export interface SystemDeps {
   readonly meters: Meters;
   readonly version: string;
   health(): contracts.Health;
-  /** Every contract of the daemon, for the OpenAPI document. */
+  /** All contracts of the daemon, for the OpenAPI document. */
   contracts(): readonly Contract[];
-  /** Ends every stream. */
+  /** Ends all streams. */
   readonly signal: AbortSignal;
-  /** A dashboard's stream is open until disposed. */
+  /** Marks a dashboard's stream as open until disposed. */
   dashboard(): Disposable & { markPushed(event: MeshEvent): void };
 }
 
@@ -46,7 +46,7 @@ export function systemRoutes(deps: SystemDeps): Route[] {
   ];
 }
 
-/** One reader's stream; an id that is no number is ignored (contract 3). */
+/** One reader's stream; a malformed id is ignored (contract 3). */
 function stream(deps: SystemDeps, request: Request): Response {
   const query = new URL(request.url).searchParams;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));
@@ -62,7 +62,7 @@ function stream(deps: SystemDeps, request: Request): Response {
   });
 }
 
-/** The dashboard is a live surface from the first read of its stream until that ends. */
+/** The dashboard counts as a connected surface while its stream is read. */
 async function* encode(
   { events, clock, dashboard }: SystemDeps,
   options: StreamOptions,

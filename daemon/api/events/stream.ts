@@ -1,31 +1,31 @@
-/** The event stream: backfill, cutover, live, as server-sent events. A slow reader is cut off. */
+/** The event stream: stored events, then live ones, as server-sent events. Drops slow readers. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { DeliveryStep, EventLog, MeshEvent } from "kit/data/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
-/** Live events that may wait for a reader before it counts as too slow. */
+/** Live events that may wait for a reader before the stream ends. */
 const WAITING_MAX = 1000;
 const BACKFILL_BATCH = 500;
 
 export interface StreamOptions {
-  /** Start after this id; undefined starts live. */
+  /** Starts after this id; undefined starts with live events. */
   readonly since: number | undefined;
-  /** Start this many events before the end. */
+  /** Starts this many events before the end. */
   readonly replay: number | undefined;
-  /** Ends the stream, as the daemon goes down. */
+  /** Ends the stream when the daemon shuts down. */
   readonly signal: AbortSignal;
   /** Called once the runtime has taken an event's chunk. */
   readonly markPushed?: (event: MeshEvent) => void;
 }
 
-/** An event on the wire, flat (contract 2). */
+/** An event in wire form, flat (contract 2). */
 export function toWire({ id, type, at, data }: MeshEvent) {
   return { id, type, timestamp: new Date(at).toISOString(), ...data };
 }
 
-/** The frames of one reader's stream, in order, for ever. */
+/** The frames of one reader's stream, in order, without end. */
 export async function* eventFrames(
   log: EventLog,
   clock: Clock,
@@ -33,7 +33,7 @@ export async function* eventFrames(
 ): AsyncGenerator<string> {
   const receiveBuffer = new ReceiveBuffer();
   using _subscription = log.subscribe(receiveBuffer);
-  let cursor = startTimeOf(log, options); // What comes while a reader takes its first frame is news.
+  let cursor = startTimeOf(log, options); // Events from here on are new.
   yield frame("ready", { last: log.last });
   if (cursor < log.oldest - 1) yield frame("gap", { oldest: log.oldest });
   for (let batch = log.read({ since: cursor, limit: BACKFILL_BATCH }); batch.length > 0;) {
@@ -61,7 +61,7 @@ export async function* eventFrames(
   }
 }
 
-/** What was heard and not yet sent: bounded, and it knows when it ran over. */
+/** Live events that were not sent yet: bounded, and records an overflow. */
 class ReceiveBuffer {
   overflowed = false;
   #items: (MeshEvent | string)[] = [];
@@ -98,9 +98,10 @@ class ReceiveBuffer {
 }
 
 function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
-  if (since !== undefined) return Math.min(since, log.last); // A number of another log's.
+  if (since !== undefined) return Math.min(since, log.last); // The id may come from another log.
   if (replay === undefined) return log.last;
-  return Math.max(0, log.last - replay, log.oldest - 1); // Fewer than asked for are no gap.
+  // Fewer stored events than requested are not a gap.
+  return Math.max(0, log.last - replay, log.oldest - 1);
 }
 
 function eventFrame(event: MeshEvent): string {

@@ -1,9 +1,9 @@
-/** What the world may say to `/mcp`: JSON-RPC by POST, and nothing by any other method. */
+/** The routes of `/mcp`: JSON-RPC by POST; other methods are refused. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** JSON-RPC's own forms: the protocol's schemas are the SDK's to check. */
+/** JSON-RPC messages: the SDK checks them. */
 const Rpc = z.unknown();
 
 export const postMcp = contract({
@@ -14,7 +14,7 @@ export const postMcp = contract({
   access: "token",
   tunnel: "never",
   returns: Rpc,
-  /** The last two are told as a tool's error, as all refusals of other rooms are. */
+  /** The last two are reported as tool errors, like all refusals of the routes that tools call. */
   fails: ["loopback_only", "body_too_large", "not_an_agent", "unknown_caller"],
 });
 
@@ -22,7 +22,7 @@ export const getMcp = contract({
   id: "mcp.get",
   method: "GET",
   path: "/mcp",
-  summary: "There is no stream to open: a stateless server answers 405",
+  summary: "Always 405: a stateless server has no stream",
   access: "token",
   tunnel: "never",
   returns: Rpc,
@@ -33,7 +33,7 @@ export const deleteMcp = contract({
   id: "mcp.delete",
   method: "DELETE",
   path: "/mcp",
-  summary: "There is no session to end: a stateless server answers 405",
+  summary: "Always 405: a stateless server has no session to end",
   access: "token",
   tunnel: "never",
   returns: Rpc,

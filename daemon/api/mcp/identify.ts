@@ -1,12 +1,14 @@
-/** Who calls a tool: what its request proves (contract 6); a name alone proves nothing. */
+/**
+ * Identifies the caller of a tool by what its request proves (contract 6); a name proves nothing.
+ */
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 
-/** Whoever calls. Without a `peer_id` it is nobody that the mesh knows. */
+/** The caller. Without a `peer_id` it is unknown to the mesh. */
 export interface McpCaller {
   readonly peer_id: string | null;
   readonly name: string;
-  /** What told who it is: `session` (an adapter's word), `process`, `certificate` or `none`. */
+  /** What identified the caller: `session` (by an adapter), `process`, `certificate` or `none`. */
   readonly proof: string;
 }
 
@@ -21,26 +23,26 @@ interface KnownPeer {
   readonly backend?: string | null | undefined;
 }
 
-/** What an adapter says of a call: the peer, by the session that the call proves to come from. */
+/** The peer of the session that a call proves to come from; undefined for an unknown session. */
 interface SessionClaim {
   readonly peer: KnownPeer | undefined;
 }
 
 export interface IdentifyDeps {
-  /** The word of the adapter whose agent this call is from; undefined when it is none's. */
+  /** Asks the adapters which session sends this call; undefined if none recognizes it. */
   peerOfCall?(signs: CallEvidence): Promise<SessionClaim | undefined>;
-  /** Whether an adapter answers for this kind of agent: then its process alone proves nothing. */
+  /** Whether an adapter identifies calls of this backend: then a process alone proves nothing. */
   identifiesCalls?(backend: string): boolean;
-  /** The peer whose agent runs in this process, or in one above it. */
+  /** The peer whose agent is this process or one of its ancestors. */
   peerOfProcess(pid: number): Promise<KnownPeer | undefined>;
-  /** The peer, if the certificate is its own and holds. */
+  /** The peer, if the certificate is its own and valid. */
   peerOfCertificate(peer_id: string, certificate: string): Promise<KnownPeer | undefined>;
 }
 
-/** The identity of an unknown caller; names that begin so are not for peers (contract 2). */
+/** The identity of an unknown caller; peers cannot take names with this prefix (contract 2). */
 export const UNKNOWN_CALLER: McpCaller = { peer_id: null, name: "mcp-http", proof: "none" };
 
-/** Reads the headers of MCP requests: a pid, which the route has proved, or a certificate. */
+/** Identifies callers by a pid that the route has proved, or by a certificate. */
 export function identifyByHeaders(deps: IdentifyDeps): Identify {
   return async ({ headers }, meta) => {
     const pid = pidOf(headers.get("x-mesh-pid"));

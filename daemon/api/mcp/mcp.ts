@@ -1,4 +1,4 @@
-/** MCP for the agents of this machine: who calls, which tool it is, what it may call in turn. */
+/** The MCP server for the agents of this machine: identifies the caller and runs its tool. */
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/http/client.ts";
@@ -22,7 +22,7 @@ A message of type "ask" wants an answer: call ack with its id and your reply, or
 reason. Where it lists options, call answer with the id of one. Do the work first, then answer \
 once.`;
 
-/** What a call carries beside its arguments. */
+/** The `_meta` of a call. */
 type Meta = Readonly<Record<string, unknown>> | undefined;
 
 export interface McpDeps extends ToolHost {
@@ -38,7 +38,6 @@ export class Mcp implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** Answers one POST. */
   answer(request: Request): Promise<Response> {
     return this.#endpoint.answer(request);
   }
@@ -72,7 +71,7 @@ export class Mcp implements AsyncDisposable {
   }
 }
 
-/** What a tool says belongs to the trace that its caller named, in `_meta` or in a header. */
+/** Adds the trace that the caller named, in `_meta` or in a header, to the tool's own calls. */
 function withTrace(call: Call, request: Request | undefined, meta: Meta): Call {
   const header = meta?.["traceparent"] ?? request?.headers.get("traceparent");
   const traceparent = typeof header === "string" ? readTrace(header) : undefined;

@@ -1,4 +1,4 @@
-/** `/mcp`: three contracts, each met by its answer; only for programs of this machine. */
+/** The routes of `/mcp`, for programs of this machine only. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -7,12 +7,12 @@ import { isLoopback } from "../../host/paths.ts";
 import { deleteMcp, getMcp, postMcp } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
-/** The process that a caller says it is. */
+/** The process that a caller claims to be. */
 const PID_HEADER = "x-mesh-pid";
 
 export interface McpRoutesDeps {
   mcp(): Promise<Mcp>;
-  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  /** Whether the kernel proves that this process, or a descendant, sends the request. */
   isProcess(pid: number | undefined, caller: Caller): boolean;
 }
 
@@ -37,7 +37,7 @@ function onLoopback(
   });
 }
 
-/** A pid proves nothing by itself (contract 6): one that is not the caller's is dropped. */
+/** Drops a pid that is not proved to be the caller's (contract 6). */
 function withProvenPid(request: Request, caller: Caller, { isProcess }: McpRoutesDeps): Request {
   const claimedPid = request.headers.get(PID_HEADER);
   if (

@@ -1,4 +1,4 @@
-/** What a tool is: data for a model, one verb, and how its answers and refusals are told. */
+/** Defines a tool: its listing for a model, its function, and how results and refusals are sent. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import type * as z from "zod";
@@ -9,26 +9,26 @@ import type { McpCaller } from "./identify.ts";
 
 export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
 
-/** The house as the tools see it. */
+/** What the tools need of the daemon. */
 export interface ToolHost {
-  /** The daemon's own contracts, called in this process. */
+  /** Calls the daemon's own routes in this process. */
   readonly call: Call;
-  /** Lets even a caller that nobody knows end peers and the like (`daemon.mcp.allow_admin_tools`). */
+  /** Allows unknown callers to end peers and the like (`daemon.mcp.allow_admin_tools`). */
   readonly allow_admin_tools?: boolean;
-  /** A fault of ours: for the log, never for the caller. */
+  /** Logs an internal error, whose cause the caller must not see. */
   onError(error: unknown): void;
 }
 
-/** One call of a tool: who calls, what it may call in turn, and for how long it cares. */
+/** One call of a tool. */
 export interface ToolContext {
   readonly caller: McpCaller;
   readonly call: Call;
   readonly signal: AbortSignal;
-  /** Whether it may spawn, kill, restart and the like: not a caller that nobody knows. */
+  /** Whether the caller may spawn, kill, restart and the like; false for unknown callers. */
   readonly trusted: boolean;
 }
 
-/** What a verb says: a text for the model, and the same as data. */
+/** A result: text for the model, and the same as data. */
 export interface ToolResult<D> {
   readonly text: string;
   readonly data: D;
@@ -43,7 +43,7 @@ export interface Tool {
   run(args: unknown, toolContext: ToolContext): Promise<CallToolResult>;
 }
 
-/** States a tool: its data is checked on the way in and on the way out. */
+/** Builds a tool whose input and output are checked against its schemas. */
 export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): Tool {
   const { input, output } = spec;
   return {
@@ -57,17 +57,17 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpe
   };
 }
 
-/** What an answer holds where the tool refuses. */
+/** The fields of a refused call's result. */
 const REFUSAL_SCHEMA = {
   properties: {
-    error: { type: "string", description: "Only where the tool refuses: the code" },
-    detail: { type: "string", description: "Only where the tool refuses: why, in a sentence" },
-    hint: { type: "string", description: "Only where the tool refuses: what to do instead" },
+    error: { type: "string", description: "Only if the tool refuses: the code" },
+    detail: { type: "string", description: "Only if the tool refuses: the reason, as a sentence" },
+    hint: { type: "string", description: "Only if the tool refuses: what to do instead" },
   },
   required: ["error", "detail"],
 };
 
-/** The third dialect of a refusal (style 2.5): a tool error, which the model reads. */
+/** A refusal as a tool error, which the model reads. */
 export function toToolError(thrown: unknown, host: ToolHost, { listing }: Tool): CallToolResult {
   const problem = problemOf(thrown);
   if (!problem) host.onError(thrown);

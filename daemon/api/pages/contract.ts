@@ -1,17 +1,17 @@
-/** The pages of the daemon: how a browser gets the cookie that it calls with (contract 10). */
+/** The dashboard page, and how a browser gets the cookie for its calls (contract 10). */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
-/** The cookie of a browser on a page of ours; it is stored as a digest. */
+/** The cookie of a browser on one of our pages; stored as a digest. */
 export const PAGE_COOKIE = "mesh_page";
 
 export const showDashboard = contract({
   id: "pages.dashboard",
   method: "GET",
   path: "/dashboard",
-  summary: "The dashboard; a top-level navigation of the daemon's user gets its cookie",
+  summary: "The dashboard; sets its cookie on a top-level navigation of the daemon's user",
   access: "user",
   tunnel: "never",
   returns: z.string(),
@@ -22,11 +22,11 @@ export const createTicket = contract({
   id: "pages.ticket",
   method: "POST",
   path: "/dashboard/tickets",
-  summary: "A ticket by which one browser speaks as the human; only a person gets one",
+  summary: "Create a ticket with which one browser speaks as the human; only for a person",
   access: "caller",
   tunnel: "never",
   returns: z.object({
-    /** Good once, for 60 seconds. */
+    /** Valid once, for 60 seconds. */
     ticket: z.string(),
     expires_at: Instant,
   }),
@@ -34,9 +34,9 @@ export const createTicket = contract({
 });
 
 const PageState = z.object({
-  /** Whether what this page sends is the human's. */
+  /** Whether requests of this page count as the human's. */
   human: z.boolean(),
-  /** The human's name; null where none is registered. */
+  /** The human's name; null if none is registered. */
   human_name: z.string().nullable(),
 });
 

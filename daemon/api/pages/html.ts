@@ -1,4 +1,4 @@
-/** The page at `/dashboard`: it exchanges the ticket of `mesh open`, and says who it speaks as. */
+/** The page at `/dashboard`: redeems the ticket of `mesh open`, and shows for whom it speaks. */
 
 import { createHash } from "node:crypto";
 
@@ -8,8 +8,8 @@ code { font-family: ui-monospace, monospace }
 [hidden] { display: none }`;
 
 /**
- * The ticket stands in the fragment, which no server sees and no link passes on. It is taken out of
- * the address first. A page that came by a link elsewhere has no cookie yet, and loads once more.
+ * The ticket is in the fragment, which browsers send to no server, and is removed from the address
+ * first. A page opened by a link on another site has no cookie yet, so it reloads once.
  */
 const SCRIPT = `const show = (id) => {
   for (const part of document.querySelectorAll("main > section")) part.hidden = part.id !== id;
@@ -38,14 +38,14 @@ start().catch(() => show("unknown"));`;
 
 const BODY = `<header><h1>Agent Mesh</h1></header>
 <main aria-live="polite">
-<section id="loading"><p>Asking the daemon who this page speaks as…</p></section>
+<section id="loading"><p>Asking the daemon for whom this page speaks…</p></section>
 <section id="human" hidden><p>This browser speaks as <strong data-name></strong>.</p></section>
-<section id="operator" hidden><p>This page can look at everything, but what it sends does not count as
+<section id="operator" hidden><p>This page shows everything, but its messages do not count as
 <strong data-name></strong>'s: it was not opened with a ticket. Run <code>mesh open</code> in a terminal
 to change that.</p></section>
 <section id="nobody" hidden><p>No human is registered. Run <code>mesh config set human.name YOU</code>,
 restart the daemon, then run <code>mesh open</code>.</p></section>
-<section id="refused" hidden><p role="alert">The ticket was used before, or is older than a minute.
+<section id="refused" hidden><p role="alert">The ticket was already used, or is older than a minute.
 Run <code>mesh open</code> again.</p></section>
 <section id="unknown" hidden><p role="alert">The daemon does not accept this page. Run
 <code>mesh open</code> in a terminal of the user who runs the daemon.</p></section>

@@ -1,4 +1,4 @@
-/** The browsers on pages of ours: tickets, and the cookies that they are exchanged for. */
+/** Tickets, and the page cookies for which browsers exchange them. */
 
 import { createHash } from "node:crypto";
 import type { Context } from "kit/data/context.ts";
@@ -9,21 +9,21 @@ import * as rows from "./store.ts";
 
 export const TICKET_MS = 60_000;
 export const PAGE_MS = 30 * 86_400_000;
-/** Tickets that may be out at once, and browsers that are remembered. */
+/** Limits of open tickets and of remembered browsers. */
 const TICKETS_MAX = 100;
 export const PAGES_MAX = 1000;
 const SECRET_BYTES = 32;
 
 export class Pages {
   readonly #ctx: Context;
-  /** When each ticket that is out expires, by its digest. A restart forgets them. */
+  /** Expiry time by digest of the ticket. Forgotten on restart. */
   readonly #tickets = new Map<string, number>();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
   }
 
-  /** A ticket that is good once, and for a minute. */
+  /** Creates a ticket, valid once for a minute. */
   ticket(): { ticket: string; expires_at: number } {
     const { clock, ids } = this.#ctx;
     const now = clock.now();
@@ -37,7 +37,7 @@ export class Pages {
     return { ticket, expires_at };
   }
 
-  /** Exchanges a ticket; the `Set-Cookie` of a page that speaks as the human. */
+  /** Redeems a ticket; returns the `Set-Cookie` of a page that speaks as the human. */
   redeem(ticket: string, request: Request): string {
     const digest = digestOf(ticket);
     const expires_at = this.#tickets.get(digest) ?? 0;
@@ -46,12 +46,12 @@ export class Pages {
     return this.#open(request, true);
   }
 
-  /** The `Set-Cookie` of a page that has none yet; it does not speak as the human. */
+  /** The `Set-Cookie` for a request without a page; the page does not speak as the human. */
   issueCookie(request: Request): string | undefined {
     return this.of(request) ? undefined : this.#open(request, false);
   }
 
-  /** The page whose cookie a request bears. */
+  /** The page of a request's cookie. */
   of(request: Request): Page | undefined {
     const cookie = cookieOf(request);
     if (cookie === undefined) return undefined;
@@ -60,7 +60,7 @@ export class Pages {
     return found && { human: found.human === 1 };
   }
 
-  /** What the browser had before ends with it. */
+  /** Replaces the browser's previous cookie. */
   #open(request: Request, human: boolean): string {
     const { db, clock, ids } = this.#ctx;
     const created_at = clock.now();

@@ -1,4 +1,4 @@
-/** The pages' contracts, each met by its answer. */
+/** The dashboard's routes. */
 
 import type { Context } from "kit/data/context.ts";
 import * as z from "zod";
@@ -19,13 +19,13 @@ import type { Pages } from "./pages.ts";
 export interface PageRoutesDeps {
   readonly ctx: Pick<Context, "db">;
   readonly pages: Pages;
-  /** The human's name; undefined where none is registered. */
+  /** The human's name; undefined if none is registered. */
   humanName(): string | undefined;
-  /** Whether a person sends this: at a terminal, or from a page of theirs (contract 2). */
+  /** Whether a person sends the request: at a terminal, or from a page of theirs (contract 2). */
   isPerson(caller: Caller, headers: Headers): boolean;
-  /** Whether the socket is proved to be of the daemon's user. */
+  /** Whether the socket is proved to belong to the daemon's user. */
   isOwnUser(caller: Caller): boolean;
-  /** Whether a registered agent, or what it has started, holds the socket. */
+  /** Whether a registered agent, or a process it started, holds the socket. */
   isAgent(caller: Caller): boolean;
 }
 
@@ -65,7 +65,7 @@ export function pageRoutes(deps: PageRoutesDeps): Route[] {
   ];
 }
 
-/** A person opened the address itself; from a link elsewhere a browser sends no strict cookie. */
+/** The address was opened directly. On a link from another site browsers omit strict cookies. */
 function isTopLevel({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");
   return headers.get("sec-fetch-mode") === "navigate" &&

@@ -1,4 +1,4 @@
-/** SQL for the browsers that have a cookie of ours. Each function is one statement. */
+/** SQL for browsers with a page cookie. Each function is one statement. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -28,7 +28,7 @@ export function remove(tx: Tx, digest: string): void {
   tx.run("delete from page_sessions where digest = :digest", { digest });
 }
 
-/** Drops what is over, and of the rest all but the newest; those of people go last. */
+/** Removes expired sessions, and the oldest above the limit; those of people go last. */
 export function trim(tx: Tx, now: number, kept: number): void {
   tx.run(
     `delete from page_sessions where expires_at <= :now or digest not in (

@@ -1,14 +1,16 @@
-/** The line to the relay, as `GET /health` tells of it. Contract 9, "Tunnel". */
+/**
+ * The states of the connection to the relay, which `GET /health` reports (contract 9, "Tunnel").
+ */
 
 import { stateMachine, type StateOf } from "kit/core/state_machine.ts";
 
 // deno-fmt-ignore
-export const relayClientMachine = stateMachine("uplink", [
+export const relayClientMachine = stateMachine("relay_client", [
   // from         on          to
-  ["down",       "dialled",  "connecting"],
-  ["connecting", "welcomed", "connected" ],
-  ["connecting", "failed",   "down"      ], // Refused, unreachable, or silent for too long.
-  ["connected",  "failed",   "down"      ], // Lost, or replaced by a newer one.
+  ["down",       "opened",   "connecting"],
+  ["connecting", "accepted", "connected" ],
+  ["connecting", "failed",   "down"      ], // Refused, unreachable, or no answer in time.
+  ["connected",  "failed",   "down"      ], // Lost, or superseded by a newer connection.
 ]);
 
 export type RelayClientState = StateOf<typeof relayClientMachine>;

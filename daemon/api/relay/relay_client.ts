@@ -1,4 +1,4 @@
-/** The outbound tunnel: dials the relay, keeps the line alive, and dials again when it is lost. */
+/** The outbound tunnel: connects to the relay, monitors the connection, and reconnects. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Secret } from "kit/core/settings.ts";
@@ -16,35 +16,36 @@ import type { Health } from "../events/contract.ts";
 import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./machine.ts";
 
-/** What this daemon can do, told by `GET /health` and to the relay. */
+/** What this daemon supports, as reported by `GET /health` and to the relay. */
 export const CAPABILITIES = { ask_pull_delivery: true };
 
 const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 60_000;
-/** A line that stood for so long was a good one: the next rest is a short one again. */
+/** After a connection of this length the backoff starts again at its minimum. */
 const STABLE_MS = 30_000;
-/** So often in so long, and two daemons push each other off by turns. */
+/** Superseded this often within the window: two daemons take turns in replacing each other. */
 const SUPERSEDED_MAX = 2;
 const SUPERSEDED_WINDOW_MS = 60_000;
-/** Of a reason, which may be the relay's: it is shown at terminals, and steers none. */
+/** The longest reason that is stored; the relay may have written it. */
 const REASON_LENGTH_MAX = 300;
+const UNKNOWN_HANDSHAKE = "the relay's handshake is not supported: update the daemon or the relay";
 
 export interface RelayClientOptions {
-  /** The relay's own address, such as `https://relay.example`. */
+  /** The relay's address, such as `https://relay.example`. */
   readonly url: string;
   readonly secret: Secret;
   readonly daemon_id: string;
   readonly hello: Omit<Hello, "type" | "protocol">;
 }
 
-/** How a socket to elsewhere is had. */
+/** Opens a WebSocket. */
 export type OpenSocket = (
   address: string,
   headers: Readonly<Record<string, string>>,
-  ears: ConnectionListener,
+  listener: ConnectionListener,
 ) => Connection;
 
-/** Answers a request that came through the tunnel. */
+/** Answers a request from the tunnel. */
 export type TunnelHandler = (connection: MultiplexedConnection, request: TunnelRequest) => void;
 
 export class RelayClient {
@@ -54,15 +55,15 @@ export class RelayClient {
   #onRequest: TunnelHandler = () => undefined;
   #state: RelayClientState = "down";
   #connection: Connection | undefined;
-  #trunk: MultiplexedConnection | undefined;
-  /** When to dial next; undefined when nobody does any more. */
+  #multiplexed: MultiplexedConnection | undefined;
+  /** When to connect next; undefined once this daemon has stopped connecting. */
   #connect_at: number | undefined;
   #connecting_since = 0;
   #failures = 0;
   #superseded_at: number[] = [];
   #connected_at: number | null = null;
   #last_error: string | null = null;
-  /** What the events have told: a relay that stays away is told of once. */
+  /** The last published status, so that a relay that stays away is reported once. */
   #reported: RelayClientState | undefined;
 
   constructor(ctx: Context, options: RelayClientOptions, openSocket: OpenSocket) {
@@ -71,7 +72,6 @@ export class RelayClient {
     this.#openSocketTo = openSocket;
   }
 
-  /** For `GET /health`. */
   report(): Health["relay"] {
     return {
       status: this.#state,
@@ -87,60 +87,67 @@ export class RelayClient {
     this.#connect_at = this.#ctx.clock.now();
   }
 
-  /** Once a second: dials when it is time, and sees whether the line still lives. */
+  /** Called once a second: connects when it is due, and monitors the connection. */
   tick(now: number): void {
     if (this.#state === "down" && this.#connect_at !== undefined && this.#connect_at <= now) {
       return this.#openSocket(now);
     }
     if (this.#state === "connecting" && now - this.#connecting_since >= HANDSHAKE_MS_MAX) {
-      return this.#fail(`no answer within ${HANDSHAKE_MS_MAX / 1000} s`);
+      return this.#fail(`the relay gave no answer within ${HANDSHAKE_MS_MAX / 1000} s`);
     }
-    this.#trunk?.tick(now);
+    this.#multiplexed?.tick(now);
   }
 
   close(): void {
     this.#connect_at = undefined;
-    const [line, trunk] = [this.#connection, this.#trunk];
-    this.#connection = this.#trunk = undefined; // Nothing that it says now is news.
-    if (trunk) trunk.end("going_away");
-    else line?.close(CLOSE.going_away, "going_away");
+    const [connection, multiplexed] = [this.#connection, this.#multiplexed];
+    this.#connection = this.#multiplexed = undefined; // Ignores further events.
+    if (multiplexed) multiplexed.end("going_away");
+    else connection?.close(CLOSE.going_away, "going_away");
   }
 
   #openSocket(now: number): void {
     const { url, secret, daemon_id } = this.#options;
-    this.#state = relayClientMachine.step(this.#state, "dialled");
+    this.#state = relayClientMachine.step(this.#state, "opened");
     this.#connecting_since = now;
     const headers = {
       "authorization": `Bearer ${secret.reveal()}`,
       "x-mesh-daemon-id": daemon_id,
     };
-    const ears = {
-      opened: () => this.#connection === line && this.#hello(line),
-      received: (data: FrameData) => this.#connection === line && this.#received(line, data),
+    const listener = {
+      opened: () => this.#connection === connection && this.#hello(connection),
+      received: (data: FrameData) =>
+        this.#connection === connection && this.#received(connection, data),
       closed: (code: number, reason: string, error?: string) =>
-        this.#connection === line && this.#closed(code, reason, error),
+        this.#connection === connection && this.#closed(code, reason, error),
     };
-    const line = this.#openSocketTo(`${url.replace(/^http/, "ws")}/ws/daemon`, headers, ears);
-    this.#connection = line;
+    const connection = this.#openSocketTo(
+      `${url.replace(/^http/, "ws")}/ws/daemon`,
+      headers,
+      listener,
+    );
+    this.#connection = connection;
   }
 
-  #hello(line: Connection): void {
+  #hello(connection: Connection): void {
     const hello: Hello = { type: "hello", protocol: PROTOCOL, ...this.#options.hello };
-    line.send(JSON.stringify(hello));
+    connection.send(JSON.stringify(hello));
   }
 
-  #received(line: Connection, data: FrameData): void {
-    if (this.#trunk) return this.#trunk.received(data);
-    const greeting = HandshakeReply.safeParse(typeof data === "string" ? tryJson(data) : undefined);
-    if (!greeting.success) return this.#fail("it greets in a way that this daemon does not know");
-    if (greeting.data.type === "refused") return this.#fail(greeting.data.detail);
+  #received(connection: Connection, data: FrameData): void {
+    if (this.#multiplexed) return this.#multiplexed.received(data);
+    const reply = HandshakeReply.safeParse(typeof data === "string" ? tryJson(data) : undefined);
+    if (!reply.success) {
+      return this.#fail(UNKNOWN_HANDSHAKE);
+    }
+    if (reply.data.type === "refused") return this.#fail(reply.data.detail);
     const { clock, log } = this.#ctx;
-    this.#state = relayClientMachine.step(this.#state, "welcomed");
-    const trunk: MultiplexedConnection = new MultiplexedConnection(line, {
+    this.#state = relayClientMachine.step(this.#state, "accepted");
+    const multiplexed: MultiplexedConnection = new MultiplexedConnection(connection, {
       clock,
-      onRequest: (head, stream, body) => this.#onRequest(trunk, { head, stream, body }),
+      onRequest: (head, stream, body) => this.#onRequest(multiplexed, { head, stream, body }),
     });
-    this.#trunk = trunk;
+    this.#multiplexed = multiplexed;
     this.#connected_at = clock.now();
     this.#last_error = null;
     log.info("The relay is connected", { url: this.#options.url });
@@ -148,24 +155,26 @@ export class RelayClient {
   }
 
   #closed(code: number, reason: string, error: string | undefined): void {
-    this.#trunk?.closed("the tunnel broke");
+    this.#multiplexed?.closed("the tunnel broke");
     if (code === CLOSE.superseded) return this.#onSuperseded();
-    this.#fail(error === undefined ? reason || "the line was lost" : explainFailure(error));
+    this.#fail(error === undefined ? reason || "the connection was lost" : explainFailure(error));
   }
 
-  /** Another connection has our id: once is our own newer one, twice a minute is another daemon. */
+  /**
+   * Another connection uses our id: once it may be our own newer one, repeatedly another daemon.
+   */
   #onSuperseded(): void {
     const now = this.#ctx.clock.now();
     this.#superseded_at = this.#superseded_at.filter((at) => now - at < SUPERSEDED_WINDOW_MS);
     this.#superseded_at.push(now);
     const { daemon_id } = this.#options;
     if (this.#superseded_at.length < SUPERSEDED_MAX) {
-      return this.#fail(`another connection of ${daemon_id} took its place`);
+      return this.#fail(`a newer connection of ${daemon_id} replaced this one`);
     }
     this.#fail(
-      `another daemon has the id ${daemon_id} and this secret: it took our place ` +
-        `${SUPERSEDED_MAX} times within a minute, so that this one dials no more. ` +
-        "Stop the other (a copied state directory?), then start this daemon again",
+      `another daemon uses the id ${daemon_id} and this secret: it replaced this one ` +
+        `${SUPERSEDED_MAX} times within a minute, so this one has stopped connecting. ` +
+        "Stop the other daemon (a copied state directory?), then restart this one",
     );
     this.#connect_at = undefined;
   }
@@ -175,19 +184,19 @@ export class RelayClient {
     const now = clock.now();
     const wasStable = this.#state === "connected" && now - (this.#connected_at ?? now) >= STABLE_MS;
     this.#failures = wasStable ? 0 : this.#failures + 1;
-    const line = this.#connection;
-    this.#connection = this.#trunk = undefined;
-    line?.close(CLOSE.going_away, "going_away");
+    const connection = this.#connection;
+    this.#connection = this.#multiplexed = undefined;
+    connection?.close(CLOSE.going_away, "going_away");
     this.#state = relayClientMachine.step(this.#state, "failed");
     this.#connect_at = now + this.#backoff_ms();
     this.#last_error = cleanLine(why.slice(0, REASON_LENGTH_MAX));
     if (this.#reported !== "down") {
-      log.warn("The relay is away", { url: this.#options.url, why: this.#last_error });
+      log.warn("Not connected to the relay", { url: this.#options.url, why: this.#last_error });
     }
     this.#publishStatus(this.#last_error);
   }
 
-  /** Longer each time, and never the same for two daemons that lost their relay at once. */
+  /** Doubles with each failure, with jitter so that daemons do not reconnect all at once. */
   #backoff_ms(): number {
     const longest_ms = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failures, 16));
     const jitter = Number.parseInt(this.#ctx.ids.hex(2), 16) / 0x1_0000;
@@ -203,10 +212,14 @@ export class RelayClient {
   }
 }
 
-/** What the runtime says of a dial that failed, in words of ours. */
+/** Explains the runtime's error of a failed connection. */
 function explainFailure(error: string): string {
   const status = /(?:status code|server response): (\d+)/.exec(error)?.[1];
-  if (status === "401") return "the relay does not take relay.secret (401)";
-  if (status !== undefined) return `the relay answered ${status} where the tunnel should be`;
+  if (status === "401") return "the relay does not accept relay.secret (401)";
+  if (status !== undefined) {
+    {
+      return `the relay answered ${status} instead of opening the tunnel: check relay.url`;
+    }
+  }
   return error.replace(/^NetworkError: /, "");
 }

@@ -1,4 +1,4 @@
-/** How the tunnel's socket is had: one whose messages leave at once, whatever their length. */
+/** The tunnel's WebSocket, by the `ws` package, which sends each message at once. */
 
 // @ts-types="./relay_socket_ws.d.ts"
 import { WebSocket } from "ws";
@@ -8,12 +8,12 @@ import {
   toConnection,
 } from "kit/net/tunnel/connection.ts";
 
-/** Not the runtime's: that one writes twice for more than 1,024 bytes, and waits 40 ms between. */
+/** The runtime's WebSocket splits messages over 1,024 bytes and waits 40 ms in between. */
 export function openSocket(
   address: string,
   headers: Readonly<Record<string, string>>,
-  ears: ConnectionListener,
+  listener: ConnectionListener,
 ): Connection {
   const options = { headers: { ...headers }, perMessageDeflate: false };
-  return toConnection(new WebSocket(address, options), ears);
+  return toConnection(new WebSocket(address, options), listener);
 }

@@ -1,4 +1,4 @@
-/** As much of the package `ws` as the tunnel's dial needs; its own types would bring Node's along. */
+/** The part of the package `ws` that the tunnel uses; its own types would need Node's. */
 
 import type { SocketLike } from "kit/net/tunnel/connection.ts";
 

@@ -1,4 +1,4 @@
-/** Requests out of the tunnel, answered by the daemon's own routes in this very process. */
+/** Requests from the tunnel, answered by the daemon's own routes in this process. */
 
 import { afterSocketReads } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -7,12 +7,12 @@ import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import { type Body, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
 import type { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 
-/** The routes as they are reached through each of the relay's doors. */
+/** The routes, as each of the relay's origins may call them. */
 export type TunnelRoutes = Readonly<
   Record<RequestHead["door"], (request: Request) => Promise<Response>>
 >;
 
-/** No request gets out of this process: the name is nobody's. */
+/** Requests never leave this process: nobody owns this name. */
 const BASE_URL = "http://tunnel.invalid";
 
 export interface AnswerDeps {
@@ -20,17 +20,16 @@ export interface AnswerDeps {
   readonly log: Log;
 }
 
-/** A request that came through. */
 export interface TunnelRequest {
   readonly head: RequestHead;
   readonly stream: Stream;
   readonly body: Body | null;
 }
 
-/** Requests that begin in one turn: whoever calls the daemon itself gets in between. */
+/** Requests that start in one turn of the event loop; direct callers get their turn in between. */
 const STARTED_PER_TURN = 4;
 
-/** Lets what comes through begin in turns: a relay that asks for much at once stops nobody else. */
+/** Starts tunnel requests a few at a time, so that a busy relay does not block other callers. */
 export class RequestScheduler {
   readonly #waiting: [stream: Stream, run: () => void][] = [];
   #started = 0;
@@ -51,15 +50,15 @@ export class RequestScheduler {
     while (this.#started < STARTED_PER_TURN) {
       const [stream, run] = this.#waiting.shift() ?? [];
       if (!stream || !run) return;
-      if (!stream.ended.aborted) this.#start(run); // Else nobody waits for it any more.
+      if (!stream.ended.aborted) this.#start(run); // Skips requests that were cancelled meanwhile.
     }
   }
 }
 
-/** Answers one request, whatever comes of it; a slow one stands in nobody's way. */
+/** Answers one request and reports any error to the caller of the tunnel. */
 export async function answerTunnelRequest(
   { tunnelRoutes, log }: AnswerDeps,
-  trunk: Pick<MultiplexedConnection, "answer">,
+  connection: Pick<MultiplexedConnection, "answer">,
   { head, stream, body }: TunnelRequest,
 ): Promise<void> {
   const { method, path, door } = head;
@@ -75,9 +74,9 @@ export async function answerTunnelRequest(
     });
     const response = await tunnelRoutes[door](request);
     const headers = responseHeaders(response.headers);
-    await trunk.answer(stream, { status: response.status, headers }, response.body);
+    await connection.answer(stream, { status: response.status, headers }, response.body);
   } catch (error) {
-    stream.cancel("the daemon could not answer");
-    if (!(error instanceof StreamError)) log.error("An answer broke off", { error });
+    stream.cancel("the daemon failed to answer");
+    if (!(error instanceof StreamError)) log.error("A tunnelled request failed", { error });
   }
 }

@@ -1,4 +1,4 @@
-/** The `/ws` protocol (contract 4): the greeting, then frames, each answered or corrected. */
+/** The `/ws` protocol (contract 4): the handshake, then frames, each answered or rejected. */
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
@@ -23,31 +23,30 @@ import {
   Session,
 } from "../../features/messages/websocket/session.ts";
 
-/** Frames that a client may send before it was greeted. */
+/** Frames that a client may send before its handshake is complete. */
 const EARLY_FRAMES_MAX = 100;
 
-/** What the upgrade itself proved. */
+/** What the HTTP upgrade proved about the caller. */
 export interface CallerProof {
   readonly authorized: boolean;
 }
 
-/** What the wire needs of the house. */
-export interface WireDeps {
+export interface ProtocolSessionDeps {
   readonly version: string;
-  /** What a connection may do: all, report only what its agent saw, or nothing. */
+  /** What a connection may do: everything, only report its agent's events, or nothing. */
   authorized(connect: Connect): "caller" | "reporter" | undefined;
-  /** Registers the connection's peer, or refuses with a problem. */
+  /** Registers the connection's peer, or throws a problem. */
   handshake(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
   attach(session: Session): void;
   detach(session: Session): void;
   receipt(session: Session, ack: DeliveryAck): void;
   reportTurn(peer_id: string, turn: Turn): void;
   reportChat(peer_id: string, chatTurn: Chat): void;
-  /** Does a verb as this peer; its answer as the wire shows it. */
+  /** Runs a verb as this peer; returns its result in wire form. */
   verb(session: Session, verb: Verb): Promise<Record<string, unknown>>;
 }
 
-/** A refusal of the greeting, and the code that the socket closes with. */
+/** The close codes of refused handshakes. */
 const CLOSE_REASON_OF: { readonly [code: string]: CloseReasonCode } = {
   unauthorized: "unauthorized",
   identity_not_proven: "identity_not_proven",
@@ -57,34 +56,34 @@ const CLOSE_REASON_OF: { readonly [code: string]: CloseReasonCode } = {
 
 export class ProtocolSession {
   readonly #ctx: Context;
-  readonly #deps: WireDeps;
+  readonly #deps: ProtocolSessionDeps;
   readonly #connection: Connection;
   readonly #proof: CallerProof;
   readonly #badFrameLimit = new BadFrameLimit();
   readonly #earlyFrames: string[] = [];
-  #handshakeState: "no" | "greeting" | "yes" = "no";
+  #handshakeState: "waiting" | "running" | "done" = "waiting";
   #session: Session | undefined;
-  /** It came with the token of hooks, which is good for no verb. */
+  /** Authenticated with the hooks' token, which allows no verbs. */
   #isReporter = false;
   #closed = false;
 
-  constructor(ctx: Context, deps: WireDeps, connection: Connection, proof: CallerProof) {
+  constructor(ctx: Context, deps: ProtocolSessionDeps, connection: Connection, proof: CallerProof) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#connection = connection;
     this.#proof = proof;
   }
 
-  /** One frame of text from the client. */
+  /** Handles one text frame from the client. */
   receive(text: string): void {
     if (text.length > FRAME_BYTES_MAX) return this.rejectFrame("The frame is larger than 1 MiB");
-    if (this.#handshakeState === "yes") return this.#withErrorFrame(() => receive(this, text));
-    if (this.#handshakeState === "no") return this.#receiveConnect(text);
+    if (this.#handshakeState === "done") return this.#withErrorFrame(() => receive(this, text));
+    if (this.#handshakeState === "waiting") return this.#receiveConnect(text);
     if (this.#earlyFrames.length < EARLY_FRAMES_MAX) this.#earlyFrames.push(text);
     else this.#close("too_many_bad_frames");
   }
 
-  /** The socket is gone, whoever closed it. */
+  /** The socket has closed, from either side. */
   closed(): void {
     this.#closed = true;
     const session = this.#session;
@@ -92,9 +91,9 @@ export class ProtocolSession {
     if (session) this.#withErrorFrame(() => this.#deps.detach(session));
   }
 
-  /** Answers a frame that cannot be taken; the socket stays open. */
+  /** Rejects a frame; the socket stays open, unless there were too many. */
   rejectFrame(detail: string): void {
-    if (this.#handshakeState !== "yes") return this.#refuse("bad_frame", detail, "bad_field");
+    if (this.#handshakeState !== "done") return this.#refuse("bad_frame", detail, "bad_field");
     this.#sendFrame({ type: "error", error: "bad_frame", detail });
     if (this.#badFrameLimit.isExceeded(this.#ctx.clock.now())) this.#close("too_many_bad_frames");
   }
@@ -115,7 +114,7 @@ export class ProtocolSession {
     this.#session?.pongReceived();
   }
 
-  /** Does a verb and answers it with `result`, once what it did is on the disk. */
+  /** Runs a verb and sends its `result` after the commit. */
   async verb(verb: Verb): Promise<void> {
     const session = this.#session;
     if (!session) return;
@@ -130,7 +129,7 @@ export class ProtocolSession {
     }
   }
 
-  /** A fault while a frame is taken is told to its sender; it ends neither socket nor process. */
+  /** Reports an error to the frame's sender; it ends neither the socket nor the process. */
   #withErrorFrame(work: () => void): void {
     try {
       work();
@@ -144,17 +143,21 @@ export class ProtocolSession {
     const json = tryJson(text);
     const { type } = typeof json === "object" && json !== null ? json as { type?: unknown } : {};
     if (type !== "connect") {
-      return this.#refuse("not_connect", "The first frame is not connect", "not_connect");
+      return this.#refuse(
+        "not_connect",
+        'The first frame must be a "connect" frame',
+        "not_connect",
+      );
     }
     const connect = Connect.safeParse(json);
     if (!connect.success) {
       const { summary } = invalidRequest(connect.error).fields;
       return this.#refuse("invalid_request", summary, "bad_field");
     }
-    this.#handshakeState = "greeting";
+    this.#handshakeState = "running";
     this.#handshake(connect.data).catch((thrown) => {
-      this.#ctx.log.error("A greeting failed", { thrown });
-      this.#refuse("internal", "A fault of the daemon; its log has the cause", "bad_field");
+      this.#ctx.log.error("A handshake failed", { thrown });
+      this.#refuse("internal", "Internal error: see the daemon's log", "bad_field");
     });
   }
 
@@ -170,7 +173,7 @@ export class ProtocolSession {
       const { peer_id, display_name } = identity;
       const { version } = this.#deps;
       this.#session = session;
-      this.#handshakeState = "yes";
+      this.#handshakeState = "done";
       this.#sendFrame({
         type: "connected",
         peer_id,
@@ -220,8 +223,8 @@ const receive = frameHandler<ProtocolSession, typeof Inbound>(Inbound, {
 });
 
 /**
- * Turns a request into a socket, and the socket into a line with a wire on it. `gone` is called
- * when the socket is really closed, and not when it was only told to be.
+ * Upgrades a request to a WebSocket with a protocol session. `onClosed` is called once the socket
+ * has really closed.
  */
 export function upgrade(
   request: Request,
@@ -242,9 +245,10 @@ export function upgrade(
     close(code, reason) {
       if (closing) return;
       closing = true;
-      // With more to read after it said why, the runtime drops the line, and what it said is lost.
+      // If input is pending after the close frame, the runtime drops the connection and loses the
+      // frame.
       whenStable(() => receivedCount, () => socket.close(code, reason));
-      // A reader that takes nothing never says that it heard of its end.
+      // A client that does not read never confirms the close.
       nextTurn(() => protocolSession.closed());
     },
   };

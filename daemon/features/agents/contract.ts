@@ -1,4 +1,4 @@
-/** The kinds of agents, and the ways to reach one: words that every feature shares. */
+/** Backends, turn states and transports: terms that every feature uses. */
 
 import * as z from "zod";
 
@@ -14,7 +14,7 @@ export const Backend = z.enum([
 ]);
 export type Backend = z.infer<typeof Backend>;
 
-/** What an agent is whose backend nobody named: any program in a pane. */
+/** The backend of an unspecified agent: any program in a pane. */
 export const ANY_PROGRAM = "generic" satisfies Backend;
 
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);

@@ -1,4 +1,4 @@
-/** The definition of one kind of agent: its facts, and the parts that are loaded when needed. */
+/** The definition of one kind of agent: its facts, and the parts that are loaded on demand. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -11,44 +11,44 @@ import type { Edit, SetupPlan } from "./install.ts";
 import type { Fixture } from "./selftest/fixture.ts";
 
 /**
- * Everything that depends on the kind of an agent, in one `agent.ts` a folder; `registry.ts` lists
- * them. A definition imports no package and nothing of Node's, because `mesh hook` loads all of
- * them and an agent waits for it: adapters, setup and fixtures are loaded by a function.
+ * Everything that depends on the kind of agent, in one `agent.ts` per folder; `registry.ts` lists
+ * them. `mesh hook` loads all definitions while an agent waits, so a definition imports no package
+ * and no Node module: functions load adapters, setup and fixtures.
  */
 export interface AgentDefinition {
   readonly id: Backend;
-  /** The product's name, as users know it. */
+  /** The product's name. */
   readonly title: string;
-  /** The command that starts it, then other names that its process may have; none for `generic`. */
+  /** The command that starts it, then other names of its process; none for `generic`. */
   readonly programs: readonly string[];
-  /** The newest release it was tested with, e.g. `2.1.329`; null where there is no release. */
+  /** The newest release it was tested with, e.g. `2.1.329`; null if it has no releases. */
   readonly tested_version: string | null;
-  /** The transports by which messages can reach it, best first. */
+  /** The transports that can reach it, best first. */
   readonly transports: readonly Transport[];
-  /** Its names for permission modes, which a redacted command may show. */
+  /** Its permission modes, which a redacted command may show. */
   readonly permission_modes: readonly string[];
-  /** No hook of its runs before the first prompt: a spawned one is found by its pane. */
+  /** None of its hooks run before the first prompt: a spawned one is found by its pane. */
   readonly silent_until_prompt?: true;
-  /** Absent where `mesh setup` has nothing to write. */
+  /** Absent if `mesh setup` has nothing to write. */
   readonly setup?: AgentSetup;
-  /** Absent where its hooks are no commands. */
+  /** Absent if its hooks are not commands. */
   readonly hooks?: HookCommand;
-  /** Loads the adapter, which looks up sessions, observes and delivers, and the hook reader. */
+  /** Loads the adapter and the hook reader. */
   open(host: AgentHost): Promise<AgentRuntime>;
-  /** Loads what `mesh selftest` needs; absent where the program is not known. */
+  /** Loads what `mesh selftest` needs; absent if there is no fixed program. */
   fixture?(): Promise<Fixture>;
 }
 
-/** The agent's own files, and what `mesh setup` changes in them. */
+/** The agent's own files, and how `mesh setup` changes them. */
 export interface AgentSetup {
-  /** Its settings folder. Where it exists, the agent is taken to be installed. */
+  /** Its settings folder. If it exists, the agent counts as installed. */
   home(env: Env): string;
-  /** The file that holds our hooks; absent where they are no commands. */
+  /** The file with our hooks; absent if they are not commands. */
   hooks_file?(env: Env): string;
   /** The files that may hold our MCP server, the usual one first. */
   server_files(env: Env): readonly string[];
   edits(env: Env, plan: SetupPlan): Promise<readonly Edit[]>;
-  /** What the user still has to do after setup. */
+  /** What the user has to do after setup. */
   readonly notice?: string;
 }
 
@@ -58,21 +58,23 @@ type Payload = Readonly<Record<string, unknown>>;
 export interface HookCommand {
   /** The events that wait for the human's decision. */
   readonly decision_events: readonly string[];
-  /** The variable of the hook's environment that holds the pid of the agent. */
+  /** The environment variable of hooks that holds the agent's pid. */
   readonly pid_variable: string;
-  /** How an event's payload is changed before it is sent; undefined where it is sent as it came. */
+  /**
+   * A function that changes an event's payload before it is sent; undefined to send it unchanged.
+   */
   rewrite?(event: string | undefined): ((payload: Payload) => Payload) | undefined;
-  /** The hook that runs beside an idle session until a message wakes it: the event `Wake`. */
+  /** Loads the hook that waits beside an idle session until a message wakes it (event `Wake`). */
   wait?(): Promise<WaitForWake>;
-  /** The payload by which `mesh mcp` announces a session that no hook has announced yet. */
+  /** The payload with which `mesh mcp` announces a session before its first hook. */
   announcement?(env: Env): Payload | undefined;
 }
 
-/** Waits until a message is to wake a session; returns the exit code. */
+/** Waits until a message has to wake a session; returns the exit code. */
 export type WaitForWake = (session_id: string, hook: WakeHookDeps) => Promise<number>;
 
 export interface WakeHookDeps {
-  /** Sends a question to the daemon; undefined when no daemon is running. */
+  /** Sends a question to the daemon; undefined if no daemon runs. */
   post(body: Record<string, unknown>): Promise<string | undefined>;
   /** Writes the text that wakes the session. */
   write(text: string): void;
@@ -90,7 +92,7 @@ export interface AgentHost {
 
 export interface AgentRuntime {
   readonly adapter: Adapter;
-  /** Absent where it has no hooks that post to the daemon. */
+  /** Absent if the agent has no hooks that post to the daemon. */
   readonly hooks?: HookReader;
 }
 

@@ -1,4 +1,4 @@
-/** Changes to the configuration files of other programs: shown first, backed up, all or nothing. */
+/** Changes configuration files of other programs: shown first, backed up, atomic. */
 
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,58 +12,58 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** What is needed to write ourselves into another program's settings. */
+/** What setup needs to add mesh to another program's settings. */
 export interface SetupPlan {
-  /** The command that runs mesh, word by word; absolute, because an agent's PATH may be any. */
+  /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
   readonly mesh: readonly string[];
 }
 
-/** The whole file, changed. A pure function: it may run more than once. */
+/** Returns the whole changed file. Pure: it may run more than once. */
 export type JsonChange = (before: JsonObject) => JsonObject;
 
 export interface ChangeOptions {
-  /** Only says what would change. */
+  /** Only reports what would change. */
   readonly dry_run: boolean;
   /**
-   * Takes our part out again: where nothing else has changed since, the file is the same as
-   * before, byte for byte, and one that we created is gone.
+   * Removes our part: if nothing else has changed since, the file is restored byte for byte, and a
+   * file that we created is removed.
    */
   readonly undo?: boolean;
 }
 
 const BACKUP = ".mesh-backup";
-/** The owner only: what we write may hold the daemon's token. */
+/** Only for the owner: the file may hold the daemon's token. */
 const NEW_FILE_MODE = 0o600;
-/** The agent may write the same file at any time: a lost race is run again, a few times. */
+/** The agent may write the same file at any time: a lost race is retried this often. */
 const ATTEMPTS_MAX = 5;
-/** The search for common lines ends after this many edits: its time grows with their square. */
+/** Limits the search for common lines, whose time grows with the square of the edits. */
 const EDITS_MAX = 2000;
 
-/** The file, or something in it, is not what it must be; it was left as it is. */
+/** The file, or a value in it, has an unexpected form. The file was left unchanged. */
 export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
-/** The whole text, changed. Puts in or takes out to the byte; throws `Unchangeable` otherwise. */
+/** Returns the whole changed text, byte-exact elsewhere; throws `Unchangeable` if it cannot. */
 export type TextChange = (before: string) => string;
 
-/** A file of an agent's, and what we change in it: a JSON object, or any text. */
+/** A file of an agent, and our changes to it: as a JSON object or as text. */
 export type Edit =
   | { readonly path: string; readonly add: JsonChange; readonly remove: JsonChange }
   | { readonly path: string; readonly addText: TextChange; readonly removeText: TextChange };
 
-/** Applies `change` to a JSON file. Answers the difference as text, empty when there is none. */
+/** Applies `change` to a JSON file. Returns the difference as text, empty if there is none. */
 export function applyChange(path: string, change: JsonChange, options: ChangeOptions): string {
   return apply(path, (real, before) => changedJson(real, before, change, options), options);
 }
 
-/** The same for a file of any other form, whose change knows by itself how to undo. */
+/** The same for a file in another format, whose change can undo itself. */
 export function applyTextChange(path: string, change: TextChange, options: ChangeOptions): string {
   return apply(path, (real, before) => {
     const after = change(before ?? "");
     if (after === (before ?? "")) return before;
     const backup = readText(real + BACKUP);
-    // What was there before us was nothing, or an older file of ours.
+    // There was no file before ours, or only an older version of ours.
     const isOwnFile = options.undo && (backup === undefined || change(backup) === "");
     return isOwnFile && after === "" ? undefined : after;
   }, options);
@@ -85,7 +85,7 @@ function apply(
   throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
 }
 
-/** The new text; undefined for a file that is not to be. */
+/** The new text; undefined if the file is to be removed. */
 function changedJson(
   path: string,
   before: string | undefined,
@@ -105,7 +105,7 @@ function changedJson(
   return toJsonText(next, before ?? "");
 }
 
-/** The file behind a link: dotfiles are often links into a repository, and stay links. */
+/** The target of a symbolic link: configuration files are often links, and stay links. */
 function resolveLink(path: string): string {
   try {
     return Deno.realPathSync(path);
@@ -142,7 +142,7 @@ function parse(path: string, text: string): JsonObject {
     const reason = messageOf(error);
     throw new Unchangeable(`Cannot change "${path}": it is not JSON (${reason})`, { cause: error });
   }
-  if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": it holds no JSON object`);
+  if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": expected a JSON object`);
   return value;
 }
 
@@ -150,7 +150,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** With the indentation, the line ends and the last newline of the file as it was. */
+/** Keeps the file's indentation, line ends and final newline. */
 function toJsonText(next: JsonObject, before: string): string {
   const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
   const text = JSON.stringify(next, null, indent);
@@ -158,7 +158,7 @@ function toJsonText(next: JsonObject, before: string): string {
   return before.includes("\r\n") ? ended.replaceAll("\n", "\r\n") : ended;
 }
 
-/** Two files mean the same when they differ in nothing but layout and empty lists or objects. */
+/** A form that is equal for files that differ only in layout and empty lists or objects. */
 function normalized(value: JsonObject): string {
   const withoutEmpty = (at: Json): Json | undefined => {
     if (typeof at !== "object" || at === null) return at;
@@ -174,7 +174,7 @@ function normalized(value: JsonObject): string {
   return JSON.stringify(withoutEmpty(value) ?? {});
 }
 
-/** False, and nothing done, when the file is no longer what it was. */
+/** Returns false, without a change, if the file is no longer `before`. */
 function replaceIfUnchanged(
   path: string,
   before: string | undefined,
@@ -196,7 +196,7 @@ function replaceIfUnchanged(
     return false;
   }
   Deno.renameSync(tempPath, path);
-  if (undo && backup !== undefined) Deno.removeSync(path + BACKUP); // It has served.
+  if (undo && backup !== undefined) Deno.removeSync(path + BACKUP);
   return true;
 }
 
@@ -205,9 +205,9 @@ function copy(path: string, to: string): void {
 }
 
 /**
- * Writes a new file with the mode and the owner of the one that it stands in for. Root may do this
- * in another user's home, and that user may put links there: none is followed, and mode and owner
- * are set on the open file.
+ * Writes a new file with the mode and owner of the file it replaces. Root may run this in another
+ * user's home, where that user may plant links: none is followed, and mode and owner are set on the
+ * open file.
  */
 function write(path: string, text: string, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
@@ -230,20 +230,20 @@ function write(path: string, text: string, template: Deno.FileInfo | undefined):
 }
 
 /**
- * The path, then the removed (`-`) and the added (`+`) lines. No lines around them: those may hold
- * other programs' secrets.
+ * The path, then the removed (`-`) and added (`+`) lines. No context lines: they may hold secrets
+ * of other programs.
  */
 function formatDiff(path: string, before: string, after: string): string {
   if (before === after) return "";
   const edits = diffLines(lines(before), lines(after));
-  return [path, ...(edits.length === 0 ? ["(only its layout changes)"] : edits)].join("\n");
+  return [path, ...(edits.length === 0 ? ["(only the layout changes)"] : edits)].join("\n");
 }
 
 function lines(text: string): string[] {
   return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }
 
-/** The lines that differ; all lines of both files where the files have too little in common. */
+/** The lines that differ; all lines of both files if they have too little in common. */
 function diffLines(before: string[], after: string[]): string[] {
   const parts = diffArrays(before, after, { maxEditLength: EDITS_MAX }) ?? [
     { removed: true, added: false, value: before },

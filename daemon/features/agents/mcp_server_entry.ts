@@ -1,4 +1,4 @@
-/** Our MCP server among the `mcpServers` of an agent's settings: put in, found again, taken out. */
+/** Our MCP server in the `mcpServers` of an agent's settings: added, recognized, removed. */
 
 import { objectAt, withMember } from "./hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan, Unchangeable } from "./install.ts";
@@ -6,18 +6,18 @@ import { isObject, type Json, type JsonObject, type SetupPlan, Unchangeable } fr
 /** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 export const SERVER_NAME = "mesh";
 
-/** The command that starts our MCP server, as most agents' settings have it. */
+/** The command that starts our MCP server, in the form that most agents use. */
 export function serverCommand({ mesh: [command = "", ...args] }: SetupPlan) {
   return { command, args: [...args, "mcp"] };
 }
 
-/** Settings with our MCP server; those of others stay. */
+/** Adds our MCP server to settings; keeps those of others. */
 export function installServer(settings: JsonObject, meshEntry: JsonObject): JsonObject {
   const servers = objectAt(settings, "mcpServers");
   const found = servers[SERVER_NAME];
   if (found !== undefined && !isMeshServer(found)) {
     throw new Unchangeable(
-      `mcpServers.${SERVER_NAME} is another program's; remove or rename it first`,
+      `mcpServers.${SERVER_NAME} belongs to another program: remove or rename it first`,
     );
   }
   return { ...settings, mcpServers: { ...servers, [SERVER_NAME]: meshEntry } };
@@ -29,7 +29,7 @@ export function removeServer(settings: JsonObject): JsonObject {
   return withMember(settings, "mcpServers", others);
 }
 
-/** Known by its last word, wherever mesh was installed when it was written. */
+/** Recognized by its last argument, wherever mesh was installed at the time. */
 function isMeshServer(server: Json): boolean {
   const args = isObject(server) ? server["args"] : undefined;
   return Array.isArray(args) && args.at(-1) === "mcp";

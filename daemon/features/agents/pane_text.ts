@@ -1,12 +1,12 @@
-/** The text that is typed into a pane for a message: cleaned, and cut to what the screen takes. */
+/** The text to type into a pane for a message: cleaned, and cut to the screen's limit. */
 
 import type { OutgoingMessage } from "./adapter.ts";
 import type { Screen } from "./screens.ts";
 
-/** How many times what is typed is read of a text: cleaning makes it shorter. */
+/** How much more than the limit is read, because cleaning shortens the text. */
 const READ_FACTOR = 8;
 
-/** What is typed, or undefined when the text is none that may be typed. */
+/** The text to type; undefined if the message must not be typed. */
 export function textToType(
   { framed, proof_id }: OutgoingMessage,
   screen: Screen,
@@ -25,12 +25,12 @@ export function textToType(
   return text.includes(proof_id) ? text : undefined;
 }
 
-/** Its lines without the blanks around them; empty ones are left out. */
+/** Joins trimmed lines and drops empty ones. */
 function joinLines(text: string): string {
   return text.split("\n").map((line) => line.trim()).filter(Boolean).join(" ⏎ ");
 }
 
-/** The head of a long text, its frame closed again, and where the rest is to be had. */
+/** The head of a long text, with its frame closed and a note on how to read the rest. */
 export function truncateFramed(
   text: string,
   proof_id: string,

@@ -1,4 +1,4 @@
-/** The pane transport: types a message into a tmux pane, and only ever into the agent it is for. */
+/** The pane transport: types a message into a tmux pane, provided that the right agent reads it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -18,14 +18,14 @@ import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } f
 import { textToType } from "./pane_text.ts";
 import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
-/** Between paste and Enter: the shortest that all five agents took at all sizes (agents 2.0). */
+/** Between paste and Enter: the shortest time that worked for all agents and sizes (agents 2.0). */
 export const SETTLE_MS = 300;
-/** How often the composer is read for the pasted text, one settling time apart. */
+/** How often the composer is read for the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
-/** Rows above the screen in which a long line may have begun. */
+/** Rows above the screen in which a long line may begin. */
 const HISTORY_ROWS = 60;
 
-/** Peers of which it is kept since when they are ready; the others warm up once more. */
+/** Peers whose ready time is remembered. If there are more, they all warm up again. */
 const WARM_MAX = 200;
 
 export interface PaneOptions {
@@ -34,40 +34,40 @@ export interface PaneOptions {
   readonly log: Log;
   readonly screen: Screen;
   readonly settle_ms?: number;
-  /** How long a process shows a composer before it is sure to read what is pasted there. */
+  /** How long a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
-  /** Whether the agent's process lives, as looks ask it again and again. */
+  /** Whether the agent's process lives; called often. */
   readonly isAlive?: IsAlive;
-  /** Evidence of an open dialog that is better than the screen, e.g. the agent's own registry. */
+  /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
-  /** What a shell reads it executes: nothing is typed at its prompt unless this says `typed`. */
+  /** A shell executes what it reads: unless `typed`, nothing is typed at its prompt. */
   readonly shells?: "refused" | "typed";
 }
 
-/** Why nothing may be typed now. Not one byte goes out for any of these. */
+/** Why nothing may be typed now. Not one byte is sent in any of these cases. */
 type Refusal =
-  | "bad_frame" // No `[mesh] ` in front, or the id by which the text is found again is not in it.
-  | "no_pane" // The agent is in no tmux pane.
-  | "no_process" // Nobody has registered the agent's process.
+  | "bad_frame" // The text lacks the prefix `[mesh] ` or the id by which it is found again.
+  | "no_pane" // The agent is not in a tmux pane.
+  | "no_process" // The agent was registered without a process.
   | "tmux_unreachable"
   | "pane_missing"
   | "pane_dead"
-  | "copy_mode" // Also any other mode in which keys are tmux's, such as a menu.
+  | "copy_mode" // Or another mode in which tmux itself reads the keys, such as a menu.
   | "agent_gone"
   | "agent_elsewhere" // Its process runs, but not in this pane.
   | "not_foreground" // Suspended, or another job of the same shell has the terminal.
   | "shell_prompt"
   | "dialog_open"
   | "draft_present"
-  | "starting" // Its composer was not there for long enough.
-  | "screen_unknown" // The screen shows no composer that this transport can read.
-  | "changed"; // What the guards saw was no longer so when the server was about to paste.
+  | "starting" // Its composer has not been shown for long enough.
+  | "screen_unknown" // The screen shows no composer that the adapter can read.
+  | "changed"; // The pane changed between the check and the paste.
 
-/** A pane in which the registered agent reads what is typed. */
+/** A pane that passed the checks. */
 interface InspectedPane {
   readonly ok: true;
   readonly tmux: Tmux;
-  /** The server compares it again at the moment of typing. */
+  /** The server compares this again when it types. */
   readonly pane: Pane;
   readonly view: View;
 }
@@ -81,9 +81,9 @@ export function createPaneTransport(options: PaneOptions): AgentTransport {
 class PaneTransport implements AgentTransport {
   readonly name = "pane";
   readonly #options: PaneOptions;
-  /** Since when a peer's process is known to be ready, where it has to warm up. */
+  /** Since when each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
-  /** What is typed for a message, worked out once: a message that waits is looked at for hours. */
+  /** The text to type for each message, computed once: a queued message is checked for hours. */
   readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {
@@ -114,7 +114,7 @@ class PaneTransport implements AgentTransport {
     return known.text;
   }
 
-  /** Undefined once the text is in the pane; a receipt when this is where it ends. */
+  /** Undefined once the text is in the pane; otherwise the receipt to return. */
   async #paste(tmux: Tmux, peer: AgentPeer, text: string): Promise<Receipt | undefined> {
     const ready = await this.#inspect(peer);
     if (!ready.ok) return refused(ready.reason);
@@ -136,7 +136,7 @@ class PaneTransport implements AgentTransport {
     return this.#failed(pasted, mayHaveRun ? "maybe pasted" : "nothing pasted");
   }
 
-  /** Enter, but only behind the very text: whatever else is found, the text stays as it is. */
+  /** Presses Enter only if the composer shows exactly the text; otherwise leaves the text there. */
   async #submit(peer: AgentPeer, delivery_id: string, text: string): Promise<Receipt> {
     const { clock, log, screen, settle_ms = SETTLE_MS } = this.#options;
     let found: string = "not_shown";
@@ -158,7 +158,7 @@ class PaneTransport implements AgentTransport {
       }
       found = "changed";
     }
-    log.warn("A message was typed and not submitted", { delivery_id, pane: peer.pane_id, found });
+    log.warn("A message was typed but not submitted", { delivery_id, pane: peer.pane_id, found });
     return { state: "unclear", reason: "typed_not_submitted" };
   }
 
@@ -180,7 +180,7 @@ class PaneTransport implements AgentTransport {
       : refused("tmux_unreachable");
   }
 
-  /** All guards: the agent is in front, no dialog is open, and the composer is empty. */
+  /** All checks: the agent is in front, no dialog is open, and the composer is empty. */
   async #inspect(peer: AgentPeer): Promise<Inspection> {
     const inspection = await this.#inspectForeground(peer);
     if (!inspection.ok) return inspection;
@@ -189,7 +189,7 @@ class PaneTransport implements AgentTransport {
     return empty ? inspection : { ok: false, reason: "draft_present" };
   }
 
-  /** The guards that hold after the paste as well: the agent is in front, no dialog is open. */
+  /** The checks that also apply after the paste: the agent is in front, no dialog is open. */
   async #inspectForeground(peer: AgentPeer): Promise<Inspection> {
     const { tmuxServers, screen, shells, hasOpenDialog } = this.#options;
     const { tmux_socket, pane_id } = peer;
@@ -214,7 +214,7 @@ class PaneTransport implements AgentTransport {
   }
 }
 
-/** Why the registered agent is not the one who would read what is typed; undefined if it is. */
+/** Why the registered agent would not read what is typed; undefined if it would. */
 function foregroundRefusal(
   { agent_pid, agent_started }: AgentPeer,
   pane_pid: number,
@@ -224,14 +224,14 @@ function foregroundRefusal(
   if (!isAlive(agent_pid, agent_started)) return "agent_gone";
   if (!isDescendant(agent_pid, pane_pid)) return "agent_elsewhere";
   const foreground = foregroundOf(pane_pid);
-  // The same group, not merely the same tree: a child in a group of its own is an editor or a
-  // pager that the agent has lent the terminal to, a parent is the shell that suspended it.
+  // The same group, not merely the same tree: a child in its own group is an editor or a pager to
+  // which the agent lent the terminal; a parent is the shell that suspended it.
   if (foreground === undefined || groupOf(agent_pid) !== foreground) return "not_foreground";
   if (isStopped(agent_pid)) return "not_foreground";
   return shells === "refused" && isShellPrompt(agent_pid) ? "shell_prompt" : undefined;
 }
 
-/** A shell that is given neither a script nor a command would execute the message. */
+/** A shell without a script or a command would execute the message. */
 function isShellPrompt(pid: number): boolean {
   const [program = "", ...rest] = argumentsOf(pid) ?? [];
   if (!/(^|[/-])(ba|da|a|z|k|mk|c|tc|fi|nu|pw)?sh$/.test(program)) return false;
@@ -261,11 +261,11 @@ function runIfUnchanged(
   return tmux.runIf(pane.pane_id, unchangedCondition(inspection), command, otherwise);
 }
 
-/** The condition, in tmux's format language, that the pane is still what was seen. */
+/** A condition in tmux's format language: the pane is still as it was inspected. */
 function unchangedCondition({ pane, view }: InspectedPane): string {
   const row = stripEscapes(view.lines[pane.cursor_y] ?? "");
   const conditions = [
-    // A pane that is gone is replaced by another one, silently: its id must be asked for.
+    // tmux silently substitutes another pane for one that is gone, so the id is compared as well.
     equal("pane_id", pane.pane_id),
     equal("pane_pid", String(pane.pane_pid)),
     `#{m/r:^${pattern(pane.command)}$,#{pane_current_command}}`,
@@ -283,7 +283,9 @@ function equal(name: string, value: string): string {
   return `#{==:#{${name}},${value}}`;
 }
 
-/** A text as an extended regular expression: `.` stands for each ASCII sign, most are special. */
+/**
+ * The text as an extended regular expression: `.` replaces each ASCII sign, as most are special.
+ */
 function pattern(text: string): string {
   return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");
 }

@@ -1,4 +1,4 @@
-/** The kinds of agents that mesh knows: a new one is its folder and a line here. */
+/** All kinds of agents. To add one, add its folder and a line here. */
 
 import type { AgentDefinition } from "./definition.ts";
 import { claudeCode } from "./claude_code/agent.ts";
@@ -22,7 +22,7 @@ export function definitionOf(id: string | null | undefined): AgentDefinition | u
   return AGENTS.find((agent) => agent.id === id);
 }
 
-/** The agent that has one of these names: of a process, or of the script that it runs. */
+/** The agent with one of these names, of its process or of the script that it runs. */
 export function agentNamed(names: readonly string[]): AgentDefinition | undefined {
   return AGENTS.find(({ programs }) => programs.some((program) => names.includes(program)));
 }

@@ -1,34 +1,34 @@
-/** What a captured screen tells: is a dialog open, is the composer empty, did the paste arrive. */
+/** Reads captured screens: is a dialog open, is the composer empty, did the paste arrive. */
 
-/** A pane as captured: rows may hold colours (SGR), which tell a placeholder from a draft. */
+/** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {
-  /** Rows that have scrolled off, oldest first; as many as were asked for. */
+  /** Rows above the screen, oldest first, up to the number requested. */
   readonly above: readonly string[];
-  /** The rows of the screen, from its top to its bottom. */
+  /** The rows of the screen, from top to bottom. */
   readonly lines: readonly string[];
   readonly cursor_x: number;
   readonly cursor_y: number;
 }
 
-/** How one kind of program shows its composer. `undefined` is no evidence, and refuses. */
+/** How one program shows its composer. `undefined` means no evidence, which refuses delivery. */
 export interface Screen {
-  /** A text of more bytes is cut, and named for `mesh show`. */
+  /** Longer texts are cut, with a note to use `mesh show`. */
   readonly bytes_max: number;
-  /** `kept` where a paste with newlines is one message; `marked` where each would be Enter. */
+  /** `kept` if a paste with newlines is one message; `marked` if each newline would be Enter. */
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
   composerEmpty(view: View): boolean | undefined;
-  /** The composer shows the pasted text, its id included, and nothing that was typed since. */
+  /** The composer shows the pasted text, its id included, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
-  /** The composer shows a marker in place of a long paste, and nothing else. */
+  /** The composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
 }
 
-/** What an agent's pane is given at most (contract 5). */
+/** The longest text for a pane (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
 /**
- * Words of the known agents' dialogs (no `,`, `#` or brace, for tmux reads them in a format
- * too). In all of them Enter approves something, or ends the program.
+ * Phrases of the known agents' dialogs, in which Enter approves something or ends the program.
+ * Without `,`, `#` or braces, which have a meaning in tmux formats.
  */
 const DIALOG_PHRASES = [
   "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
@@ -44,19 +44,19 @@ const DIALOG_PHRASES = [
   "Copilot needs information",
 ] as const;
 
-/** The same as one pattern: for JavaScript, and for tmux's extended regular expressions. */
+/** One pattern for JavaScript and for tmux's extended regular expressions. */
 export const DIALOG_PATTERN = DIALOG_PHRASES.join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
-/** A chosen entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
+/** The selected entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
 export const MENU_ENTRY = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
-/** A row without escape sequences and trailing blanks (a no-break space stays, as in tmux). */
+/** A row without escape sequences and trailing spaces (a no-break space stays, as in tmux). */
 export function stripEscapes(row: string): string {
-  // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
+  // deno-lint-ignore no-control-regex -- Matches escape sequences.
   return row.replace(/\x1b\[[\d;:]*m|[\x0e\x0f]/g, "").replace(/(?<! ) +$/, "");
 }
 
-/** The first row, counted from 1, with words of a dialog; 0 for none. */
+/** The first row, counted from 1, with a dialog's phrase; 0 for none. */
 export function dialogRow({ lines }: View): number {
   return lines.findIndex((row) => DIALOG.test(stripEscapes(row))) + 1;
 }
@@ -66,14 +66,14 @@ export function looksLikeDialog(rows: readonly string[]): boolean {
 }
 
 /**
- * The rows without their placeholder: faint text (SGR 2), and the one inverse character before it
- * that is the drawn cursor. tmux carries the colours of one row over into the next.
+ * The rows without placeholders: faint text (SGR 2), and an inverse character before it, which is
+ * the drawn cursor. tmux carries the colours of one row over into the next.
  */
 export function withoutPlaceholder(lines: readonly string[]): string[] {
   let style = { faint: false, inverse: false };
   const typed: string[] = [];
   let cursor = false;
-  // deno-lint-ignore no-control-regex -- Escape sequences are what is looked for.
+  // deno-lint-ignore no-control-regex -- Matches escape sequences.
   for (const part of lines.join("\n").split(/(\x1b\[[\d;:]*m)/)) {
     // deno-lint-ignore no-control-regex -- See above.
     const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
@@ -96,7 +96,8 @@ function applyCodes(style: Style, codes: readonly string[]): Style {
   let { faint, inverse } = style;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at];
-    if (code === "38" || code === "48") at += codes[at + 1] === "5" ? 2 : 4; // A colour follows.
+    // Skips the colour that follows.
+    if (code === "38" || code === "48") at += codes[at + 1] === "5" ? 2 : 4;
     else if (code === "2") faint = true;
     else if (code === "7") inverse = true;
     else if (code === "22") faint = false;
@@ -107,8 +108,8 @@ function applyCodes(style: Style, codes: readonly string[]): Style {
 }
 
 /**
- * What survives every way of wrapping, indenting and boxing a text: its visible ASCII. Other
- * characters are left out, because terminals disagree on how to keep them.
+ * The part of a text that survives wrapping, indenting and boxing: its visible ASCII. Terminals
+ * disagree on how to keep other characters.
  */
 export function visibleAscii(text: string): string {
   return text.replace(/[^\x21-\x7e]/g, "");

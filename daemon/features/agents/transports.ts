@@ -1,4 +1,4 @@
-/** Which transports lead to an agent, and what their checks say now. */
+/** The transports to each agent, and what their checks report. */
 
 import { type Backend, type Transport } from "./contract.ts";
 import type {

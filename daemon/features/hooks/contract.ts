@@ -1,4 +1,4 @@
-/** The routes of hooks: one event of an agent, and the wait of a hook that wakes its session. */
+/** The routes of hooks: hook events, and the hook that waits to wake its session. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";

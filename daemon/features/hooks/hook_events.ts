@@ -16,11 +16,11 @@ import type {
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 
-/** Messages, and bytes of them, that one prompt's context carries at most. */
+/** How many messages, and how many bytes of each, one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 
-/** How a hook's registration came in. */
+/** How a registration was made. */
 export interface Entrance {
   readonly by_hook: boolean;
   isProcess(pid: number): boolean;
@@ -32,7 +32,7 @@ export interface HookEventsDeps {
     register(registration: Registration, entrance: Entrance): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
-    /** The peer into whose pane this prompt was typed, where its session told no pane. */
+    /** The peer in whose pane this prompt was typed, if its session reported no pane. */
     peerOfPrompt(peer_id: string, prompt: string): string;
     findBySession(runtime_session_id: string): { peer_id: string } | undefined;
   };
@@ -42,10 +42,10 @@ export interface HookEventsDeps {
     settle(delivery_ids: readonly string[], status: "seen"): void;
   };
   outgoing(message: StoredMessage): Pick<OutgoingMessage, "framed" | "proof_id">;
-  /** Tools that run only once the human allows it. */
+  /** Tools that run only with the human's permission. */
   readonly approvals: {
     isGated(tool: string): boolean;
-    /** Undefined when nobody decided: the agent's own dialog stays. */
+    /** Undefined if nobody decided in time: the agent shows its own dialog. */
     requestDecision(
       request: { peer_id: string; session_id: string; tool: string; input: unknown },
       signal: AbortSignal,
@@ -54,7 +54,7 @@ export interface HookEventsDeps {
   };
 }
 
-/** What the hook is answered, made once all is on the disk; `signal` is the caller's patience. */
+/** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
 export type AnswerHook = (
   signal: AbortSignal,
 ) => Record<string, unknown> | Promise<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export type AnswerHook = (
 export class HookEvents {
   readonly #ctx: Context;
   readonly #deps: HookEventsDeps;
-  /** What a session's last hook carried: its next event proves that it was read. */
+  /** The messages in the last hook answer of each session; its next event proves them seen. */
   readonly #contextMessages = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: HookEventsDeps) {
@@ -70,7 +70,7 @@ export class HookEvents {
     this.#deps = deps;
   }
 
-  /** One hook event of an agent: believed, written down, and answered in the agent's own form. */
+  /** Records one hook event of an agent, and answers it in the agent's own format. */
   async handle(agent: string, payload: unknown, facts: HookFacts): Promise<AnswerHook> {
     const { db } = this.#ctx;
     const backend = Backend.safeParse(agent).data;
@@ -109,7 +109,7 @@ export class HookEvents {
     });
   }
 
-  /** The answer to a tool that is gated; undefined for all that is not the human's to decide. */
+  /** The answer for a gated tool; undefined if the human has nothing to decide. */
   #permission(
     reader: HookReader,
     peer_id: string,
@@ -126,13 +126,13 @@ export class HookEvents {
     };
   }
 
-  /** An end, or a subagent's work, in a session that its process has left, or never told of. */
+  /** An end or a subagent's event in a session that is not registered, or not any more. */
   #isUnregistered({ session_id, end_reason, is_subagent }: HookReport): boolean {
     if (end_reason === undefined && !is_subagent) return false;
     return this.#deps.peers.findBySession(session_id) === undefined;
   }
 
-  /** The peer of a session: known, or registered by what its hook says. */
+  /** The peer of a session: the known one, or one registered from its hook. */
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#deps.peers.findBySession(report.session_id);
     if (known && report.source === undefined) return known.peer_id;
@@ -147,15 +147,15 @@ export class HookEvents {
       ...(tmux_socket && { tmux_socket }),
       ...(tmux_session && { tmux_session }),
       ...(agent_pid && { agent_pid }),
-      ...(circle && !known && { circle }), // One that moved keeps the circle it was born in.
+      ...(circle && !known && { circle }), // A peer that moved keeps its original circle.
       provenance: { source: "hook", initiator: "user" },
     };
-    // The route has dropped a process that is not proved to be the hook's.
+    // The route has dropped an agent process that is not proved to be the hook's.
     const entrance = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
     return this.#deps.peers.register(registration, entrance).peer_id;
   }
 
-  /** What this prompt carries: messages that wait, whole; and the names of those never proved. */
+  /** The context of a prompt: waiting messages in full, and a note for each unproved one. */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
@@ -167,7 +167,7 @@ export class HookEvents {
     });
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
-      // In our own voice, so that a name which could be read as more is left out.
+      // This note is in our own voice, so a name that could be read as more than a name is omitted.
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
@@ -186,7 +186,7 @@ export class HookEvents {
   }
 }
 
-/** Whether a session that had a dialog open is past it. A dialog tells of itself more than once. */
+/** Whether a session has no open dialog any more. A dialog may be reported more than once. */
 function isPastDialog({ turn_state, end_reason }: HookReport): boolean {
   return end_reason !== undefined || (turn_state !== undefined && turn_state !== "awaiting_input");
 }

@@ -1,4 +1,4 @@
-/** Where agents' hooks post what they saw. */
+/** The routes to which agents' hooks post. */
 
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
@@ -11,16 +11,16 @@ import type { WakeHooks } from "./wake_hooks.ts";
 export interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
   readonly wakeHooks: WakeHooks;
-  /** Whether this is the token that hooks bear. */
+  /** Whether this is the hooks' token. */
   holdsHookToken(token: string | undefined): boolean;
-  /** Of the processes that a hook names, those that it is proved to be run by. */
+  /** The claimed processes that the kernel proves to belong to the hook. */
   provenProcesses(
     claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
-  /** The name of a pane's session. */
+  /** The name of a pane's tmux session. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
-  /** The circle that a pane's window is; undefined where windows bound no circle. */
+  /** The circle of a pane's window; undefined if windows are not circles. */
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
@@ -36,7 +36,7 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
   ].map((route) => requireHookToken(route, deps));
 }
 
-/** Nothing is read of a request before its token: whoever sends none could have much kept. */
+/** Checks the token before the body is read, so that callers without it use no memory. */
 function requireHookToken({ contract, run }: Route, deps: HookRoutesDeps): Route {
   return {
     contract,
@@ -52,7 +52,7 @@ function admit(caller: Caller, headers: Headers, deps: HookRoutesDeps): void {
   if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
 }
 
-/** A header that the agent left unexpanded, such as `$TMUX_PANE`, says nothing. */
+/** An unexpanded header, such as `$TMUX_PANE`, counts as missing. */
 async function readFacts(
   headers: Headers,
   caller: Caller,
@@ -83,12 +83,12 @@ async function readFacts(
 }
 
 /**
- * The pane that a hook says it runs in: any program may send such headers. Of a server that is not
- * to be trusted nothing is kept, and the hook goes on without a word.
+ * The pane that a hook claims: any program may send such headers. For an untrusted tmux server both
+ * are dropped, and the hook goes on without a pane.
  */
 function readPane(header: (name: string) => string | undefined) {
   const pane_id = /^%\d+$/.exec(header("x-mesh-pane") ?? "")?.[0];
-  // `$TMUX` is socket,server pid,session; a socket's path may itself hold commas.
+  // `$TMUX` is `socket,server pid,session`; the socket's path may hold commas.
   const tmux_socket = header("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
   return tmux_socket !== undefined && checkSocket(tmux_socket).state === "refused"
     ? { pane_id: undefined, tmux_socket: undefined }

@@ -4,7 +4,7 @@ import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
 const TOKEN = "a token of 16 letters";
 
-/** One request to every route, its parameters filled in. */
+/** One request to every route, with its parameters filled in. */
 function everyRoute(w: World) {
   return w.daemon.routes.map(({ contract }) => ({
     contract,
@@ -55,7 +55,7 @@ Deno.test("every route refuses a foreign origin, a rebinding host and a cross-si
   assert.equal(w.events.length, 0);
 });
 
-Deno.test("a foreign preflight is refused, and no answer ever allows another origin", async () => {
+Deno.test("a foreign preflight is refused, and no response ever allows another origin", async () => {
   await using w = world();
   const preflight = new Request(`${BASE}/ask`, {
     method: "OPTIONS",
@@ -71,7 +71,7 @@ Deno.test("a foreign preflight is refused, and no answer ever allows another ori
   }
 });
 
-Deno.test("our own names, programs and the address bar are let in", async () => {
+Deno.test("our own names, programs and the address bar are admitted", async () => {
   await using w = world({ settings: { "daemon.allowed_hosts": "[mesh.test]" } });
   for (
     const headers of [
@@ -104,7 +104,7 @@ Deno.test("an IPv6 address that we listen on is ours, in the brackets of a URL",
   assert.deepEqual(await refusal(other), [403, "forbidden_host"]);
 });
 
-Deno.test("a host with another port than ours is not us", async () => {
+Deno.test("a host with a port other than ours is refused", async () => {
   await using w = world();
   w.daemon.address.port = 8377;
   const answer = await w.daemon.fetch(
@@ -114,7 +114,7 @@ Deno.test("a host with another port than ours is not us", async () => {
   assert.deepEqual(await refusal(answer), [403, "forbidden_host"]);
 });
 
-Deno.test("with a token configured, every route but the open ones is 401 without it", async () => {
+Deno.test("with a token configured, every route except the open ones is 401 without it", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   const open: string[] = [];
   for (const { path, method, contract } of everyRoute(w)) {
@@ -129,12 +129,12 @@ Deno.test("with a token configured, every route but the open ones is 401 without
       }
     }
   }
-  // What a page of ours needs before it has a cookie.
+  // The routes that a page needs before it has a cookie.
   const known = ["/dashboard", "/dashboard/session", "/docs", "/health", "/status"];
   assert.deepEqual([...new Set(open)].sort(), known);
 });
 
-Deno.test("the token opens every route, in any case of its scheme", async () => {
+Deno.test("the token opens every route, and its scheme is case-insensitive", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {
     for (const path of ["/peers", "/metrics", "/events", "/openapi.json", "/docs"]) {
@@ -145,7 +145,7 @@ Deno.test("the token opens every route, in any case of its scheme", async () => 
   }
 });
 
-Deno.test("the order of the checks is host, route, token, size, JSON, keys, schema, peers [c1.order-of-checks]", async () => {
+Deno.test("requests are checked in this order: host, route, token, size, JSON, keys, schema, peers [c1.order-of-checks]", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   const token = { authorization: `Bearer ${TOKEN}` };
   const huge = "x".repeat(1_048_577);
@@ -167,7 +167,7 @@ Deno.test("the order of the checks is host, route, token, size, JSON, keys, sche
   assert.equal(await ask("/ask", token, whole), "unknown_peer");
 });
 
-Deno.test("health tells what the daemon is, by both its names [4.health.status-routes] [4.health.pull-capability]", async () => {
+Deno.test("health describes the daemon, on both of its paths [4.health.status-routes] [4.health.pull-capability]", async () => {
   await using w = world();
   const { uptime_seconds, daemon_id, version, schema_version, ...health } =
     await (await w.fetch("/health")).json();
@@ -184,7 +184,7 @@ Deno.test("health tells what the daemon is, by both its names [4.health.status-r
   assert.equal(status.daemon_id, daemon_id);
 });
 
-Deno.test("the interface is described whole: every route, every refusal [c3.openapi]", async () => {
+Deno.test("the OpenAPI document has every route and every refusal [c3.openapi]", async () => {
   await using w = world();
   const document = await (await w.fetch("/openapi.json")).json();
   assert.match(document.openapi, /^3\.1\./);

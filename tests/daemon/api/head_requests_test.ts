@@ -1,10 +1,10 @@
-/** `HEAD`: what a `GET` would say of itself, without saying it. */
+/** `HEAD` has the status and headers of a `GET`, without the body. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
 import { addPeer } from "../../support/daemon/peer_clients.ts";
 
-Deno.test("HEAD has the status and headers of GET, its length too, and no body", async () => {
+Deno.test("HEAD has the status and headers of GET, the length included, and no body", async () => {
   await using w = world();
   await addPeer(w, "api");
   for (const path of ["/peers", "/peers/api", "/health", "/docs", "/openapi.json", "/metrics"]) {
@@ -13,7 +13,7 @@ Deno.test("HEAD has the status and headers of GET, its length too, and no body",
     assert.equal(head.status, 200);
     assert.equal(head.headers.get("content-type"), full.headers.get("content-type"), path);
     const contentLength = Number(head.headers.get("content-length"));
-    // What they say of time differs by a digit or two.
+    // Their times differ by a digit or two.
     assert.ok(
       Math.abs(contentLength - length) < 32 && contentLength > 0,
       `${path}: ${contentLength} and ${length}`,
@@ -27,7 +27,7 @@ Deno.test("HEAD has the status and headers of GET, its length too, and no body",
   assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "POST"]);
 });
 
-Deno.test("HEAD of the stream begins none: nobody listens, and no dashboard is live", async () => {
+Deno.test("HEAD of the event stream opens no stream, and marks no dashboard live", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "api");
   const head = await w.fetch("/events/stream?surface=dashboard", { method: "HEAD" });

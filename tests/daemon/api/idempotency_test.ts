@@ -1,4 +1,4 @@
-/** A route that is done once for each key: what is kept, what is refused, what runs again. */
+/** Idempotency keys on a route: what is stored, what is refused, what runs again. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -28,7 +28,7 @@ const sayContract = contract({
 });
 type SayResponse = z.output<typeof sayContract.returns>;
 
-/** Who sends, and an answer that shows whether it is of then or of now. */
+/** The sender, and an answer that shows when it was made. */
 const replay = {
   sender: ({ body }: { body: z.output<typeof sayContract.body> }) => body.by,
   again: (before: SayResponse) => ({ ...before, state: "now" }),
@@ -64,7 +64,7 @@ function fixture(routesOf: (db: Database) => Route[]) {
   };
 }
 
-/** A verb that may be held up before its transaction, and counts what it has done. */
+/** A verb that may be blocked before its transaction, and that counts its runs. */
 function heldWork() {
   const begun: string[] = [];
   let done = 0;
@@ -82,7 +82,7 @@ function heldWork() {
   return { begun, held, work, heldHandler, done: () => done };
 }
 
-Deno.test("while the first still runs, a second one with its key is refused, and the verb begun once [c1.idempotency.in-progress]", async () => {
+Deno.test("while the first request runs, a second with its key is refused, and the verb runs once [c1.idempotency.in-progress]", async () => {
   const s = heldWork();
   using h = fixture(() => [route(sayContract, s.heldHandler, replay)]);
   const first = h.post({ word: "a" }, "k");
@@ -108,14 +108,14 @@ Deno.test("while the first still runs, a second one with its key is refused, and
   assert.equal(s.done(), 3);
 });
 
-Deno.test("two of one turn with one key are one: the second is answered as the first", async () => {
+Deno.test("two concurrent requests with one key run once: the second gets the first one's answer", async () => {
   const s = heldWork();
   using h = fixture(() => [route(sayContract, ({ commit }) => commit(s.work), replay)]);
   const both = await Promise.all([h.post({}, "k"), h.post({}, "k")]);
   assert.deepEqual(both.map(({ id, replayed }) => [id, replayed]), [[1, null], [1, "true"]]);
 });
 
-Deno.test("a refusal keeps nothing, before the transaction or in it: the key may be tried again", async () => {
+Deno.test("a refusal stores nothing, before the transaction or in it: the key may be used again", async () => {
   const s = heldWork();
   let full = true;
   using h = fixture((db) => [
@@ -138,7 +138,7 @@ Deno.test("a refusal keeps nothing, before the transaction or in it: the key may
   assert.deepEqual((await later.post({ word: "good" }, "k")).replayed, null);
 });
 
-Deno.test("when the commit fails, the key is lost with the work, and a retry does it", async () => {
+Deno.test("when the commit fails, the key is lost with the work, and a retry runs it", async () => {
   const s = heldWork();
   let orphan = true;
   using h = fixture((db) => [
@@ -163,7 +163,7 @@ Deno.test("when the commit fails, the key is lost with the work, and a retry doe
   assert.deepEqual([retried.status, retried.id, retried.replayed], [200, 2, null]);
 });
 
-Deno.test("a body is the same in whatever order its keys come, and whatever else it holds", async () => {
+Deno.test("a body is the same in any order of its keys, except for other values", async () => {
   const s = heldWork();
   using h = fixture(() => [route(sayContract, ({ commit }) => commit(s.work), replay)]);
   await h.post(`{"by": "ada", "word": "a"}`, "k");
@@ -174,7 +174,7 @@ Deno.test("a body is the same in whatever order its keys come, and whatever else
   assert.deepEqual([other.status, other.error], [422, "idempotency_mismatch"]);
 });
 
-Deno.test("without a key, and on a route that takes none, nothing is kept", async () => {
+Deno.test("nothing is stored without a key, or on a route that takes none", async () => {
   const s = heldWork();
   const { idempotent: _, ...plain } = { ...sayContract, id: "test.plain", path: "/plain" } as const;
   using h = fixture(() => [
@@ -189,7 +189,7 @@ Deno.test("without a key, and on a route that takes none, nothing is kept", asyn
   assert.throws(() => route(sayContract, ({ commit }) => commit(s.work)), /cannot replay/);
 });
 
-Deno.test("canonical JSON says the same of equal values, and another thing of others", () => {
+Deno.test("canonical JSON is equal for equal values, and differs for others", () => {
   const shuffled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffled);
     if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on what peers say: done once, answered as often as it is sent (contract 1). */
+/** `Idempotency-Key` on messages: run once, answered as often as it is sent (contract 1). */
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
@@ -17,7 +17,7 @@ import {
 
 const DAY_SECONDS = 86_400;
 
-/** Posts with a key; status, whether it is a replay, and the answer. */
+/** Posts with a key; returns status, whether it is a replay, and the answer. */
 async function send(w: World, path: string, body: unknown, key: string) {
   const response = await w.post(path, body, { "idempotency-key": key });
   const replayed = response.headers.get("idempotent-replay");
@@ -26,7 +26,7 @@ async function send(w: World, path: string, body: unknown, key: string) {
 
 const QUESTION = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
 
-Deno.test("an ask that is sent twice with a key is asked once, and answered with the state of now [c1.idempotency.replay]", async () => {
+Deno.test("an ask sent twice with a key is asked once, and answered with its current state [c1.idempotency.replay]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const bob = await connectPeerWithReceipts(w, "bob");
@@ -42,7 +42,7 @@ Deno.test("an ask that is sent twice with a key is asked once, and answered with
   assert.equal((await get(w, "/asks")).asks.length, 1);
 });
 
-Deno.test("a note and a broadcast with a key are said once", async () => {
+Deno.test("a notification and a broadcast with a key are sent once", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada"), bob = await connectPeerWithReceipts(w, "bob");
   const note = await send(w, "/notify", QUESTION, "k");
@@ -62,7 +62,7 @@ Deno.test("a note and a broadcast with a key are said once", async () => {
   assert.deepEqual([note.replayed, all.replayed, ada.of("broadcast").length], [null, null, 0]);
 });
 
-Deno.test("an ask to the human keeps its item", async () => {
+Deno.test("an ask to the human keeps its inbox item", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "ada");
   const body = { ...QUESTION, to_peer: "sam" };
@@ -72,7 +72,7 @@ Deno.test("an ask to the human keeps its item", async () => {
   assert.equal((await get(w, "/inbox")).items.length, 1);
 });
 
-Deno.test("with another body the key is refused; the keys of an ask are folded first [c1.idempotency.mismatch]", async () => {
+Deno.test("a key with another body is refused, after the aliases of an ask's keys are resolved [c1.idempotency.mismatch]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -90,7 +90,7 @@ Deno.test("with another body the key is refused; the keys of an ask are folded f
   assert.deepEqual([note.error, note.reason], ["idempotency_mismatch", "idempotency_mismatch"]);
 });
 
-Deno.test("a key is its sender's and its route's own; a sender is one, by name or by id", async () => {
+Deno.test("a key belongs to its sender and route; a sender is the same by name or by id", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -103,7 +103,7 @@ Deno.test("a key is its sender's and its route's own; a sender is one, by name o
   assert.equal(by_id.error, "idempotency_mismatch", "The same sender's key, with another body");
 });
 
-Deno.test("a refusal is not kept: the same key may be tried again, and then stands", async () => {
+Deno.test("a refusal is not stored: the key may be used again, and is then stored", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addPeer(w, "ada");
   const unknown = await send(w, "/ask", QUESTION, "k");
@@ -123,7 +123,7 @@ Deno.test("a refusal is not kept: the same key may be tried again, and then stan
   assert.deepEqual([after.correlation_id, after.replayed], [done.correlation_id, "true"]);
 });
 
-Deno.test("a dry run is not kept, whatever its key", async () => {
+Deno.test("a dry run is not stored, whatever its key", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const body = { ...QUESTION, dry_run: true };
@@ -132,7 +132,7 @@ Deno.test("a dry run is not kept, whatever its key", async () => {
   assert.match((await send(w, "/ask", QUESTION, "k")).correlation_id, /^ask-/);
 });
 
-Deno.test("a key stands for a day, and is forgotten by the beat", async () => {
+Deno.test("a key is kept for a day, and removed by a tick", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const first = await send(w, "/ask", QUESTION, "k");
@@ -171,7 +171,7 @@ Deno.test("a key is 1 to 255 printable ASCII characters", async () => {
   assert.equal((await send(w, "/ask", {}, "")).error, "no_target");
 });
 
-Deno.test("two of one turn, and many of one moment, are one", async () => {
+Deno.test("two requests of one turn, and many concurrent ones, run once", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const many = await Promise.all(
@@ -182,7 +182,7 @@ Deno.test("two of one turn, and many of one moment, are one", async () => {
   assert.equal((await get(w, "/asks")).asks.length, 1);
 });
 
-Deno.test("on a socket the key is a field of the verb", async () => {
+Deno.test("on a WebSocket the key is a field of the verb", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   const verb = { type: "ask", to_peer: "bob", text: "Ready?", idempotency_key: "k" };
@@ -251,7 +251,7 @@ Deno.test("a repeat after a restart is answered with the same ids, and nothing i
   }
 });
 
-Deno.test("with the disk full neither message nor key is kept; with room again the retry is done", async () => {
+Deno.test("with a full disk neither message nor key is stored; with space again the retry runs", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const body = { ...QUESTION, text: "x".repeat(200_000) };
@@ -266,7 +266,7 @@ Deno.test("with the disk full neither message nor key is kept; with room again t
   assert.equal((await send(w, "/ask", body, "k")).correlation_id, done.correlation_id);
 });
 
-Deno.test("the document shows the key, the header of a replay, and what may be refused", async () => {
+Deno.test("the OpenAPI document shows the key, the replay header, and the refusals", async () => {
   await using w = world();
   const { paths } = await get(w, "/openapi.json");
   for (const path of ["/ask", "/notify", "/broadcast"]) {

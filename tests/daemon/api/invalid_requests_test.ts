@@ -5,7 +5,7 @@ import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
-/** What any route may refuse, beyond its own list. */
+/** Refusals of any route, beyond its own list. */
 const GENERAL: readonly ProblemCode[] = [
   "bad_json",
   "body_too_large",
@@ -20,7 +20,7 @@ const GENERAL: readonly ProblemCode[] = [
 const NUL = "\u0000", LONE_SURROGATE = "\ud800", HUGE = 1e308;
 const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
 
-/** Values that no field expects; each is put in the place of every field. */
+/** Values that no field expects; each is put in place of every field. */
 const VALUES: readonly unknown[] = [
   ...[null, true, -1, 0, 1.5, HUGE, -HUGE, 2 ** 53, "", " ", "x", NUL, `a${NUL}b`, LONE_SURROGATE],
   ...["\u202eabc", "🦊".repeat(300), "../../etc/passwd", "' or 1=1 --", "%", "%00", "{}"],
@@ -28,15 +28,15 @@ const VALUES: readonly unknown[] = [
   ...[[], {}, [null], [[]], { a: 1 }, [1, "a"], { __proto__: null, length: 1e9 }],
 ];
 
-/** The fields that a route's body has. */
+/** The fields of a route's body. */
 function fieldsOf({ body }: Contract): string[] {
   if (!body) return [];
-  // The output's side: that of `/ask` lies behind the folding of its keys.
+  // The output side, because the input side of `/ask` lies behind the aliases of its keys.
   const { properties } = z.toJSONSchema(body, { io: "output", unrepresentable: "any" });
   return Object.keys(properties ?? {});
 }
 
-/** A body that every route in scope takes, so that one wrong field is what is wrong. */
+/** A body that every route in scope accepts, so that one wrong field is the only fault. */
 const VALID_BODIES: Record<string, unknown> = {
   from_peer: "ada",
   to_peer: "bob",
@@ -59,17 +59,17 @@ const VALID_BODIES: Record<string, unknown> = {
 const BODIES: readonly (readonly [string, string, ProblemCode])[] = [
   ["malformed", "{", "bad_json"],
   ["not JSON", "to_peer=bob", "bad_json"],
-  ["cut off", `{"text": "a`, "bad_json"],
+  ["incomplete", `{"text": "a`, "bad_json"],
   ["a comment", "{} // hi", "bad_json"],
   ["null", "null", "invalid_request"],
   ["an array", "[]", "invalid_request"],
   ["a number", "5", "invalid_request"],
   ["a string", `"x"`, "invalid_request"],
-  ["nested without end", deep, "invalid_request"],
+  ["nested too deep", deep, "invalid_request"],
   ["too large", " ".repeat(1_048_577), "body_too_large"],
 ];
 
-/** The routes that this file is about: JSON in, JSON out, known to this contract. */
+/** The routes that this file tests: JSON in, JSON out. */
 function contracts(w: World): Contract[] {
   const foreign = /^\/(hooks|mcp|ws|events\/stream)/;
   return w.daemon.routes.map(({ contract }) => contract)
@@ -84,7 +84,7 @@ function send(w: World, contract: Pick<Contract, "path" | "method">, init: Reque
   );
 }
 
-/** Checks an answer: never a fault of ours, always flat, always a code that was announced. */
+/** Checks a response: never an internal error, always flat, always a documented code. */
 async function check(contract: Contract, answer: Response, requestLine: string): Promise<string> {
   assert.notEqual(answer.status, 500, requestLine);
   if (answer.status === 200) {
@@ -112,7 +112,7 @@ async function createPeers(): Promise<World> {
   return w;
 }
 
-Deno.test("a body that cannot be taken is refused by every route that takes one", async () => {
+Deno.test("a malformed body is refused by every route that takes one", async () => {
   await using w = await createPeers();
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
     for (const [name, body, code] of BODIES) {
@@ -148,16 +148,16 @@ Deno.test("a body that is too large is refused with and without a content-length
   }
 });
 
-/** What is told all by its path. */
+/** Routes whose path says everything. */
 const BARE: readonly string[] = [
   ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/kill"],
   ...["/jobs/:id/run", "/jobs/:id/retry", "/jobs/:id/pause", "/jobs/:id/resume"],
 ];
 
-Deno.test("no value in the place of any field is a fault of ours", async () => {
+Deno.test("no value in any field causes an internal error", async () => {
   await using w = await createPeers();
   for (const contract of contracts(w).filter(({ body }) => body !== undefined)) {
-    const { peer_id, ...same } = VALID_BODIES; // A registration is the same session's, again and again.
+    const { peer_id, ...same } = VALID_BODIES; // Registers the same session again and again.
     const whole = contract.path === "/peers" ? same : { ...same, peer_id };
     const fields = fieldsOf(contract);
     assert.ok(fields.length > 0 || BARE.includes(contract.path), contract.path);
@@ -174,7 +174,7 @@ Deno.test("no value in the place of any field is a fault of ours", async () => {
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("keys of every object's prototype are keys like any other", async () => {
+Deno.test("keys of the object prototype are keys like any other", async () => {
   await using w = await createPeers();
   const body = `{"__proto__": {"to_peer": "bob"}, "constructor": {"prototype": {"text": "x"}},
     "from_peer": "ada", "text": "Hi", "metadata": {"__proto__": {"polluted": true}}}`;
@@ -184,7 +184,7 @@ Deno.test("keys of every object's prototype are keys like any other", async () =
   assert.equal("polluted" in {}, false);
 });
 
-Deno.test("no parameter and no query is a fault of ours", async () => {
+Deno.test("no path parameter and no query causes an internal error", async () => {
   await using w = await createPeers();
   const odd = ["%00", "%ud800", "%ff", "%", "..", "%2e%2e", "%F0%9F%A6%8A", "__proto__", "'"];
   const keys = "peer_id pane_id max_results limit since surface state";
@@ -201,7 +201,7 @@ Deno.test("no parameter and no query is a fault of ours", async () => {
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a wrong method is 405, and says which would be right", async () => {
+Deno.test("a wrong method is 405, and names the right one", async () => {
   await using w = await createPeers();
   const known = new Map<string, Set<string>>();
   for (const { path, method } of contracts(w)) {
@@ -212,14 +212,14 @@ Deno.test("a wrong method is 405, and says which would be right", async () => {
       const answer = await send(w, { path, method } as Contract);
       const { error } = await answer.json();
       const other = path.includes("/:id") || /^\/(asks|inbox|peers|deliveries)\//.test(path);
-      if (other && error !== "method_not_allowed") continue; // Another route has this address.
+      if (other && error !== "method_not_allowed") continue; // Another route has this path.
       assert.deepEqual([answer.status, error], [405, "method_not_allowed"], `${method} ${path}`);
       assert.equal(answer.headers.get("allow"), [...methods].sort().join(", "), path);
     }
   }
 });
 
-Deno.test("an unknown route is 404, whatever it looks like", async () => {
+Deno.test("an unknown route is 404, whatever its form", async () => {
   await using w = world();
   for (const path of ["/", "/nowhere", "/peers/", "/peers/x/y/z", "//peers", "/PEERS", "/ask%00"]) {
     const answer = await get(w, path);
@@ -227,7 +227,7 @@ Deno.test("an unknown route is 404, whatever it looks like", async () => {
   }
 });
 
-Deno.test("a name that two peers bear is ambiguous wherever a peer is meant", async () => {
+Deno.test("a name of two peers is ambiguous wherever a peer is expected", async () => {
   await using w = await createPeers();
   await addPeer(w, "bob", { circle: "there" });
   const { peer_id } = await addPeer(w, "eve");

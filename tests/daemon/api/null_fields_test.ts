@@ -1,10 +1,10 @@
-/** A field that may be absent may be null: programs send what they do not know as they got it. */
+/** Optional fields may be null, because programs pass on values that they do not know. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
 import { addPeer, ask, get, post } from "../../support/daemon/peer_clients.ts";
 
-Deno.test("null in the place of an optional field is as good as its absence", async () => {
+Deno.test("null in an optional field means the same as its absence", async () => {
   await using w = world();
   const nulls = { circle: null, model: null, pane_id: null, agent_pid: null, metadata: null };
   const body = { name: "api", path: "/work", backend: "sdk", ...nulls };
@@ -20,7 +20,7 @@ Deno.test("null in the place of an optional field is as good as its absence", as
   assert.equal((await post(w, "/ack", ack)).close_reason, "ack");
 });
 
-Deno.test("null in the place of a field that is needed is refused, and so is a wrong type", async () => {
+Deno.test("null in a required field is refused, and so is a wrong type", async () => {
   await using w = world();
   await addPeer(w, "api");
   await addPeer(w, "web");
@@ -33,7 +33,7 @@ Deno.test("null in the place of a field that is needed is refused, and so is a w
   assert.equal((await post(w, "/peers", [null])).status, 422);
 });
 
-Deno.test("what is wrong with a body as a whole is said, nulls or not", async () => {
+Deno.test("a fault of a body as a whole is reported, with or without nulls", async () => {
   await using w = world();
   const body = { drain_id: null, delivery_ids: null, status: "seen" };
   const { status, issues } = await post(w, "/deliveries/receipts", body);
@@ -41,7 +41,7 @@ Deno.test("what is wrong with a body as a whole is said, nulls or not", async ()
   assert.ok(issues.length > 0);
 });
 
-Deno.test("a client may leave what it does not know as null when it connects", async () => {
+Deno.test("a client may leave unknown fields null when it connects", async () => {
   await using w = world();
   const nulls = { circle: null, peer_id: null, agent_pid: null, model: null, capabilities: null };
   const socket = w.socket();

@@ -1,4 +1,4 @@
-/** Who a request says that it comes from: one form on every route that takes it. */
+/** The sender of a request: one form on every route that takes it. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
@@ -6,7 +6,7 @@ import { addPeer, post } from "../../support/daemon/peer_clients.ts";
 
 const INVALID = ["lead\nsam → you: run this", "lead\u001b[2K", "x".repeat(300)];
 
-Deno.test("a sender whose name no message would take starts, restarts and hands out nothing", async () => {
+Deno.test("a sender with an invalid name can start, restart and create nothing", async () => {
   await using w = world();
   await addPeer(w, "api");
   for (const name of INVALID) {

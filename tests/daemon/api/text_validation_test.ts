@@ -1,4 +1,4 @@
-/** What a peer says of itself is kept as it was said, or refused: nothing is cut in silence. */
+/** Text about a peer is stored unchanged or refused: never silently cut. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
@@ -6,7 +6,7 @@ import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
 const NUL = "\u0000", LONE_SURROGATE = "\ud800";
 
-Deno.test("a NUL or a lone surrogate in what a peer says of itself is refused", async () => {
+Deno.test("a NUL or a lone surrogate in a peer's own texts is refused", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const of_peers = { path: "/work", backend: "sdk" };
@@ -24,7 +24,7 @@ Deno.test("a NUL or a lone surrogate in what a peer says of itself is refused", 
   assert.deepEqual([description, model], [null, null]);
 });
 
-Deno.test("metadata is refused when it is nested deeper than a reader could follow", async () => {
+Deno.test("metadata that is nested too deep is refused", async () => {
   await using w = world();
   const nested = (levels: number): unknown => levels === 0 ? 1 : { a: nested(levels - 1) };
   const body = (levels: number) => ({ path: "/", backend: "sdk", metadata: nested(levels) });
@@ -33,7 +33,7 @@ Deno.test("metadata is refused when it is nested deeper than a reader could foll
   assert.deepEqual([status, issues[0].path], [422, "metadata"]);
 });
 
-Deno.test("a body that is no UTF-8 is no JSON, announced or in chunks", async () => {
+Deno.test("a body that is not UTF-8 is not JSON, with a length or in chunks", async () => {
   await using w = world();
   const bytes = new Uint8Array([...new TextEncoder().encode('{"path":"/'), 0xff, 0x22, 0x7d]);
   for (const body of [bytes, new Blob([bytes]).stream()]) {

@@ -1,4 +1,4 @@
-/** What agents leave in their folders, and what a hostile program could put in its place. */
+/** Reading the files of agents, and what a hostile program could put in their place. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -20,7 +20,7 @@ import { CodexHome, THREAD } from "../../support/agents/codex_server.ts";
 import { silent } from "../../support/host/private_tmux.ts";
 
 const NOBODY_UID = 65_534;
-/** How long whoever opens a pipe to read it has to wait for a writer. */
+/** How long opening a pipe to read would wait for a writer. */
 const WRITER_COMES_S = 3;
 const ID = "0a1b2c3d-0000-4000-8000-000000000001";
 const OF_ID = { runtime_session_id: ID, path: "/w" };
@@ -41,7 +41,7 @@ function write(path: string, text: string): string {
   return path;
 }
 
-/** Each file that an agent writes and that is read here: where it lies, and what reads it. */
+/** Each file that an agent writes and the daemon reads: its path, and its reader. */
 // deno-fmt-ignore
 const FILE_READERS: [what: string, file: string, read: (dir: string) => unknown][] = [
   ["Claude Code's session entry", `sessions/${Deno.pid}.json`,                  (dir) => sessionOf([dir], Deno.pid)],
@@ -66,7 +66,7 @@ function saidInGemini(dir: string): unknown {
 }
 
 for (const [what, file, read] of FILE_READERS) {
-  Deno.test(`a pipe in place of ${what} holds nobody up`, () =>
+  Deno.test(`a pipe in place of ${what} does not block its reader`, () =>
     inFolder(async (dir) => {
       const pipe = join(dir, file);
       Deno.mkdirSync(dirname(pipe), { recursive: true });
@@ -82,7 +82,7 @@ for (const [what, file, read] of FILE_READERS) {
     }));
 }
 
-Deno.test("a file is read whole, at its head or at its end, up to a size", () =>
+Deno.test("a file is read in full, from its head or from its end, up to a size", () =>
   inFolder((dir) => {
     const file = write(join(dir, "file"), "0123456789");
     assert.deepEqual([readWhole(file, 10), readWhole(file, 9)], ["0123456789", undefined]);
@@ -92,7 +92,7 @@ Deno.test("a file is read whole, at its head or at its end, up to a size", () =>
     assert.deepEqual([readWhole(file, 10), readHead(file, 10), readTail(file, 10)], ["", "", ""]);
   }));
 
-Deno.test("a link, a folder, a device, a socket, and what is not there are no files", () =>
+Deno.test("a link, a folder, a device, a socket and a missing path are not read", () =>
   inFolder((dir) => {
     const secret = write(join(dir, "secret"), "secret");
     Deno.symlinkSync(secret, join(dir, "link"));
@@ -128,7 +128,7 @@ Deno.test({
     }),
 });
 
-Deno.test("a session's socket that others could replace is not written to", () =>
+Deno.test("the native transport refuses a session's socket that other users could replace", () =>
   inFolder(async (dir) => {
     const config_dir = join(dir, "config"), messagingSocketPath = join(dir, "open", "cc.sock");
     Deno.mkdirSync(dirname(messagingSocketPath));
@@ -160,7 +160,7 @@ Deno.test("a session's socket that others could replace is not written to", () =
     assert.deepEqual(await check(), { ready: false, reason: "foreign_socket" });
   }));
 
-Deno.test("a shared server's socket that others could replace is not connected to", async () => {
+Deno.test("a Codex server's socket that other users could replace is not connected to", async () => {
   await using home = new CodexHome().listen();
   const met = await AppServer.connect(home.dir, systemClock);
   assert.ok(typeof met !== "string", "it is connected to while it is this user's alone");

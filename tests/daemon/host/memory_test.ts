@@ -1,4 +1,4 @@
-/** Memory is given back at rest, and only where there is some to give. */
+/** The idle collector frees memory when the daemon is idle, and only if there is some to free. */
 
 import assert from "node:assert/strict";
 import { IdleCollector, processHeap } from "../../../daemon/host/idle_collector.ts";
@@ -25,7 +25,7 @@ class FakeHeap {
   }
 }
 
-/** Seconds pass, each with this much work. */
+/** Lets seconds pass, each with this much work. */
 function pass(memory: IdleCollector, heap: FakeHeap, seconds: number, work_ms: number): void {
   for (let second = 0; second < seconds; second++) {
     heap.processor_ms += work_ms;
@@ -33,7 +33,7 @@ function pass(memory: IdleCollector, heap: FakeHeap, seconds: number, work_ms: n
   }
 }
 
-Deno.test("memory is given back after ten quiet seconds, and never in the midst of work", () => {
+Deno.test("memory is collected after ten quiet seconds, and never during work", () => {
   const heap = new FakeHeap();
   const memory = new IdleCollector(heap);
   for (let round = 0; round < 5; round++) {
@@ -45,7 +45,7 @@ Deno.test("memory is given back after ten quiet seconds, and never in the midst 
   assert.equal(heap.collections, 1);
 });
 
-Deno.test("a heap that has not grown since is left alone", () => {
+Deno.test("a heap that has not grown since the last collection is not collected", () => {
   const heap = new FakeHeap();
   const memory = new IdleCollector(heap);
   pass(memory, heap, 100, 4);
@@ -58,7 +58,7 @@ Deno.test("a heap that has not grown since is left alone", () => {
   assert.equal(heap.collections, 2);
 });
 
-Deno.test("the process's own heap shrinks by a collection, and its work is counted", () => {
+Deno.test("a collection shrinks the process's own heap, and its processor time is counted", () => {
   const heap = processHeap();
   const before = heap.processorMs();
   let held: unknown[] = Array.from({ length: 400_000 }, (_, number) => ({ number }));

@@ -1,11 +1,11 @@
-/** Links that somebody planted where we write: they are replaced, never followed. */
+/** Symbolic links planted where we write are replaced, never followed. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { applyChange } from "../../../daemon/features/agents/install.ts";
 import { writePrivately } from "../../../daemon/host/paths.ts";
 
-/** A directory with a file that must not be touched. */
+/** A directory with a file that must not change. */
 class Folder implements Disposable {
   readonly path = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "mesh-planted-" }));
   readonly victim = this.at("victim");
@@ -28,7 +28,7 @@ class Folder implements Disposable {
   }
 }
 
-Deno.test("a private file is written through no link that lies at its draft's name", () => {
+Deno.test("writing a private file follows no link at the name of its temporary file", () => {
   using folder = new Folder();
   Deno.symlinkSync(folder.victim, folder.at("hook.token.new"));
   writePrivately(folder.at("hook.token"), "s3cret");
@@ -37,14 +37,14 @@ Deno.test("a private file is written through no link that lies at its draft's na
   assert.ok(Deno.lstatSync(folder.at("hook.token")).isFile);
 });
 
-Deno.test("a private file is private even if its draft lay there for all to read", () => {
+Deno.test("a private file is private even if its temporary file was readable by all", () => {
   using folder = new Folder();
   Deno.writeTextFileSync(folder.at("hook.token.new"), "", { mode: 0o644 });
   writePrivately(folder.at("hook.token"), "s3cret");
   assert.equal((Deno.statSync(folder.at("hook.token")).mode ?? 0) & 0o777, 0o600);
 });
 
-Deno.test("an agent's settings are changed through no link at the names of draft and backup", () => {
+Deno.test("changing an agent's settings follows no link at the names of the temporary file and the backup", () => {
   using folder = new Folder();
   const settings = folder.at("settings.json");
   Deno.writeTextFileSync(settings, '{"theme": "dark"}', { mode: 0o644 });

@@ -1,4 +1,4 @@
-/** Processes: what is known of them, and how they are ended. */
+/** Facts about processes, and how processes are ended. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -13,6 +13,7 @@ import {
   isStopped,
   parentOf,
   type ProcessControl,
+  readLinkOrEmpty,
   type Sent,
   startTimeOf,
   terminate,
@@ -21,7 +22,7 @@ import {
 import { LivenessCache } from "../../../daemon/host/liveness_cache.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 
-/** A pid that no Linux or macOS kernel hands out. */
+/** A pid that no Linux or macOS kernel assigns. */
 const UNUSED_PID = 2 ** 30;
 
 function sleeper(): Deno.ChildProcess {
@@ -33,7 +34,7 @@ async function end(child: Deno.ChildProcess): Promise<void> {
   await child.status;
 }
 
-Deno.test("a process is alive by its pid and start time, and not by the pid alone", async () => {
+Deno.test("a process is alive if pid and start time match, not by the pid alone", async () => {
   const child = sleeper();
   const started = startTimeOf(child.pid);
   assert.ok(started);
@@ -45,7 +46,7 @@ Deno.test("a process is alive by its pid and start time, and not by the pid alon
   assert.equal(startTimeOf(child.pid), undefined);
 });
 
-Deno.test("a process that is looked at again and again is alive for as long as it is", async () => {
+Deno.test("LivenessCache reports a process alive for as long as it lives", async () => {
   using livenessCache = new LivenessCache();
   const child = sleeper();
   const started = startTimeOf(child.pid);
@@ -62,7 +63,7 @@ Deno.test("a process that is looked at again and again is alive for as long as i
   for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) assert.equal(livenessCache.isAlive(pid), false);
 });
 
-Deno.test("a process that has ended, and whose parent has not heard of it, is not alive", async () => {
+Deno.test("a zombie is not alive", async () => {
   using livenessCache = new LivenessCache();
   const parent = new Deno.Command("sh", {
     args: ["-c", "sleep 1000 & echo $!; exec sleep 1000"],
@@ -79,10 +80,14 @@ Deno.test("a process that has ended, and whose parent has not heard of it, is no
   await reader.cancel();
 });
 
-Deno.test("no more files are kept open than are allowed, however many processes are looked at", async () => {
+Deno.test("LivenessCache keeps no more files open than its limit, however many processes are checked", async () => {
   const livenessCache = new LivenessCache(2);
-  const open = () => Array.from(Deno.readDirSync("/proc/self/fd")).length;
   const children = [sleeper(), sleeper(), sleeper()];
+  // Other files may be opened meanwhile: only the children's count.
+  const paths = new Set(children.map(({ pid }) => `/proc/${pid}/statm`));
+  const open = () =>
+    Array.from(Deno.readDirSync("/proc/self/fd"))
+      .filter(({ name }) => paths.has(readLinkOrEmpty(`/proc/self/fd/${name}`))).length;
   const before = open();
   for (const { pid } of [...children, ...children]) {
     assert.equal(livenessCache.isAlive(pid, startTimeOf(pid)), true);
@@ -94,7 +99,7 @@ Deno.test("no more files are kept open than are allowed, however many processes 
   await Promise.all(children.map(end));
 });
 
-Deno.test("nothing is known of a pid that nobody has, or that is none", () => {
+Deno.test("nothing is known about a pid that is unused or invalid", () => {
   for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) {
     assert.equal(isAlive(pid), false);
     assert.equal(startTimeOf(pid), undefined);
@@ -106,7 +111,7 @@ Deno.test("nothing is known of a pid that nobody has, or that is none", () => {
   }
 });
 
-Deno.test("a child descends from its parent and from itself, and not the other way", async () => {
+Deno.test("a child descends from its parent and from itself, and not the other way round", async () => {
   const child = sleeper();
   assert.equal(parentOf(child.pid), Deno.pid);
   assert.equal(isDescendant(child.pid, Deno.pid), true);
@@ -115,7 +120,7 @@ Deno.test("a child descends from its parent and from itself, and not the other w
   await end(child);
 });
 
-Deno.test("a name with brackets and blanks does not shift the fields", async () => {
+Deno.test("a name with brackets and spaces does not shift the fields", async () => {
   const dir = await Deno.makeTempDir();
   const program = `${dir}/a) R 1 (b`;
   await Deno.copyFile("/bin/sleep", program);
@@ -128,7 +133,7 @@ Deno.test("a name with brackets and blanks does not shift the fields", async () 
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("a process that is stopped is alive and says so", async () => {
+Deno.test("a stopped process is alive, and reported as stopped", async () => {
   const child = sleeper();
   child.kill("SIGSTOP");
   await until("the stop", () => isStopped(child.pid));
@@ -152,7 +157,7 @@ withTmux("the foreground of a pane is the job that has its terminal", async (ter
   assert.equal(isStopped(job), true);
 });
 
-/** A process that a test makes up; `ends` says which signals it obeys. */
+/** A fake process; `ends` lists the signals that end it. */
 function made(ends: readonly string[], sent: Sent = "sent") {
   const state = { alive: true, signals: [] as string[] };
   const processes: ProcessControl = {
@@ -173,7 +178,7 @@ const CASES: [what: string, ends: readonly string[], expected: Termination, sent
 ];
 
 for (const [what, ends, expected, sent] of CASES) {
-  Deno.test(`terminate, of a process ${what}, answers "${expected}"`, async () => {
+  Deno.test(`terminate returns "${expected}" for a process ${what}`, async () => {
     const clock = new FakeClock();
     const { state, processes } = made(ends);
     const ending = terminate({ pid: 7, started: "1" }, {
@@ -188,7 +193,7 @@ for (const [what, ends, expected, sent] of CASES) {
   });
 }
 
-Deno.test("terminate sends no SIGKILL before SIGTERM has had its time, nor without kill_ms", async () => {
+Deno.test("terminate sends SIGKILL only after SIGTERM had its time, and only with kill_ms", async () => {
   const clock = new FakeClock();
   const { state, processes } = made(["SIGKILL"]);
   const process = { pid: 7, started: "1" };
@@ -202,7 +207,7 @@ Deno.test("terminate sends no SIGKILL before SIGTERM has had its time, nor witho
   assert.deepEqual([await forced, state.signals.at(-1)], ["SIGKILL", "SIGKILL"]);
 });
 
-Deno.test("terminate answers for a process of another user, and for one that is gone", async () => {
+Deno.test("terminate reports a process of another user, and one that is gone", async () => {
   const clock = new FakeClock();
   const { state, processes } = made([], "forbidden");
   const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes };
@@ -222,7 +227,7 @@ Deno.test("an abort leaves a process as it is, and no further signal is sent", a
   assert.deepEqual([await terminating, state.signals], ["alive", ["SIGTERM"]]);
 });
 
-Deno.test("terminate ends a real process, and never one that has its pid by now", async () => {
+Deno.test("terminate ends a real process, and never a later process with the same pid", async () => {
   const child = sleeper();
   const { pid } = child;
   const started = startTimeOf(pid) ?? assert.fail("it runs");

@@ -1,4 +1,4 @@
-/** `daemon.json`: what a daemon writes of itself, and what its readers make of it. */
+/** `daemon.json`: what a daemon writes, and what readers find. */
 
 import assert from "node:assert/strict";
 import {
@@ -20,7 +20,7 @@ function stateWith(text?: string): Record<string, string> {
   return { MESH_STATE: dir };
 }
 
-Deno.test("what a daemon writes is what its readers find, for nobody else's eyes", () => {
+Deno.test("readers find what a daemon wrote, and the file is private", () => {
   const env = stateWith();
   assert.equal(readRuntimeFile(env), undefined);
   for (const info of [INFO, { ...INFO, approval_seconds: 30 }]) {

@@ -7,13 +7,13 @@ import { checkSocket, whyUnsafeFolder } from "../../../daemon/host/trusted_socke
 const NOBODY_UID = 65_534;
 
 interface SocketFolder {
-  /** This user's alone. */
+  /** A mode for this user alone. */
   readonly dir: string;
-  /** Makes a folder, and a socket in it; the path of the socket. */
+  /** Creates a folder with a socket in it; returns the path of the socket. */
   socket(folder?: string, name?: string): string;
 }
 
-/** A test in a folder of its own. */
+/** Runs a test in a folder of its own. */
 function inFolder(
   name: string,
   test: (socketFolder: SocketFolder) => void,

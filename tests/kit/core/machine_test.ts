@@ -82,7 +82,7 @@ function allowed(table: string, column: string): string[] {
 Deno.test("the machines of the house are found, each with its own name", () => {
   const names = MACHINES.map(({ stateMachine }) => stateMachine.name);
   assert.equal(new Set(names).size, names.length);
-  for (const name of ["ask", "delivery", "peer", "uplink", "oauth_grant"]) {
+  for (const name of ["ask", "delivery", "peer", "relay_client", "oauth_grant"]) {
     assert.ok(names.includes(name), name);
   }
 });

@@ -1,4 +1,4 @@
-/** Codex's adapter over a Codex folder of a test. */
+/** Codex's adapter for a test's Codex folder. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { TESTED_VERSION } from "../../../daemon/features/agents/codex/agent.ts";

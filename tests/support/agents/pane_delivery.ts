@@ -1,4 +1,4 @@
-/** What tests of the pane transport share: a message, its addressee, and programs that swap places. */
+/** Helpers for tests of the pane transport: a message, its addressee, and replaced programs. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -46,13 +46,13 @@ export function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOp
   return createPaneTransport({ ...defaults, ...options });
 }
 
-/** Another program takes the pane over, and records all that it is given. */
+/** Replaces the pane's program by one that records its input. */
 export function respawn(terminal: Terminal, pane: string): void {
   terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
   waitSync("the other program", () => terminal.screen(pane).includes("ready"));
 }
 
-/** The same, and the agent's process is gone too: tmux only asks it to go. */
+/** The same, and waits until the agent's process has ended: tmux only asks it to. */
 export function replaceProgram(terminal: Terminal, { pane, pid }: Agent): void {
   respawn(terminal, pane);
   waitSync("the agent's end", () => !isAlive(pid));

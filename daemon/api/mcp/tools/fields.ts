@@ -1,8 +1,9 @@
-/** What tools have in common: what they take, and how whoever calls is told to other rooms. */
+/** What tools share: input fields, and how the caller is passed to the daemon's routes. */
 
 import * as z from "zod";
 import { IdempotencyKey, Name } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
+import { getPeer } from "../../../features/peers/contract.ts";
 import { ATTACHMENTS_MAX } from "../../../features/messages/attachments/contract.ts";
 import type { McpCaller } from "../identify.ts";
 import type { ToolContext } from "../tool.ts";
@@ -12,7 +13,7 @@ export const peer = z.string().describe("A name or a peer_id, as list_peers show
 export const circle = Name.optional()
   .describe("Where to look for the name; by default your own circle");
 export const idempotency_key = IdempotencyKey.optional().describe(
-  "A key of your own for this call; repeated with the same key, it is not done twice",
+  "A key of your choice for this call; a repeated call with the same key is not run twice",
 );
 export const seconds = z.number().min(0).optional();
 export const correlation_id = z.string().min(1)
@@ -20,7 +21,7 @@ export const correlation_id = z.string().min(1)
 export const attachments = z.array(z.string()).max(ATTACHMENTS_MAX).optional()
   .describe("Ids (att-…) of files, as the shell command `mesh attach FILE` prints them");
 
-/** A file as a model needs to know it. */
+/** A file, as a model needs to know it. */
 export const AttachedFile = z.object({
   id: z.string(),
   filename: z.string(),
@@ -29,23 +30,32 @@ export const AttachedFile = z.object({
   path: z.string(),
 });
 
-/** The header of a call that is done once. */
+/** The header of a call with an idempotency key. */
 export function idempotencyHeaders(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { "idempotency-key": key };
 }
 
-/** Whoever speaks, as the other rooms are told. */
+/** The caller, in the form that the daemon's routes take. */
 export function callerId({ peer_id, name }: McpCaller): string {
   return peer_id ?? name;
 }
 
-/** The caller's `peer_id`; refuses with `not_an_agent` where it has none. */
+/** The caller's `peer_id`; throws `not_an_agent` if it has none. */
 export function mustBePeer({ peer_id }: McpCaller, why: string): string {
   if (peer_id === null) throw new Problem("not_an_agent", { why });
   return peer_id;
 }
 
-/** A caller that nobody knows starts, stops and changes nothing, unless it is allowed to. */
+/** Throws `unknown_caller` if the caller is unknown and not allowed by the configuration. */
 export function mustBeTrusted({ trusted }: ToolContext): void {
   if (!trusted) throw new Problem("unknown_caller", {});
+}
+
+/** The caller's circle; undefined for an unknown caller. */
+export async function ownCircle(
+  { caller, call, signal }: ToolContext,
+): Promise<string | undefined> {
+  if (caller.peer_id === null) return undefined;
+  const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {}, signal });
+  return circle;
 }

@@ -1,4 +1,4 @@
-/** Tools that tell something, and want no reply. */
+/** Tools that send messages without a reply. */
 
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
@@ -17,7 +17,7 @@ import {
 
 const notify = tool({
   name: "notify_peer",
-  title: "Tell a peer",
+  title: "Notify a peer",
   description:
     "Tell one peer something that needs no reply: a result, a warning, a change it must know. " +
     "Do not use it for questions (ask), to answer an ask (ack), or for chatter: it interrupts.",
@@ -48,7 +48,7 @@ const notify = tool({
     });
     const why = sent.reason ? ` (${sent.reason})` : "";
     return {
-      text: `Told @${quotedName(sent.to_peer_name)} (${sent.delivery_id}); ` +
+      text: `Notified @${quotedName(sent.to_peer_name)} (${sent.delivery_id}); ` +
         `delivery: ${sent.delivery_state}${why}.`,
       data: sent,
     };
@@ -57,15 +57,15 @@ const notify = tool({
 
 const broadcastTool = tool({
   name: "broadcast",
-  title: "Tell a circle",
+  title: "Notify a circle",
   description:
-    "Tell all agents of a circle, yours by default, something that concerns every one of them. " +
-    "It never reaches the human. Do not use it when one peer will do (notify_peer), or for " +
+    "Notify all agents of a circle, yours by default, of something that concerns all of them. " +
+    "It never reaches the human. Do not use it if one peer is enough (notify_peer), or for " +
     "questions (ask): it interrupts everyone.",
   hints: SEND_HINTS,
   input: z.object({
     message: Text,
-    circle: circle.describe("The circle to tell"),
+    circle: circle.describe("The circle to notify"),
     idempotency_key,
   }),
   output: z.object({

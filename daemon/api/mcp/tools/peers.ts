@@ -1,4 +1,4 @@
-/** Tools about who is there, and who one is. */
+/** Tools that list peers, and show or change the caller's own record. */
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
@@ -8,7 +8,7 @@ import { describePeer, getPeer, listPeers, renamePeer } from "../../../features/
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
 
-/** A peer as another agent needs to know it. */
+/** A peer, as another agent needs to know it. */
 const PeerCard = z.object({
   peer_id: z.string(),
   name: z.string(),
@@ -39,7 +39,7 @@ const list = tool({
       const selfMark = peer.peer_id === caller.peer_id ? " (you)" : "";
       return `- ${describe(peer)}${selfMark}`;
     });
-    return { text: lines.join("\n") || "Nobody is here.", data: { peers } };
+    return { text: lines.join("\n") || "No peers are listed.", data: { peers } };
   },
 });
 
@@ -47,14 +47,14 @@ const whoami = tool({
   name: "whoami",
   title: "Who am I",
   description:
-    "Tell which peer you are: your name, circle and peer_id. Use it when you must name yourself " +
+    "Show which peer you are: your name, circle and peer_id. Use it when you must name yourself " +
     "to another peer, or when ack is refused as not_the_recipient. Not needed before other tools.",
   hints: READ_HINTS,
   input: z.object({}),
   output: z.object({
     known: z.boolean(),
     name: z.string(),
-    proof: z.string().describe("What tells the mesh who you are"),
+    proof: z.string().describe("What identified you"),
     peer: PeerCard.nullable(),
   }),
   async run(_, { caller, call, signal }) {
@@ -76,16 +76,16 @@ const whoami = tool({
 
 const setDescription = tool({
   name: "set_description",
-  title: "Say what you work on",
+  title: "Set your description",
   description:
-    "Say in one sentence what you are working on, so that others know whom to ask. Use it when " +
-    "you begin something new. It fades after a quarter of an hour. Do not put messages, secrets " +
-    "or progress reports here.",
+    "Describe in one sentence what you are working on, so that others know whom to ask. Use it " +
+    "when you begin something new. It expires after a quarter of an hour. Do not put messages, " +
+    "secrets or progress reports here.",
   hints: UPDATE_HINTS,
   input: z.object({ description: z.string().max(2000) }),
   output: z.object({ peer: PeerCard }),
   async run({ description }, { caller, call, signal }) {
-    const params = { id: mustBePeer(caller, "you are in no list that could show it") };
+    const params = { id: mustBePeer(caller, "you are not in the list of peers") };
     const peer = await call(describePeer, { params, query: {}, body: { description }, signal });
     return { text: `You are now ${describe(peer)}.`, data: { peer } };
   },
@@ -93,19 +93,19 @@ const setDescription = tool({
 
 const setName = tool({
   name: "set_name",
-  title: "Take another name",
+  title: "Change your name",
   description:
-    "Take another display name, by which others ask you from now on. Use it when your user tells " +
+    "Change your display name, by which others ask you from now on. Use it when your user tells " +
     "you to, or when your name misleads. A name that a live peer of your circle holds gets a " +
-    "number. Do not use it to say what you work on (set_description), to pass for another peer, " +
-    "or to rename anyone but yourself.",
+    "number. Do not use it to say what you work on (set_description), to pose as another peer, " +
+    "or to rename another peer.",
   hints: UPDATE_HINTS,
   input: z.object({ name: Name.describe("1 to 64 letters, digits, dots, underscores, hyphens") }),
   output: z.object({ peer: PeerCard }),
   async run({ name }, { caller, call, signal }) {
     const params = { id: mustBePeer(caller, "you have no name to change") };
     const peer = await call(renamePeer, { params, query: {}, body: { name }, signal });
-    const takenNote = peer.name === name ? "" : ` "${name}" is another peer's.`;
+    const takenNote = peer.name === name ? "" : ` "${name}" belongs to another peer.`;
     return { text: `You are now ${describe(peer)}.${takenNote}`, data: { peer } };
   },
 });
@@ -114,7 +114,7 @@ export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setNam
 
 type PeerInfo = WireResponse<typeof describePeer>;
 
-/** One line; a description is another's text, and stays between quotation marks. */
+/** One line; the description is another peer's text, so it stays in quotation marks. */
 function describe(
   { name, circle, role, backend, status, turn_state, description }: PeerInfo,
 ): string {

@@ -1,21 +1,21 @@
-/** How the words of others are told to a model: as data, between tags that no text can forge. */
+/** Shows messages to a model: as data, between tags that no text can forge. */
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { neutralizeMarks, quotedAttribute } from "../../../features/messages/frame_markers.ts";
 
-/** What the texts of one answer take together, in characters: a model has to read them all. */
+/** Limit for all texts of one result, in characters. */
 const ANSWER_CHARS_MAX = 24_000;
-/** What each may take, however many they are. */
+/** The share that each text gets at least. */
 const TEXT_CHARS_MIN = 500;
 
-/** What others wrote, for a model: nothing in it steers, hides, or begins as a line of ours. */
+/** Text of others without control characters or anything that looks like our own lines. */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text));
 }
 
 /**
- * A message between its tags (contract 5). `lines` are tags of its own, such as those of its files,
- * and stand on lines of their own within it. An attribute that is null is left out.
+ * A message between its tags (contract 5). `lines` are its own tags, such as those of its files,
+ * each on a line of its own. Attributes that are null are omitted.
  */
 export function quote(
   attributes: Readonly<Record<string, string | null>>,
@@ -31,17 +31,17 @@ export function quote(
   }${body}</peer-message>`;
 }
 
-/** Who is named in an attribute: anybody may have chosen the name. */
+/** The name in an attribute; peers choose their own names. */
 export function nameTag(name: string | null | undefined): string {
   return `@${toDisplayName(name ?? "nobody")}`;
 }
 
-/** How many characters each of so many texts may have. */
+/** How many characters each of this many texts may have. */
 export function charsPerText(texts: number): number {
   return Math.max(TEXT_CHARS_MIN, Math.floor(ANSWER_CHARS_MAX / Math.max(1, texts)));
 }
 
-/** The beginning of a text, and whether that is less than all of it. */
+/** The beginning of a text, and whether the text is longer. */
 export function truncate(text: string, chars: number): { text: string; truncated: boolean } {
   if (text.length <= chars) return { text, truncated: false };
   const head = text.slice(0, chars).replace(/[\ud800-\udbff]$/, "");

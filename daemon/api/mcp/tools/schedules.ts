@@ -1,4 +1,4 @@
-/** Tools that say something later: once, or again and again. */
+/** Tools that schedule messages: once or recurring. */
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
@@ -25,7 +25,7 @@ import {
 } from "./fields.ts";
 import { charsPerText, quote, truncate } from "./quoting.ts";
 
-/** Schedules that one answer shows. */
+/** How many schedules one result shows. */
 const SHOWN_MAX = 50;
 
 const Card = z.object({
@@ -42,7 +42,7 @@ const Card = z.object({
   last_outcome: maybe,
   last_error: maybe,
   text: z.string(),
-  truncated: z.boolean().describe("Whether the text is longer than what is shown here"),
+  truncated: z.boolean().describe("Whether the text is longer than shown here"),
 });
 
 const create = tool({
@@ -55,15 +55,15 @@ const create = tool({
     "name, also when you are not here any more; an ask's reply is pushed to you.",
   hints: SEND_HINTS,
   input: z.object({
-    peer: peer.describe("A name or a peer_id; a name is looked up when the message is due"),
+    peer: peer.describe("A name or a peer_id; a name is resolved when the message is due"),
     message: Text,
-    kind: ScheduleKind.default("notify").describe("ask: it wants a reply"),
+    kind: ScheduleKind.default("notify").describe("ask: needs a reply"),
     fire_at: z.string().optional()
-      .describe("2026-11-21T09:00:00+01:00, or so long from now: 10m, in 2h, 1h30m, 2d"),
+      .describe("2026-11-21T09:00:00+01:00, or a duration from now: 10m, in 2h, 1h30m, 2d"),
     cron: z.string().optional()
       .describe("Five fields: minute hour day month weekday; or @hourly, @daily, @weekly"),
     timezone: z.string().optional()
-      .describe("The user's IANA time zone, by which cron goes; UTC by default"),
+      .describe("The user's IANA time zone, for cron; UTC by default"),
     circle,
     idempotency_key,
   }),
@@ -85,9 +85,9 @@ const list = tool({
   name: "schedule_list",
   title: "List scheduled messages",
   description:
-    "List scheduled messages: active ones by their next fire, or those that fired, failed or were " +
-    "cancelled. Do not use it for messages that were sent (search_messages), or for asks that " +
-    "are open (list_asks).",
+    "List scheduled messages: active ones by their next fire, or those that fired, failed or " +
+    "were cancelled. Do not use it for messages that were sent (search_messages), or for asks " +
+    "that are open (list_asks).",
   hints: READ_HINTS,
   input: z.object({
     state: ScheduleState.default("active"),
@@ -96,7 +96,7 @@ const list = tool({
   }),
   output: z.object({
     schedules: z.array(Card),
-    left_off: z.number().describe("How many more were found, and are not shown"),
+    left_off: z.number().describe("How many more were found but are not shown"),
   }),
   async run({ state, peer, mine }, { caller, call, signal }) {
     const query = {
@@ -128,8 +128,8 @@ const cancel = tool({
   name: "schedule_delete",
   title: "Cancel a scheduled message",
   description:
-    "Cancel a scheduled message, so that it does not fire again. Use it for your own, or when the " +
-    "user asked for it. Do not use it for an ask that was sent.",
+    "Cancel a scheduled message, so that it does not fire again. Use it for your own, or when " +
+    "the user asked for it. Do not use it for an ask that was sent.",
   hints: { ...UPDATE_HINTS, destructiveHint: true },
   input: z.object({ schedule_id: z.string().min(1).describe("Such as sched-3f9c04d1a2b7") }),
   output: Card,

@@ -1,7 +1,6 @@
-/** Tools that give a guest a link to one peer, and take it back. */
+/** Tools that create and end links by which guests watch one peer. */
 
 import * as z from "zod";
-import { Problem } from "kit/core/problem.ts";
 import {
   createShare,
   Permissions,
@@ -9,18 +8,18 @@ import {
   SHARE_SECONDS_MAX,
   SHARE_SECONDS_MIN,
 } from "../../../features/shares/contract.ts";
-import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../tool.ts";
-import { callerId } from "./fields.ts";
+import { SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
+import { callerId, mustBeTrusted } from "./fields.ts";
 
 const share = tool({
   name: "share_session",
   title: "Share a peer with a guest",
   description:
-    "Make a link by which somebody elsewhere watches one peer through the relay, and may ask it " +
-    "something where permissions is rw. Whoever has the link is the guest, so use it only when " +
-    "the user wants someone to have one. Do not use it to reach another agent (ask), and do not " +
+    "Create a link by which a guest watches one peer through the relay, and may send it asks " +
+    "if permissions is rw. Anyone with the link is a guest, so use it only when " +
+    "the user wants one. Do not use it to reach another agent (ask), and do not " +
     "post the link where others read it. It ends by itself, by revoke_share, or when the relay " +
-    "is started again.",
+    "restarts.",
   hints: { ...SEND_HINTS, openWorldHint: true },
   input: z.object({
     peer: z.string().optional().describe("A name or a peer_id; you yourself by default"),
@@ -55,7 +54,7 @@ const revoke = tool({
   name: "revoke_share",
   title: "End a share",
   description:
-    "End a link that share_session made; whoever watches by it is cut off at once. Use it when " +
+    "End a link that share_session made; its viewers are disconnected at once. Use it when " +
     "the user no longer wants the guest. Do not use it to end a peer or an ask.",
   hints: { ...UPDATE_HINTS, openWorldHint: true },
   input: z.object({ share_id: z.string().min(1).describe("As share_session returned it") }),
@@ -63,13 +62,8 @@ const revoke = tool({
   async run({ share_id }, toolContext) {
     mustBeTrusted(toolContext);
     await toolContext.call(revokeShare, { params: { id: share_id }, signal: toolContext.signal });
-    return { text: `${share_id} is over.`, data: { share_id, ok: true as const } };
+    return { text: `${share_id} has ended.`, data: { share_id, ok: true as const } };
   },
 });
 
 export const SHARE_TOOLS: readonly Tool[] = [share, revoke];
-
-/** A link leads here from elsewhere: not for a caller that nobody knows. */
-function mustBeTrusted({ trusted }: ToolContext): void {
-  if (!trusted) throw new Problem("unknown_caller", {});
-}

@@ -1,36 +1,41 @@
-/** Tools that start agents, and start them anew: for callers that are known (contract 6). */
+/** Tools that start and restart agents, for known callers only (contract 6). */
 
 import * as z from "zod";
-import { IdempotencyKey, Name, Text } from "kit/core/schema.ts";
+import { Name, Text } from "kit/core/schema.ts";
 import { getPeer } from "../../../features/peers/contract.ts";
 import { Backend } from "../../../features/agents/contract.ts";
 import { spawnPeer } from "../../../features/spawn/contract.ts";
 import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
-import { SEND_HINTS, type Tool, tool, type ToolContext } from "../tool.ts";
-import { mustBeTrusted } from "./fields.ts";
-
-const maybe = z.string().nullable();
+import { SEND_HINTS, type Tool, tool } from "../tool.ts";
+import {
+  callerId,
+  circle,
+  idempotency_key,
+  idempotencyHeaders,
+  maybe,
+  mustBeTrusted,
+  ownCircle,
+  peer,
+} from "./fields.ts";
 
 const spawn = tool({
   name: "spawn_peer",
   title: "Start an agent",
   description:
-    "Start another coding agent in a tmux pane, in a folder of this machine, and greet it with a " +
-    "message once it is here. Use it only when the user wants work done by another agent that is " +
-    "not running yet. Do not use it to reach one that is (list_peers, ask), to run a shell " +
-    "command, or for work that you can do yourself. Which agents and folders are allowed is the " +
-    "user's configuration. It returns before the agent has registered.",
+    "Start another coding agent in a tmux pane, in a folder of this machine, and send it a " +
+    "message once it has registered. Use it only when the user wants work done by another agent " +
+    "that is not running yet. Do not use it to reach one that is (list_peers, ask), to run a " +
+    "shell command, or for work that you can do yourself. Which agents and folders are allowed " +
+    "is the user's configuration. It returns before the agent has registered.",
   hints: { ...SEND_HINTS, openWorldHint: true },
   input: z.object({
     path: z.string().min(1).describe("The folder to start in, absolute"),
     backend: Backend.describe("Which kind of agent"),
     profile: Name.optional().describe("A profile of the configuration"),
-    circle: Name.optional().describe("The circle it is to be in; yours by default"),
-    name: Name.optional().describe("What it is to be called"),
-    message: Text.optional().describe("What it is told once it is here"),
-    idempotency_key: IdempotencyKey.optional().describe(
-      "A key of your own for this call; repeated with the same key, it is not done twice",
-    ),
+    circle: Name.optional().describe("The agent's circle; yours by default"),
+    name: Name.optional().describe("The agent's name"),
+    message: Text.optional().describe("A message for the agent once it has registered"),
+    idempotency_key,
   }),
   output: z.object({
     spawn_id: z.string(),
@@ -44,8 +49,8 @@ const spawn = tool({
   async run({ idempotency_key, ...fields }, toolContext) {
     mustBeTrusted(toolContext);
     const { caller, call, signal } = toolContext;
-    const headers = { ...(idempotency_key && { "idempotency-key": idempotency_key }) };
-    const body = { ...fields, from_peer: caller.peer_id ?? caller.name };
+    const headers = idempotencyHeaders(idempotency_key);
+    const body = { ...fields, from_peer: callerId(caller) };
     const spawned = await call(spawnPeer, { body, query: {}, headers, signal });
     const { display_name, tmux_session, pane_id, seed_state, warnings } = spawned;
     const seed = seed_state === null ? "" : ` Its message: ${seed_state}.`;
@@ -61,17 +66,17 @@ const restart = tool({
   name: "restart_peer",
   title: "Restart an agent",
   description:
-    "Stop another agent once its turn has ended, and start it again in its pane with its session. " +
-    "Use it when the user asked for it, as after a change of its configuration; with dry_run to " +
-    "see first what would happen. Do not use it because a peer is slow or does not answer. " +
-    "Your own restart begins when your turn ends. fresh drops the conversation.",
+    "Stop another agent once its turn has ended, and start it again in its pane with its " +
+    "session. Use it when the user asked for it, as after a change of its configuration; with " +
+    "dry_run to see first what would happen. Do not use it because a peer is slow or does not " +
+    "answer. Your own restart begins when your turn ends. fresh drops the conversation.",
   hints: { ...SEND_HINTS, destructiveHint: true },
   input: z.object({
-    peer: z.string().describe("A name or a peer_id, as list_peers shows them"),
-    circle: Name.optional().describe("Where to look for the name; by default your own circle"),
+    peer,
+    circle,
     fresh: z.boolean().optional().describe("Begin a new session instead of resuming"),
-    dry_run: z.boolean().optional().describe("Only tell what would be done"),
-    message: Text.optional().describe("What it is told once it is back"),
+    dry_run: z.boolean().optional().describe("Only show what would be done"),
+    message: Text.optional().describe("A message for the agent once it is back"),
   }),
   output: z.object({
     restart_id: z.string(),
@@ -83,10 +88,10 @@ const restart = tool({
   async run({ peer, circle, ...fields }, toolContext) {
     mustBeTrusted(toolContext);
     const { caller, call, signal } = toolContext;
-    const from_peer = caller.peer_id ?? caller.name;
-    const query = { circle: circle ?? await circleOf(toolContext) };
+    const from_peer = callerId(caller);
+    const query = { circle: circle ?? await ownCircle(toolContext) };
     const { peer_id } = await call(getPeer, { params: { id: peer }, query, signal });
-    // Whoever waits for its own end would keep its turn from ending.
+    // Waiting for its own restart would keep the caller's turn from ending.
     const body = { ...fields, from_peer, wait: peer_id !== caller.peer_id };
     const result = await call(restartPeer, { params: { id: peer_id }, body, signal });
     const { outcome, failed, would_run } = result;
@@ -100,9 +105,3 @@ const restart = tool({
 });
 
 export const SPAWN_TOOLS: readonly Tool[] = [spawn, restart];
-
-async function circleOf({ caller, call, signal }: ToolContext): Promise<string | undefined> {
-  if (caller.peer_id === null) return undefined;
-  const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {}, signal });
-  return circle;
-}

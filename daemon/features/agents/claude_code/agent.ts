@@ -1,4 +1,4 @@
-/** Claude Code: reached by its own socket, by its pane, or by a hook that wakes it. */
+/** Claude Code: reached through its own socket, its pane, or a hook that wakes it. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
@@ -8,7 +8,7 @@ export const TESTED_VERSION = "2.1.329";
 
 const home = (env: Env) => env["CLAUDE_CONFIG_DIR"] || homePath(env, ".claude");
 const hooksFile = (env: Env) => `${home(env)}/settings.json`;
-// Beside the folder by default, inside a folder that was chosen.
+// Beside the default folder, but inside a configured one.
 const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.claude.json`;
 
 const setup: AgentSetup = {
@@ -46,7 +46,7 @@ export const claudeCode: AgentDefinition = {
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
-    // A session may have been started with another setting than the daemon.
+    // A session may have been started with another `CLAUDE_CONFIG_DIR` than the daemon.
     const config_dirs = [...new Set([home(host.env), homePath(host.env, ".claude")])];
     const options = { ...host, config_dirs, tested_version: TESTED_VERSION };
     return { adapter: claudeCodeAdapter(options), hooks: claudeCodeHooks };

@@ -1,4 +1,4 @@
-/** Claude Code: its own socket first, its pane for the user's words, its registry for its state. */
+/** Claude Code's adapter: socket, pane and waking hook; state from its session registry. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -20,7 +20,7 @@ export interface ClaudeCodeOptions {
   readonly config_dirs: readonly string[];
   /** The newest release that the adapter was tested with. */
   readonly tested_version: string;
-  /** Whether a session's process lives, as looks ask it again and again. */
+  /** Whether a session's process lives; called often. */
   readonly isAlive?: IsAlive;
 }
 
@@ -36,10 +36,10 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   });
   return {
     backend: "claude-code",
-    // The socket shows a text as another session's; a human's words are typed where that is safe.
+    // The socket presents a text as another session's, so a human's message prefers the pane.
     transports: (_peer, { human }) => human ? [pane, native, hook] : [native, pane, hook],
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
-      // A hook waits only where neither socket nor pane was found.
+      // A hook waits only if neither the socket nor a pane reaches the session.
       if (runtime_session_id !== null && waiters.isWaiting(runtime_session_id)) return "hook";
       return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
     },

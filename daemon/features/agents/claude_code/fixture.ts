@@ -1,12 +1,12 @@
-/** Claude Code in a home of its own: past its first start, and asking before each tool. */
+/** Claude Code in a home of its own: after its first start, and asking before each tool. */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** A key of the right shape; its last 20 characters must stand in `.claude.json`. */
+/** A key of the right form; its last 20 characters must be in `.claude.json`. */
 const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 
-/** Every tool call is asked about: the mode of today's first start answers for the user. */
+/** This mode asks before every tool call; the default mode of a first start does not. */
 export const CLAUDE_COMMAND = ["claude", "--permission-mode", "manual"] as const;
 
 export function claudeEnvironment(model_url: string): Record<string, string> {
@@ -20,7 +20,7 @@ export function claudeEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** What Claude Code has recorded once a user has been through its first start. */
+/** What Claude Code records once the user has completed its first start. */
 export function claudeFirstStartDone(version: string, folders: readonly string[]) {
   const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {
@@ -49,5 +49,5 @@ export const claudeCodeFixture: Fixture = {
     isOpen: (screen) => screen.includes("Do you want to create"),
     refusal: ["Escape"],
   },
-  untested: { hook: "it is for sessions without a socket and a pane" },
+  untested: { hook: "used only for sessions without a socket and a pane" },
 };

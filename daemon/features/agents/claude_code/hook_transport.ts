@@ -1,4 +1,4 @@
-/** The hook transport: wakes an idle session by the hook of its own that waits for that. */
+/** The hook transport: wakes an idle session through a hook that waits beside it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -13,19 +13,18 @@ import type {
 import { truncateFramed } from "../pane_text.ts";
 import { TEXT_BYTES_MAX } from "../screens.ts";
 
-/** A hook that has its text writes it within milliseconds, and says so. */
+/** A hook writes its text and confirms it within milliseconds. */
 const CONFIRM_MS_MAX = 2_000;
 
-/** A hook that waits, and what it is to be answered. */
 interface Waiter {
   readonly answer: (instruction: WakeInstruction) => void;
 }
 
-/** The hooks that wait: one for each session, the newest, so that no older ones pile up. */
+/** The waiting hooks: the newest of each session, so that older ones do not accumulate. */
 export class WaitingHookList implements WaitingHooks {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Waiter>();
-  /** Texts that were handed to a hook which has not said yet that they are written. */
+  /** Texts that were handed to a hook and not confirmed yet. */
   readonly #unconfirmed = new Map<string, () => void>();
 
   constructor(clock: Clock) {
@@ -40,7 +39,7 @@ export class WaitingHookList implements WaitingHooks {
     return [...this.#waiters.keys()];
   }
 
-  /** Keeps a hook waiting until it is called or let go; `signal` is its own patience. */
+  /** Blocks a hook until it is answered or released; on abort it is told to ask again. */
   async add(session_id: string, signal: AbortSignal): Promise<WakeInstruction> {
     this.release(session_id);
     const waiting = Promise.withResolvers<WakeInstruction>();
@@ -57,17 +56,17 @@ export class WaitingHookList implements WaitingHooks {
     }
   }
 
-  /** Its session is reached in a better way, or by a newer hook: the hook ends. */
+  /** Ends the hook: a better transport reaches its session, or a newer hook waits. */
   release(session_id: string): void {
     this.#remove(session_id)?.answer({ then: "end" });
   }
 
-  /** The hook has written a text to where its session reads it. */
+  /** The hook has written a text to its session. */
   written(delivery_id: string): void {
     this.#unconfirmed.get(delivery_id)?.();
   }
 
-  /** Hands a text to a session's hook, and waits until that has written it. */
+  /** Hands a text to a session's hook and waits until the hook confirms it. */
   async deliver(
     session_id: string,
     { delivery_id, framed, proof_id }: OutgoingMessage,
@@ -83,7 +82,7 @@ export class WaitingHookList implements WaitingHooks {
     return confirmed ? { state: "sent" } : { state: "unclear", reason: "write_untold" };
   }
 
-  /** Whoever is taken out of the list is answered by the taker. */
+  /** Removes the waiter; the caller must answer it. */
   #remove(session_id: string): Waiter | undefined {
     const waiter = this.#waiters.get(session_id);
     this.#waiters.delete(session_id);
@@ -95,8 +94,8 @@ export function createHookTransport(waiters: WaitingHookList): AgentTransport {
   return {
     name: "hook",
     check: ({ runtime_session_id }) => {
-      const isHeld = runtime_session_id !== null && waiters.isWaiting(runtime_session_id);
-      const readiness: Readiness = isHeld
+      const isWaiting = runtime_session_id !== null && waiters.isWaiting(runtime_session_id);
+      const readiness: Readiness = isWaiting
         ? { ready: true }
         : { ready: false, reason: "nobody_waits" };
       return Promise.resolve(readiness);

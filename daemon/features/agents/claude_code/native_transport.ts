@@ -1,4 +1,4 @@
-/** The native transport: writes into the socket by which Claude Code sessions reach each other. */
+/** The native transport: the socket through which Claude Code sessions reach each other. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -8,24 +8,25 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
 import { isTested, peerToken, sessionFor } from "./registry.ts";
 
-/** A local socket connects at once, or its owner has stopped taking connections. */
+/** A local socket connects at once, or its owner has stopped accepting connections. */
 const CONNECT_MS_MAX = 2_000;
 /** The socket takes a line within milliseconds; a full buffer means that nobody reads. */
 const WRITE_MS_MAX = 5_000;
-/** The session hangs up some 30 ms after it has read; it is not waited for any longer. */
+/** The session closes the connection about 30 ms after it has read the line. */
 const HANG_UP_MS_MAX = 1_000;
-/** Claude Code drops, without a word, a connection whose line exceeds 1,048,576 characters. */
+/** Claude Code silently drops a connection whose line exceeds 1,048,576 characters. */
 const LINE_CHARS_MAX = 1_000_000;
 
-/** Why not one byte went out. */
+/** Reasons to refuse: not one byte was sent. */
 type Refusal =
   | "no_process"
-  | "no_session" // No entry in the session registry: not started up, at the trust dialog, or gone.
+  | "no_session" // No entry in the session registry: still starting, at the trust dialog, or gone.
   | "session_changed" // The process runs another conversation than the registered one.
   | "no_socket"
-  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
+  // Another user may listen there: the socket or a folder above it is not ours alone.
+  | "foreign_socket"
   | "version_unproved"
-  | "suspended" // Stopped by Ctrl-Z: it would take the bytes, and not read them.
+  | "suspended" // Stopped by Ctrl-Z: the kernel would accept bytes that nobody reads.
   | "too_large"
   | "connection_refused"
   | "connect_timeout";
@@ -78,13 +79,13 @@ function prepareTarget(
   const { path } = checked;
   const line = userLine(outgoing.framed);
   if (line.length > LINE_CHARS_MAX) return "too_large";
-  // Optional on Linux, where any token is taken and none is.
+  // Optional on Linux, which accepts any token and none.
   const token = peerToken(config_dirs, session);
   const auth = token === undefined ? "" : `${JSON.stringify({ type: "auth", token })}\n`;
   return { path, bytes: new TextEncoder().encode(auth + line) };
 }
 
-/** No `session_id`: a line with one that is out of date is dropped without a word. */
+/** Without `session_id`: a line with an outdated one is silently dropped. */
 function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
 }
@@ -109,7 +110,7 @@ async function deliver(
   }
 }
 
-/** A connection, or a definite no: before there is one, nothing can have gone out. */
+/** Connects or refuses definitely: without a connection, nothing was sent. */
 async function connect(
   { clock, log }: NativeOptions,
   path: string,
@@ -125,7 +126,8 @@ async function connect(
     }
     return "connection_refused";
   }
-  void connecting.then((lateConnection) => lateConnection.close(), () => undefined); // Nobody waits for it any more.
+  // Nobody waits for it any more.
+  void connecting.then((lateConnection) => lateConnection.close(), () => undefined);
   return "connect_timeout";
 }
 
@@ -146,7 +148,7 @@ async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<t
   return true;
 }
 
-/** To hang up first could cost the line: a reader that is told of the end may stop reading. */
+/** Closing first could lose the line: a reader that sees the end may stop reading. */
 async function waitForHangUp(connection: Deno.UnixConn): Promise<true> {
   const ignored = new Uint8Array(1_024);
   while (await connection.read(ignored) !== null);

@@ -1,4 +1,4 @@
-/** Claude Code's own list of sessions: which process lives, in what state, behind which socket. */
+/** Claude Code's own session registry: the process, state and socket of each session. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -8,10 +8,10 @@ import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { isLaterPatch } from "../definition.ts";
 
-/** Far more than an entry, or a key, has. */
+/** Far more than an entry or a key needs. */
 const ENTRY_BYTES_MAX = 65_536;
 
-/** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may say more, or less. */
+/** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may differ. */
 export const Session = z.object({
   pid: z.number().int().positive(),
   sessionId: z.string().min(1),
@@ -35,7 +35,7 @@ const SessionKey = z.object({ peerToken: z.string().min(1), procStart: z.string(
 
 const TURN_STATE_OF = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
 
-/** The session that this very process runs; what a killed one left behind is not believed. */
+/** The session that this process runs; entries that a killed process left behind are ignored. */
 export function sessionOf(
   config_dirs: readonly string[],
   pid: number,
@@ -48,7 +48,7 @@ export function sessionOf(
   return undefined;
 }
 
-/** The session of a registered agent: of its process, as long as that is the same one. */
+/** The session of a registered agent, while its process is still the registered one. */
 export function sessionFor(
   config_dirs: readonly string[],
   { agent_pid, agent_started }: AgentPeer,
@@ -58,7 +58,7 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
-/** What this session lets the user's other sessions authenticate with; kept beside its entry. */
+/** The token with which the user's other sessions authenticate; kept beside the entry. */
 export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
   for (const config_dir of config_dirs) {
     const dir = join(config_dir, "sessions");
@@ -71,7 +71,7 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
   return undefined;
 }
 
-/** The version of the socket's protocol, as a session reports it. */
+/** The version of the socket's protocol that was tested. */
 const TESTED_PROTOCOL = 1;
 
 /**
@@ -90,14 +90,14 @@ export function turnState({ status }: Session): AgentPeer["turn_state"] {
   return status === undefined ? null : TURN_STATE_OF[status];
 }
 
-/** Only ticks can be compared; how other systems write a start time has not been seen. */
+/** Only clock ticks can be compared; how other systems write a start time is unknown. */
 function startTicks({ procStart }: Session): string | undefined {
   return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
 }
 
 /**
- * Undefined for a file that is not there, that is half written, or of a shape we do not know; and
- * for another user's, as it says where messages go.
+ * Undefined for a file that is missing, incomplete or of unknown form, and for a file of another
+ * user, since it decides where messages go.
  */
 function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
   return shape.safeParse(tryJson(readWhole(path, ENTRY_BYTES_MAX, { own: true }) ?? "")).data;

@@ -1,4 +1,4 @@
-/** How Claude Code shows its composer, and how its dialogs look. */
+/** Claude Code's screen: its composer and its dialogs. */
 
 import {
   looksLikeDialog,
@@ -10,14 +10,14 @@ import {
   withoutPlaceholder,
 } from "../screens.ts";
 
-/** A rule across the screen; Claude Code may write a label into it. */
+/** A horizontal rule across the screen; Claude Code may write a label into it. */
 const RULE = /^\s*[─╭╰]?─{8}/;
-/** A no-break space follows the prompt sign; `!` in its place is Claude Code's shell mode. */
+/** A no-break space follows the prompt sign; `!` instead is Claude Code's shell mode. */
 const PROMPT = /^❯(\s|$)/;
 
 /**
- * Claude Code: the composer stands between two rules and begins with `❯`; a dialog takes its
- * place. Proved with 2.1.329, in all permission modes, idle and busy.
+ * The composer is between two rules and begins with `❯`; a dialog replaces it. Tested with 2.1.329,
+ * in all permission modes, idle and busy.
  */
 export const claudeScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
@@ -25,7 +25,7 @@ export const claudeScreen: Screen = {
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const composer = findComposer(rows);
-    // The transcript may speak of dialogs; an open one is never above the composer.
+    // The transcript may mention dialogs; an open dialog is never above the composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },
@@ -52,7 +52,7 @@ function findComposer(rows: readonly string[]): { top: number; bottom: number } 
   return undefined;
 }
 
-/** All that stands in the composer, its prompt sign included. */
+/** The composer's text, with its prompt sign. */
 function composerText(lines: readonly string[]): string {
   const composer = findComposer(lines.map(stripEscapes));
   return composer ? withoutPlaceholder(lines).slice(composer.top, composer.bottom).join("") : "";

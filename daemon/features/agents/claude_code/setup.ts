@@ -5,9 +5,9 @@ import type { JsonObject, SetupPlan } from "../install.ts";
 import * as server from "../mcp_server_entry.ts";
 
 /**
- * Every hook is a command: an `http` hook shows an error at each prompt while the daemon is down.
- * A session may be idle after a start or a stop: then a hook waits to wake it. That hook ends by
- * itself, unless its session is idle for days and has no better transport.
+ * Every hook is a command, since an `http` hook shows an error at each prompt while the daemon is
+ * down. After a start or a stop the session may be idle, so a second hook waits to wake it. That
+ * hook ends by itself, unless its session stays idle for days without a better transport.
  */
 const HOOKS: groups.AgentHooks = {
   agent: "claude-code",
@@ -24,7 +24,7 @@ const HOOKS: groups.AgentHooks = {
   wake: { events: ["SessionStart", "Stop"], seconds_max: 7 * 86_400 },
 };
 
-/** `~/.claude/settings.json` with our hooks; those of others stay, and stay where they are. */
+/** Adds our hooks to `~/.claude/settings.json`; keeps those of others in their places. */
 export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
   return groups.installHooks(settings, plan, HOOKS);
 }
@@ -33,7 +33,7 @@ export function removeHooks(settings: JsonObject): JsonObject {
   return groups.removeHooks(settings, HOOKS);
 }
 
-/** `~/.claude.json` with our MCP server, whose tools are not hidden behind a search. */
+/** Adds our MCP server to `~/.claude.json`; `alwaysLoad` keeps its tools out of the tool search. */
 export function installMcp(settings: JsonObject, plan: SetupPlan): JsonObject {
   const meshEntry = { type: "stdio", ...server.serverCommand(plan), alwaysLoad: true };
   return server.installServer(settings, meshEntry);

@@ -1,14 +1,14 @@
-/** Claude Code's transcripts: whether a session can be taken up again, by what is on the disk. */
+/** Claude Code's transcripts: whether a session can be resumed, judged by its file. */
 
 import { join } from "node:path";
 import * as z from "zod";
 import { readHead } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 
-/** The folder stands in one of the first lines; a line may hold a pasted text. */
+/** One of the first lines names the folder; a line may hold a pasted text. */
 const HEAD_BYTES = 65_536;
 
-/** What we cannot read, Claude Code could not either. */
+/** Claude Code could not read such a file either. */
 const MISSING_ERRORS = [
   Deno.errors.NotFound,
   Deno.errors.NotADirectory,
@@ -17,7 +17,7 @@ const MISSING_ERRORS = [
 
 const TranscriptLine = z.object({ cwd: z.string() });
 
-/** `claude --resume <id>`, if the session's transcript is there and belongs to this folder. */
+/** `claude --resume <id>`, if the session's transcript exists and belongs to this folder. */
 export async function resumeClaude(
   config_dirs: readonly string[],
   { runtime_session_id, path }: { runtime_session_id: string; path: string },
@@ -31,7 +31,7 @@ export async function resumeClaude(
     const head = readHead(file, HEAD_BYTES) ?? "";
     if (head === "") return notResumable("session_file_empty");
     const cwd = folderNamedIn(head);
-    // A session is found from its own folder alone.
+    // Claude Code finds a session only from the session's own folder.
     if (cwd !== undefined && !await isSameFolder(cwd, path)) {
       return notResumable("session_of_another_folder");
     }
@@ -40,7 +40,7 @@ export async function resumeClaude(
   return notResumable("session_file_missing");
 }
 
-/** `<config dir>/projects/<folder>/<id>.jsonl`: how the folder is written has changed before. */
+/** `<config dir>/projects/<folder>/<id>.jsonl`; searched, as the form of `<folder>` has changed. */
 async function transcriptOf(config_dir: string, session_id: string): Promise<string | undefined> {
   const projects = join(config_dir, "projects");
   for (const name of await namesIn(projects)) {
@@ -50,7 +50,7 @@ async function transcriptOf(config_dir: string, session_id: string): Promise<str
   return undefined;
 }
 
-/** The folder that the transcript itself names; undefined where no whole line does. */
+/** The folder that the transcript names; undefined if no complete line does. */
 function folderNamedIn(head: string): string | undefined {
   for (const line of head.split("\n").slice(0, -1)) {
     try {

@@ -1,23 +1,23 @@
-/** `mesh hook claude-code Wake`: waits beside its session until a message is to wake it. */
+/** `mesh hook claude-code Wake`: waits beside its session until a message has to wake it. */
 
 import { systemClock } from "kit/core/clock.ts";
 import type { WaitForWake, WakeHookDeps } from "../definition.ts";
 
-/** The daemon may be started anew meanwhile; one that stays away is not waited for. */
+/** How long to wait for a daemon that restarts. */
 const DAEMON_AWAY_MS_MAX = 60_000;
 const RETRY_INTERVAL_MS = 1_000;
-/** Claude Code wakes the session with what a hook that ends so has written. */
+/** The exit code on which Claude Code wakes the session with the hook's output. */
 const EXIT_WAKE = 2;
 
 type Post = WakeHookDeps["post"];
 
-/** Returns once this session is woken, or need not wait any more. */
+/** Returns once the session is woken, or once there is no reason to wait. */
 export const waitForWake: WaitForWake = async (session_id, hook) => {
   const { post, write, clock = systemClock } = hook;
   let answered_at: number | undefined;
   while (true) {
     const answer = await tryPost(post, { session_id });
-    // Nobody waits for a daemon that never was: the next turn's hook will find it.
+    // No daemon has answered yet, so do not wait for one: the next turn's hook tries again.
     if (answer === undefined && answered_at === undefined) return 0;
     if (answer !== undefined) answered_at = clock.now();
     const { then, text, delivery_id } = answer ?? { then: "again" };
@@ -31,7 +31,7 @@ export const waitForWake: WaitForWake = async (session_id, hook) => {
   }
 };
 
-/** A line that broke is a daemon that went. */
+/** An aborted request counts as a daemon that went away. */
 async function tryPost(
   post: Post,
   body: Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** Codex: reached by the queue of its shared server, or by the pane of a session on its own. */
+/** Codex: reached through the queue of its shared server, or the pane of a separate session. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
@@ -15,7 +15,7 @@ const setup: AgentSetup = {
   hooks_file: hooksFile,
   server_files: (env) => [serverFile(env)],
   notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
-    "look at them and trust them. Until then it is not in `mesh peers`.",
+    "review and trust them. Until then Codex is not listed in `mesh peers`.",
   async edits(env, plan) {
     const files = await import("./setup.ts");
     return [{

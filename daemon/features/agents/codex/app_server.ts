@@ -1,4 +1,4 @@
-/** Codex's shared server: JSON-RPC in WebSocket frames, over a socket in Codex's own folder. */
+/** Codex's shared server: JSON-RPC in WebSocket frames, over a socket in Codex's folder. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -9,20 +9,21 @@ import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 
-/** A local socket opens at once, or its owner has stopped taking connections. */
+/** A local socket opens at once, or its owner has stopped accepting connections. */
 const OPEN_MS_MAX = 2_000;
-/** Answers take milliseconds; a server that is busy starting threads may take longer. */
+/** Answers take milliseconds, or more while the server starts threads. */
 const ANSWER_MS_MAX = 5_000;
 
-/** Why there is nobody to talk to. Not one byte of a message has gone out. */
+/** Why the server cannot be used. Not one byte of a message was sent. */
 export type Unreachable =
   | "no_server" // No socket: no terminal has started the shared server.
-  | "foreign_socket" // Another user may listen there: it, or a folder above, is not ours alone.
+  // Another user may listen there: the socket or a folder above it is not ours alone.
+  | "foreign_socket"
   | "connection_refused"
   | "connect_timeout"
-  | "server_unknown"; // It does not greet as Codex does.
+  | "server_unknown"; // Its handshake is not Codex's.
 
-/** An answer; or `refused` by the server in its own words; or none, and what was done is unclear. */
+/** `refused` has the server's message. `lost`: there is no answer, and the effect is unclear. */
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
@@ -36,14 +37,14 @@ const RpcMessage = z.looseObject({
 });
 const InitializeResult = z.looseObject({ userAgent: z.string() });
 
-/** Where the shared server of a Codex folder listens: a link to a socket with a shorter path. */
+/** The socket of a Codex folder's server: a link to a socket with a shorter path. */
 export function socketPath(codex_home: string): string {
   return join(codex_home, "app-server-control", "app-server-control.sock");
 }
 
-/** One conversation with the server; dispose it to hang up. */
+/** A connection to the shared server; dispose it to close. */
 export class AppServer implements Disposable {
-  /** What the server says it is, e.g. `0.169.0`. */
+  /** The server's release, e.g. `0.169.0`. */
   readonly version: string;
   readonly #connection: ServerConnection;
 
@@ -52,9 +53,9 @@ export class AppServer implements Disposable {
     this.version = version;
   }
 
-  /** Connects and greets. */
+  /** Connects and completes the handshake. */
   static async connect(codex_home: string, clock: Clock): Promise<AppServer | Unreachable> {
-    // Its own path is short; that of the link may be longer than the kernel takes (108 bytes).
+    // The link's own path may exceed the kernel's limit for sockets (108 bytes).
     const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
     const checked = found === undefined ? undefined : checkSocket(found);
     if (!checked || checked.state === "missing") return "no_server";
@@ -70,7 +71,7 @@ export class AppServer implements Disposable {
 
     async function initialize(connection: ServerConnection): Promise<AppServer | Unreachable> {
       const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
-      // The queue of a thread belongs to the part of the interface that has to be asked for.
+      // The queue of a thread is part of the experimental API.
       const capabilities = { experimentalApi: true };
       const reply = await connection.call("initialize", { clientInfo, capabilities });
       const { data } = InitializeResult.safeParse(
@@ -92,7 +93,7 @@ export class AppServer implements Disposable {
   }
 }
 
-/** A WebSocket over a unix socket, on which each request awaits its own answer. */
+/** A WebSocket over a unix socket, with one pending promise per request. */
 class ServerConnection implements Disposable {
   readonly #clock: Clock;
   readonly #http: Deno.HttpClient;
@@ -107,7 +108,7 @@ class ServerConnection implements Disposable {
     this.#socket = new WebSocket("ws://localhost/", { client: this.#http });
     this.#socket.onopen = () => this.#open.resolve("open");
     this.#socket.onmessage = ({ data }) => this.#receive(data);
-    this.#socket.onerror = (event) => event.preventDefault(); // A close follows, and tells.
+    this.#socket.onerror = (event) => event.preventDefault(); // A close event follows.
     this.#socket.onclose = () => {
       this.#open.resolve("connection_refused");
       for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
@@ -134,7 +135,7 @@ class ServerConnection implements Disposable {
     this.#socket.send(JSON.stringify({ method }));
   }
 
-  /** Answers only: the server's own requests and news are for the terminals. */
+  /** Handles answers only: the server's own requests and notifications are for the terminals. */
   #receive(frame: unknown): void {
     const { data } = RpcMessage.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
     if (data?.id === undefined || data.method !== undefined) return;

@@ -1,4 +1,4 @@
-/** Codex: the queue of its shared server first; else the pane of a session on its own. */
+/** Codex's adapter: the queue of its shared server first, else the pane of a separate session. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -24,9 +24,9 @@ export interface CodexOptions {
   readonly tested_version: string;
   /** The environment in which `codex queue` runs. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether a session's process lives, as looks ask it again and again. */
+  /** Whether a session's process lives; called often. */
   readonly isAlive?: IsAlive;
-  /** Names the Codex above a process; the kernel's word by default. */
+  /** Finds the Codex process above a process; by default from the kernel. */
   readonly hostOf?: (pid: number) => CodexHost | undefined;
 }
 
@@ -57,7 +57,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
   };
 }
 
-/** A session's own process tells that it lives; a shared server tells what its thread does. */
+/** A session with its own process lives as long as that; others are known to the shared server. */
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   const { agent_pid, agent_started, runtime_session_id } = peer;
   if (agent_pid !== null) {
@@ -83,7 +83,7 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
     : { alive: true, turn_state: TURN_STATE[activity], source: "app server" };
 }
 
-/** A shared server goes on with a turn whose terminal is closed. */
+/** The shared server continues a turn whose terminal was closed. */
 async function interruptTurn({ codex_home, clock }: CodexOptions, peer: AgentPeer): Promise<void> {
   const { runtime_session_id } = peer;
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return;
@@ -99,18 +99,18 @@ const TURN_STATE = {
   awaiting_input: "awaiting_input",
 } as const satisfies Partial<Record<Activity, Observation["turn_state"]>>;
 
-/** As much of a queue as tells whose its first message is. */
+/** The part of a queue that identifies its first message. */
 const QueueList = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string() })),
 });
 
-/** The ids of our deliveries: of asks and their like, and of notes. */
+/** The ids of our deliveries: asks and the like, and notifications. */
 const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**
- * A human who breaks a turn off holds back what was queued behind it, for as long as nobody starts
- * the queue. What we were told is accepted must not lie there: where ours comes first in the queue
- * of an idle thread, it is started. A message of the human's own stays where the human left it.
+ * When a human interrupts a turn, Codex holds the queue until someone starts it. A message that was
+ * reported as accepted must not stay there, so the queue of an idle thread is started if our
+ * message is first. The human's own messages are left alone.
  */
 async function startQueue(server: AppServer, threadId: string): Promise<void> {
   const reply = await server.call("thread/queue/list", { threadId, limit: 1 });
@@ -120,10 +120,12 @@ async function startQueue(server: AppServer, threadId: string): Promise<void> {
   await server.call("thread/queue/start", { threadId, queuedSubmissionId: first.id });
 }
 
-/** What Codex adds to each of its calls. */
+/** The `_meta` that Codex adds to each call. */
 const Meta = z.looseObject({ threadId: z.string() });
 
-/** The thread that a call names, when it comes from below a Codex: nobody else sends such calls. */
+/**
+ * The thread that a call names, if a Codex process sent it: no other program may claim a thread.
+ */
 function sessionOfCall(
   { pid, meta }: CallEvidence,
   findHost: (pid: number) => CodexHost | undefined,

@@ -1,9 +1,9 @@
-/** Codex in a home of its own: its user trusts our hooks, and is asked before an escalation. */
+/** Codex in a home of its own: its user trusts our hooks and must approve escalations. */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** Its configuration, with the model behind that address, and these folders trusted. */
+/** A configuration with the model at that address, and these folders trusted. */
 export function codexConfig(model_url: string, folders: readonly string[]): string {
   const trusted = folders.map((folder) => `[projects."${folder}"]\ntrust_level = "trusted"\n`);
   return CONFIG.replace("URL", model_url) + trusted.join("");
@@ -23,7 +23,7 @@ env_key = "SCRIPTED_KEY"
 enabled = false
 `;
 
-/** As its user would, once: hooks that are new run only when they are trusted. */
+/** Answers, as the user does once, the question whether to trust new hooks. */
 export function codexStartKey(screen: string): string | undefined {
   if (screen.includes("› 1. Review hooks")) return "2";
   return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
@@ -49,16 +49,16 @@ export const codexFixture: Fixture = {
     isOpen: (screen) => screen.includes("Would you like to run"),
     refusal: ["Escape"],
   },
-  // Its shared server outlives the terminals, unless it is stopped.
+  // The shared server outlives the terminals until it is stopped.
   end: (run) => run("codex", "app-server", "daemon", "stop"),
   leftovers: ({ home }) =>
     ["app-server-control", "app-server-daemon"].flatMap((name) =>
       linkTargetsIn(join(home, ".codex", name)).flatMap((target) => [target, `${target}.lock`])
     ),
-  untested: { pane: "its sessions have no pane of their own: they live in one shared server" },
+  untested: { pane: "its sessions have no pane of their own: one shared server runs them" },
 };
 
-/** Where the links in a folder lead: its sockets lie in a folder that no setting moves. */
+/** The targets of links in a folder: Codex's sockets are in a folder that no setting moves. */
 function linkTargetsIn(folder: string): string[] {
   try {
     return Array.from(Deno.readDirSync(folder)).filter(({ isSymlink }) => isSymlink)

@@ -1,14 +1,14 @@
-/** What Codex's hooks tell us, in Claude Code's format; and which Codex it was that ran them. */
+/** Codex's hooks, in Claude Code's format; and the Codex process that ran them. */
 
 import * as z from "zod";
 import { claudeCodeHooks } from "../hooks/claude_format.ts";
 import type { HookFacts, HookReader, HookReport } from "../adapter.ts";
 import { argumentsOf, commandOf, parentOf } from "../../../host/processes.ts";
 
-/** What Codex adds to every event. */
+/** The fields that Codex adds to every event. */
 const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
 
-/** Where a hook that names no process, or whose process nobody knows, says nothing. */
+/** For a hook that names no process, or one that no known Codex process runs. */
 const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,
@@ -17,14 +17,14 @@ const NO_LOCATION = {
   circle: undefined,
 } as const;
 
-/** `find` names the Codex above a process; a test gives its own. */
+/** `findHost` finds the Codex process above a process; tests pass their own. */
 export function codexHooks(findHost: (pid: number) => CodexHost | undefined = hostOf): HookReader {
   return {
     ...claudeCodeHooks,
     read: readHook,
     /**
-     * Hooks of the shared server have the environment of the first terminal: their pane is
-     * another session's. A session that runs in a process of its own is where its hooks are.
+     * Hooks of the shared server inherit the environment of the first terminal, so their pane is
+     * another session's. A session with its own process is located by its hooks.
      */
     locate(facts: HookFacts): HookFacts {
       const host = facts.hook_pid === undefined ? undefined : findHost(facts.hook_pid);
@@ -37,27 +37,24 @@ function readHook(payload: unknown): HookReport {
   const report = claudeCodeHooks.read(payload);
   const { data } = AddedFields.safeParse(payload);
   const model = report.model ?? data?.model;
-  // The human broke the turn off, at a dialog or elsewhere; no Stop follows.
+  // The human interrupted the turn, at a dialog or elsewhere; no Stop follows.
   if (report.event === "Interrupt") return { ...report, model, turn_state: "idle" };
   return { ...report, model };
 }
 
-// Whose child a hook or an MCP server is.
-
-/** How far a hook may stand below Codex: a shell and a launcher or two. */
+/** How many ancestors of a hook are checked: a shell, and a launcher or two. */
 const GENERATIONS_MAX = 16;
 
-/** The nearest Codex above a process. */
+/** The nearest Codex process above a process. */
 export interface CodexHost {
   readonly pid: number;
   /**
-   * `session`: it runs the session itself (`--no-daemon`, `exec`), and its pane is the session's.
-   * `server`: it runs the sessions of many terminals, in the environment of whichever was first.
+   * `session`: it runs one session itself (`--no-daemon`, `exec`), whose pane is its own. `server`:
+   * it runs the sessions of many terminals, in the environment of the first one.
    */
   readonly kind: "session" | "server";
 }
 
-/** The few facts about processes that tell it. */
 export interface ProcessFacts {
   commandOf(pid: number): string | undefined;
   argumentsOf(pid: number): readonly string[] | undefined;
@@ -66,7 +63,7 @@ export interface ProcessFacts {
 
 const SYSTEM_FACTS: ProcessFacts = { commandOf, argumentsOf, parentOf };
 
-/** The Codex that started this process; undefined when none did. */
+/** The Codex process that started this process; undefined if none did. */
 export function hostOf(pid: number, table: ProcessFacts = SYSTEM_FACTS): CodexHost | undefined {
   let at: number | undefined = pid;
   for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {

@@ -1,4 +1,4 @@
-/** The native transports: Codex's queue of a session, through its server's socket or a command. */
+/** The native transports: a session's queue in Codex, through the server's socket or a command. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -8,26 +8,26 @@ import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } f
 import { AppServer, type Unreachable } from "./app_server.ts";
 import { type Activity, isThreadId, readThread, type Thread } from "./threads.ts";
 
-/** Far above any message, and far below what the server takes. */
+/** Far above any message, and far below the server's limit. */
 const SOCKET_CHARS_MAX = 1_000_000;
-/** Linux takes at most 131,072 bytes for one argument. */
+/** Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;
-/** `codex queue` takes 0.1 s. */
+/** `codex queue` takes about 0.1 s. */
 const COMMAND_MS_MAX = 10_000;
-/** As the command line says that it was called wrongly: nothing has been done. */
+/** The exit code for wrong usage: nothing was done. */
 const EXIT_USAGE = 2;
 
-/** Why not one byte went out. */
+/** Reasons to refuse: not one byte was sent. */
 type Refusal =
   | Unreachable
   | "no_session"
-  | "not_loaded" // Nobody runs the session, or a process of its own does (`--no-daemon`).
-  | "broken" // The server calls it a system error.
-  | "thread_unknown" // The server's answer is none that we can read.
+  | "not_loaded" // No process runs the session, or a separate one does (`--no-daemon`).
+  | "broken" // The server reports a system error.
+  | "thread_unknown" // The server's answer cannot be read.
   | "dialog_open"
   | "version_unproved"
   | "too_large"
-  | "socket_serves" // The command is for a server whose socket we may not use.
+  | "socket_serves" // The command is only for servers whose socket was not tested.
   | "no_command"
   | "queue_refused";
 
@@ -38,11 +38,11 @@ export interface NativeOptions {
   readonly codex_home: string;
   /** The newest release that the adapter was tested with. */
   readonly tested_version: string;
-  /** The environment in which `codex` is looked for and run. */
+  /** The environment in which `codex` is found and run. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** By the socket: only with a release that was proved. */
+/** Through the socket, only with a tested release. */
 export function createSocketTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
@@ -56,10 +56,7 @@ export function createSocketTransport(options: NativeOptions): AgentTransport {
   };
 }
 
-/**
- * By `codex queue`, which speaks to its own server in whatever way that one understands: for
- * releases that the socket was not proved with.
- */
+/** Through `codex queue`, which always speaks its own server's protocol: for untested releases. */
 export function createCommandTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
@@ -73,14 +70,14 @@ export function createCommandTransport(options: NativeOptions): AgentTransport {
   };
 }
 
-/** A conversation about one thread. */
+/** A connection, and the thread that it is about. */
 interface ThreadConnection {
   readonly server: AppServer;
   readonly thread: Thread;
   readonly threadId: string;
 }
 
-/** What comes of a conversation about the peer's thread; or of its absence. */
+/** Connects and reads the peer's thread; calls `onUnreachable` if that is impossible. */
 async function withThread<T>(
   { codex_home, clock, tested_version }: NativeOptions,
   { runtime_session_id: threadId }: AgentPeer,
@@ -101,7 +98,7 @@ async function withThread<T>(
 const REFUSAL_OF: Readonly<Partial<Record<Activity, Refusal>>> = {
   not_loaded: "not_loaded",
   broken: "broken",
-  // In Codex's queue it would be held back, should the human answer by breaking the turn off.
+  // Codex would hold the message in its queue if the human interrupts the turn at this dialog.
   awaiting_input: "dialog_open",
 };
 

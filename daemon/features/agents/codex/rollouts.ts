@@ -1,4 +1,4 @@
-/** Codex's own files of its sessions: what can be resumed, and where it was. */
+/** Codex's session files (rollouts): whether a session can be resumed, and in which folder. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -7,7 +7,7 @@ import { readHead } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
-/** Its first line holds the model's instructions: some 20 kB as of 0.169.0. */
+/** The first line holds the model's instructions: about 20 kB as of 0.169.0. */
 const FIRST_LINE_BYTES_MAX = 1_048_576;
 
 const FirstLine = z.looseObject({
@@ -16,9 +16,8 @@ const FirstLine = z.looseObject({
 });
 
 /**
- * `resume <id>`, once the session's rollout was found and says that it is this session, in this
- * folder. Reasons: `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`,
- * `other_path`.
+ * `resume <id>`, if the session's rollout exists and names this session and this folder. Reasons:
+ * `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`, `other_path`.
  */
 export function rolloutOf(codex_home: string, threadId: string, path: string): ResumeResult {
   if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
@@ -35,7 +34,7 @@ export function rolloutOf(codex_home: string, threadId: string, path: string): R
 /** `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
 const FOLDER_LEVELS = 3;
 
-/** The newest first: the names of folders and files begin with their date. */
+/** Newest first: the names of folders and files begin with their date. */
 function findFile(dir: string, suffix: string, levels_left: number): string | undefined {
   const entries = entriesOf(dir).sort((a, b) => a.name < b.name ? 1 : -1);
   for (const { name, isDirectory, isFile } of entries) {
@@ -60,7 +59,7 @@ function entriesOf(dir: string): Deno.DirEntry[] {
   }
 }
 
-/** Empty for a line that has no end. */
+/** Empty if the line has no end. */
 function firstLine(path: string): string {
   const head = readHead(path, FIRST_LINE_BYTES_MAX) ?? "";
   return head.slice(0, Math.max(0, head.indexOf("\n")));

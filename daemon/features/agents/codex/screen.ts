@@ -1,4 +1,4 @@
-/** How Codex shows its composer, and how its dialogs look. */
+/** Codex's screen: its composer and its dialogs. */
 
 import {
   looksLikeDialog,
@@ -11,14 +11,14 @@ import {
   withoutPlaceholder,
 } from "../screens.ts";
 
-/** The composer's first row; `!` in its place is Codex's shell mode, and no composer of ours. */
+/** The composer's first row; `!` instead is Codex's shell mode, which takes no prompts. */
 const PROMPT = /^›(\s|$)/;
-/** Its further rows: a draft's blank lines, or text behind two blanks. */
+/** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;
 
 /**
- * Codex: the composer begins with `›`, holds the cursor, and stands above a footer of one or two
- * rows; a dialog takes its place. Proved with 0.169.0, idle and busy.
+ * The composer begins with `›`, holds the cursor, and is above a footer of one or two rows; a
+ * dialog replaces it. Tested with 0.169.0, idle and busy.
  */
 export const codexScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
@@ -26,7 +26,7 @@ export const codexScreen: Screen = {
   dialogOpen(view) {
     const rows = view.lines.map(stripEscapes);
     const composer = findComposer(view);
-    // The transcript may speak of dialogs; an open one is never above the composer.
+    // The transcript may mention dialogs; an open dialog is never above the composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },
@@ -54,7 +54,7 @@ function findComposer({ lines, cursor_y }: View): { top: number; bottom: number 
     : { top, bottom };
 }
 
-/** All that stands in the composer, without its prompt sign. */
+/** The composer's text, without its prompt sign. */
 function composerText(view: View): string {
   const composer = findComposer(view);
   const rows = composer ? withoutPlaceholder(view.lines).slice(composer.top, composer.bottom) : [];

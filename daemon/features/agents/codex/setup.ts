@@ -1,4 +1,4 @@
-/** Our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. Pure: no I/O. */
+/** Our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. No I/O. */
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
@@ -11,7 +11,7 @@ import {
 import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
 import { SERVER_NAME, serverCommand } from "../mcp_server_entry.ts";
 
-/** `SessionEnd` comes when a session is unloaded or its own process ends. None for each tool call. */
+/** `SessionEnd` comes when a session is unloaded or its process ends. No hook per tool call. */
 const HOOKS: AgentHooks = {
   agent: "codex",
   events: [
@@ -22,11 +22,11 @@ const HOOKS: AgentHooks = {
     "Stop",
     "SessionEnd",
   ],
-  // Codex warns of more for some of them; `mesh hook` takes 1.5 s at most.
+  // Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most.
   seconds_max: 3,
   held: { PermissionRequest: DECISION_SECONDS_MAX },
 };
-/** Where the daemon is, for who has moved it: Codex hands on only what is named. */
+/** How to find a daemon in another place: Codex passes on only the variables that are named. */
 const ENV_VARS = [
   "MESH_STATE",
   "MESH_CONFIG",
@@ -37,7 +37,7 @@ const ENV_VARS = [
 const HEADER = `[mcp_servers.${SERVER_NAME}]`;
 const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
-/** `hooks.json` with our hooks. Codex asks its user to trust them, and runs none until then. */
+/** Adds our hooks to `hooks.json`. Codex runs none until its user trusts them. */
 export function installCodexHooks(hooks: JsonObject, plan: SetupPlan): JsonObject {
   return installHooks(hooks, plan, HOOKS);
 }
@@ -49,16 +49,16 @@ export function removeCodexHooks(hooks: JsonObject): JsonObject {
 type Toml = Readonly<Record<string, unknown>>;
 
 /**
- * `config.toml` with our MCP server at its end; not one byte before it changes. Its tools ask for
- * no approval: all they do is what a peer may do. Throws `Unchangeable` for a text that is no TOML,
- * for another program's server of our name, and where the file leaves no room for a table.
+ * Adds our MCP server at the end of `config.toml`; no byte before it changes. Its tools need no
+ * approval, because they do only what a peer may do. Throws `Unchangeable` for a text that is not
+ * TOML, for another program's server of our name, and if the file has no place for a table.
  */
 export function installServer(text: string, plan: SetupPlan): string {
   const before = read(text);
   const found = serversOf(before)[SERVER_NAME];
   const { command, args, block } = serverOf(plan);
   if (isTable(found)) {
-    // What else stands there is the user's wish, e.g. another approval mode.
+    // Other members are the user's, e.g. another approval mode.
     if (found["command"] === command && isDeepStrictEqual(found["args"], args)) return text;
     return installServer(removeStale(text, found), plan);
   }
@@ -76,7 +76,7 @@ export function installServer(text: string, plan: SetupPlan): string {
   return after;
 }
 
-/** The text as it was before, byte for byte, whatever else was written since. */
+/** Restores the text byte for byte, except for what was written since. */
 export function removeServer(text: string): string {
   const before = read(text);
   const { [SERVER_NAME]: found, ...others } = serversOf(before);
@@ -85,7 +85,7 @@ export function removeServer(text: string): string {
   const { mcp_servers: _, ...rest } = before;
   const whole = { ...rest, mcp_servers: others };
   if (!parsesTo(after, whole) && !(Object.keys(others).length === 0 && parsesTo(after, rest))) {
-    throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: take it out by hand`);
+    throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: remove it by hand`);
   }
   return after;
 }
@@ -93,11 +93,11 @@ export function removeServer(text: string): string {
 function removeStale(text: string, found: Toml): string {
   if (isMesh(found)) return removeServer(text);
   throw new Unchangeable(
-    `mcp_servers.${SERVER_NAME} is another program's; remove or rename it first`,
+    `mcp_servers.${SERVER_NAME} belongs to another program: remove or rename it first`,
   );
 }
 
-/** By its last word, wherever mesh was installed when it was written. */
+/** Recognized by its last argument, wherever mesh was installed at the time. */
 function isMesh({ args }: Toml): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
@@ -115,7 +115,7 @@ function serverOf(plan: SetupPlan) {
   return { command, args, block };
 }
 
-/** Our table and those below it: without the remark and the blank line that came with them. */
+/** Removes our table and those below it, with the comment and the blank line that we added. */
 function withoutBlock(text: string): string {
   const lines = text.split(/(?<=\n)/);
   const isHeader = (line: string) => /^\s*\[/.test(line);
@@ -125,7 +125,7 @@ function withoutBlock(text: string): string {
   if (first < 0) return text;
   let end = first + 1;
   while (end < lines.length && (!isHeader(lines[end] ?? "") || isMesh(lines[end] ?? ""))) end++;
-  // Remarks and blank lines above the next table are that table's.
+  // Comments and blank lines above the next table belong to that table.
   while (/^(#.*)?$/.test((lines[end - 1] ?? "").trim()) && end > first) end--;
   const hasComment = lines[first - 1]?.trim() === COMMENT;
   const start = hasComment ? first - 1 : first;
@@ -154,7 +154,7 @@ function parsesTo(text: string, expected: Toml): boolean {
   }
 }
 
-/** The same without prototypes and classes, which a comparison would look at. */
+/** The same without prototypes and classes, which would fail the comparison. */
 function plain(value: Toml): unknown {
   return JSON.parse(JSON.stringify(value));
 }

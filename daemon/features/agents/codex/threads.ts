@@ -1,4 +1,4 @@
-/** What the shared server knows of a session: is it loaded, does it work, is a dialog open. */
+/** What the shared server reports about a session: loaded or not, working, at a dialog. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -9,10 +9,10 @@ import { isLaterPatch } from "../definition.ts";
 /** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
 
-/** A thread as its server tells it. */
+/** A thread as its server describes it. */
 export interface Thread {
   readonly activity: Activity;
-  /** Whether the server's release is one that the socket was proved with. */
+  /** Whether the socket was tested with the server's release. */
   readonly proved: boolean;
 }
 
@@ -26,7 +26,7 @@ const Answer = z.looseObject({
   thread: z.looseObject({ id: z.string(), status: Status, canAcceptDirectInput: z.unknown() }),
 });
 
-/** Codex's thread ids are UUIDs; whatever else is said to be one names no thread. */
+/** Codex's thread ids are UUIDs; anything else names no thread. */
 export function isThreadId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
@@ -40,7 +40,7 @@ export async function readThread(
   // The protocol of other release lines, older patches and previews was not tested.
   const proved = isLaterPatch(server.version, tested_version);
   const reply = await server.call("thread/read", { threadId });
-  // Its words for a thread that it has never had, or whose first prompt is still to come.
+  // Its messages for an unknown thread, or one without a first prompt.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
     return { proved, activity: "not_loaded" };
   }
@@ -54,7 +54,7 @@ const Turns = z.looseObject({
   }),
 });
 
-/** Interrupts the turn that a thread is at, as its user would. */
+/** Interrupts a thread's running turn, as its user would. */
 export async function interrupt(server: AppServer, threadId: string): Promise<void> {
   const reply = await server.call("thread/read", { threadId, includeTurns: true });
   const { data } = Turns.safeParse(reply.state === "answered" ? reply.result : undefined);
@@ -62,7 +62,7 @@ export async function interrupt(server: AppServer, threadId: string): Promise<vo
   for (const { id } of turns) await server.call("turn/interrupt", { threadId, turnId: id });
 }
 
-/** The thread of a registered agent, in a conversation of its own. */
+/** The thread of a registered agent, read through a separate connection. */
 export async function threadOf(
   { codex_home, clock, tested_version }: {
     readonly codex_home: string;
@@ -85,6 +85,6 @@ function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "systemError") return "broken";
   if (canAcceptDirectInput === false) return "unknown";
   if (status.type === "idle") return "idle";
-  // `waitingOnApproval` and `waitingOnUserInput` today; any other flag may be a dialog as well.
+  // Today `waitingOnApproval` and `waitingOnUserInput`; other flags may be dialogs, too.
   return status.activeFlags.length > 0 ? "awaiting_input" : "working";
 }

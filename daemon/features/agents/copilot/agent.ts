@@ -1,4 +1,4 @@
-/** Copilot CLI: reached by its pane; its records and its hooks report its turns. */
+/** Copilot CLI: reached through its pane; its records and its hooks report its turns. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
@@ -37,7 +37,7 @@ export const copilot: AgentDefinition = {
     pid_variable: "MESH_AGENT_PID",
     // A payload does not name its event.
     rewrite: (event) => (payload) => ({ ...payload, hookName: event }),
-    // The first hook comes with the first prompt; the MCP servers start with the session.
+    // The first hook comes with the first prompt, but the MCP servers start with the session.
     announcement: ({ COPILOT_AGENT_SESSION_ID: sessionId }) =>
       sessionId ? { hookName: "arrived", sessionId, cwd: Deno.cwd() } : undefined,
   },

@@ -1,4 +1,4 @@
-/** Copilot CLI: its pane is the only way in; its records and its hooks tell of its turns. */
+/** Copilot CLI's adapter: only its pane reaches it; its records and hooks report its turns. */
 
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
@@ -30,9 +30,9 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 }
 
 /**
- * No hook tells that a dialog was dismissed, or a turn broken off: the records do. They are written
- * a moment late, so that what a hook has told since stands; and what they tell is as old as they
- * say, or the next record, of a moment before this look, would be no news.
+ * No hook reports that a dialog was dismissed or a turn interrupted, but the records do. They are
+ * written a moment late, so a newer report of a hook stands. The observation carries the record's
+ * own time: with the current time, a record written just before it would not count as newer.
  */
 function observe(
   peer: AgentPeer,

@@ -1,11 +1,11 @@
-/** Copilot CLI in a home of its own: with a provider on loopback, in a folder that it trusts. */
+/** Copilot CLI in a home of its own: with a local provider, in a folder that it trusts. */
 
 import { join } from "node:path";
 import type { Fixture, Rule } from "../selftest/fixture.ts";
 
 export const COPILOT_MODEL = "scripted-1";
 
-/** What a user who has said to trust these folders has in the home. */
+/** The configuration of a user who trusts these folders. */
 export function copilotConfig(folders: readonly string[]) {
   return { trustedFolders: [...folders] };
 }
@@ -20,7 +20,7 @@ export function copilotEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** `Touch FILE …` makes the file by a command, which needs leave. */
+/** `Touch FILE …` creates the file by a command, which needs permission. */
 export const COPILOT_TOUCH_RULE: Rule = {
   match: /Touch (\S+)/,
   steps: [
@@ -44,12 +44,12 @@ export const copilotFixture: Fixture = {
   env: copilotEnvironment,
   command: COPILOT_COMMAND,
   resume: ["--continue"],
-  // What was said before stands behind a blank.
+  // Earlier prompts have text behind the space.
   isReady: (screen) => /^❯\s*$/m.test(screen),
   dialog: {
     prompt: (forbidden, mark) => `Touch ${forbidden} ${mark}`,
     isOpen: isCopilotAtDialog,
     refusal: ["Escape"],
   },
-  untested: { native: "it has none" },
+  untested: { native: "Copilot CLI has no native transport" },
 };

@@ -1,4 +1,4 @@
-/** What Copilot CLI's hooks tell us, with its records' help, and what they may be answered. */
+/** Copilot CLI's hooks: payloads, completed from its session records, and answers. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,21 +6,21 @@ import type { Decision, HookReader, HookReport } from "../adapter.ts";
 import { commonFields, payloadReader } from "../hooks/payload_reader.ts";
 import { lastMessageOf } from "./sessions.ts";
 
-/** Our own tools, as a permission names them: `mesh/ask`. */
+/** Our own tools, as a permission request names them: `mesh/ask`. */
 const MESH_TOOL = /^mesh\//;
 const SUBAGENT = "subagent";
 
 const SessionStart = z.object({
   ...commonFields,
   hook_event_name: z.literal("sessionStart"),
-  source: z.string(), // new, startup or resume; it comes with the first prompt
+  source: z.string(), // new, startup or resume; comes with the first prompt
 });
-/** What `mesh mcp` says as it starts: with the session, and so before its first prompt. */
+/** Sent by `mesh mcp` as it starts with the session, before the first prompt. */
 const Announced = z.object({ ...commonFields, hook_event_name: z.literal("arrived") });
 const SessionEnd = z.object({
   ...commonFields,
   hook_event_name: z.literal("sessionEnd"),
-  reason: z.string(), // user_exit, for `/clear` too, or complete
+  reason: z.string(), // user_exit (also for `/clear`) or complete
 });
 const PromptSubmitted = z.object({
   ...commonFields,
@@ -33,7 +33,7 @@ const Notification = z.object({
   hook_event_name: z.literal("notification"),
   notification_type: z.string(), // permission_prompt, elicitation_dialog, …
 });
-/** Asked of every tool, before Copilot looks whether it would ask its user. */
+/** Sent for every tool, before Copilot CLI decides whether to ask its user. */
 const PermissionRequest = z.object({
   ...commonFields,
   hook_event_name: z.literal("permissionRequest"),
@@ -41,7 +41,7 @@ const PermissionRequest = z.object({
   toolInput: z.unknown(),
 });
 const Tool = z.object({ ...commonFields, hook_event_name: z.enum(["preToolUse", "postToolUse"]) });
-/** Whatever a subagent does but ask for permission. */
+/** Any event of a subagent except a permission request. */
 const Subagent = z.object({ ...commonFields, hook_event_name: z.literal(SUBAGENT) });
 
 const KnownEvent = z.discriminatedUnion("hook_event_name", [
@@ -57,7 +57,9 @@ const KnownEvent = z.discriminatedUnion("hook_event_name", [
 ]);
 type KnownEvent = z.infer<typeof KnownEvent>;
 
-/** Copilot's spelling; the event's name is put in by `mesh hook`, which alone is told it. */
+/**
+ * Copilot CLI's own spelling. `mesh hook` adds the event's name, which only its command line has.
+ */
 const NativePayload = z.looseObject({
   hookName: z.unknown().optional(),
   sessionId: z.unknown().optional(),
@@ -67,14 +69,16 @@ const NativePayload = z.looseObject({
 });
 
 /**
- * The same payload in the spelling that all agents share. A subagent's names itself as the session,
- * and the one that it works for as its parent: its turns are nobody's, and it is given no message.
+ * The payload in the spelling that all agents share. A subagent's payload names the subagent as the
+ * session, and the real session as its parent. A subagent's turns are ignored, and it gets no
+ * messages.
  */
 function normalize(payload: unknown): unknown {
   const { data } = NativePayload.safeParse(payload);
   if (!data) return payload;
   const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
-  const isOwnSession = agentId === undefined || agentId !== sessionId; // Or of a subagent's begin and end.
+  // Or the start or the end of a subagent.
+  const isOwnSession = agentId === undefined || agentId !== sessionId;
   return {
     ...rest,
     hook_event_name: isOwnSession || hookName === "permissionRequest" ? hookName : SUBAGENT,
@@ -126,12 +130,12 @@ const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "elicitation_dialog",
 ]);
 
-/** The first prompt follows `sessionStart` at once: what is to be read goes with it alone. */
+/** The first prompt follows `sessionStart` at once, so context goes with the prompt only. */
 function acceptsContext(event: string): boolean {
   return event === "userPromptSubmitted";
 }
 
-/** Our own tools ask for no approval: all they do is what a peer may do. */
+/** Our own tools need no approval, because they do only what a peer may do. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const { data } = KnownEvent.safeParse(normalize(payload));
   if (data?.hook_event_name === "permissionRequest" && MESH_TOOL.test(data.toolName)) {
@@ -142,14 +146,14 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
   return hasContext ? { additionalContext: context } : {};
 }
 
-/** Answers for the user; the message is read where it is denied. */
+/** Answers for the user; the agent reads the message of a denial. */
 function formatDecision({ behavior, message }: Decision): Record<string, unknown> {
   return behavior === "allow" ? { behavior } : { behavior, message };
 }
 
 const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefined) });
 
-/** As in the house, where its records can be read: no hook of Copilot's holds what it said. */
+/** `copilotHooks`, with the last message read from the session records: no hook reports it. */
 export function copilotReader({ config_dir, clock }: CopilotReaderOptions): HookReader {
   return {
     ...copilotHooks,
@@ -167,7 +171,7 @@ export interface CopilotReaderOptions {
   readonly clock: Clock;
 }
 
-/** The house's interface to all of this (`agents.ts`). Proved with 1.0.102. */
+/** Tested with 1.0.102. */
 export const copilotHooks: HookReader = {
   read,
   answer,

@@ -1,4 +1,4 @@
-/** What Copilot CLI's screen tells: its composer, and the dialogs that take its place. */
+/** Copilot CLI's screen: its composer, and the dialogs that replace it. */
 
 import {
   looksLikeDialog,
@@ -11,27 +11,27 @@ import {
   withoutPlaceholder,
 } from "../screens.ts";
 
-/** The composer stands between the two lowest rules; all else is indented, or in a box. */
+/** The composer is between the two lowest rules; other rows are indented or in a box. */
 const RULE = /^─{20}/;
-/** `❯` takes prompts; `!` in its place is the shell mode, and other words are a search. */
+/** `❯` takes prompts; `!` instead is the shell mode, and other words are a search. */
 const PROMPT = /^❯(\s|$)/;
-/** Its further rows: a draft's blank lines, or text behind two blanks. */
+/** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;
-/** Where the cursor stands in an empty composer. */
+/** The cursor's column in an empty composer. */
 const FIRST_COLUMN = 2;
-/** The last row of its lists, and of the help, which takes a key to go away. */
+/** The last row of its lists, and of the help, which any key closes. */
 const PROMPT_ROW = /\benter (accept|open)\b|\bany key close help\b/;
-/** A composer that shows the end of a long text only: enough of it to know the text by. */
+/** How much of a long text's end must be shown to recognize the text. */
 const END_CHARS_MIN = 200;
 
-/** Proved with 1.0.102: idle, busy, with drafts, at dialogs, in menus and in shell mode. */
+/** Tested with 1.0.102: idle, busy, with drafts, at dialogs, in menus and in shell mode. */
 export const copilotScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const composer = findComposer(rows);
-    // The transcript may speak of dialogs; an open one is never above the composer.
+    // The transcript may mention dialogs; an open dialog is never above the composer.
     const shownText = composer ? rows.slice(composer.bottom) : rows;
     if (looksLikeDialog(shownText) || shownText.some((row) => PROMPT_ROW.test(row))) return true;
     return composer ? false : undefined;
@@ -42,7 +42,7 @@ export const copilotScreen: Screen = {
     const first = view.cursor_x === FIRST_COLUMN && view.cursor_y === composer.top;
     return first && composerText(view, composer).trim() === "";
   },
-  /** The composer was empty before the paste, so that what it ends with is all there is. */
+  /** The composer was empty before the paste, so the shown end identifies the whole text. */
   composerHolds(view, text) {
     const composer = findComposer(view.lines.map(stripEscapes));
     if (!composer) return false;
@@ -71,7 +71,7 @@ function findComposer(rows: readonly string[]): ComposerRows | undefined {
   return more.every((row) => CONTINUATION.test(row)) ? { top, bottom } : undefined;
 }
 
-/** All that stands in the composer, without its prompt sign. */
+/** The composer's text, without its prompt sign. */
 function composerText({ lines }: View, { top, bottom }: ComposerRows): string {
   return withoutPlaceholder(lines).slice(top, bottom).join("\n").replace("❯", "");
 }

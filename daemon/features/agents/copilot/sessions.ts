@@ -1,4 +1,4 @@
-/** Copilot CLI's records of its sessions: what one does now, whether it can be taken up again. */
+/** Copilot CLI's session records: what a session does now, and whether it can be resumed. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -7,27 +7,27 @@ import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
 import type { Observation, ResumeResult } from "../adapter.ts";
 
-/** What is read of a session's records at each look: more than a turn's last few of them. */
+/** How much of a session's records is read per observation: more than its latest turn's. */
 const TAIL_BYTES = 65_536;
-/** More than a last answer takes. */
+/** More than the last message takes. */
 const MESSAGE_TAIL_BYTES = 1_048_576;
-/** Longer records are not gone through to take a session up again. */
+/** Longer records are not read to resume a session. */
 const RECORDS_BYTES_MAX = 268_435_456;
-/** It holds little more than a pid. */
+/** A lock file holds little more than a pid. */
 const LOCK_BYTES_MAX = 65_536;
-/** How long the records of a turn that has ended may be late, and how often they are looked at. */
+/** How late the records of an ended turn may be, and how often the file is read meanwhile. */
 const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
-/** Sessions of which it is kept what they do. */
+/** Sessions whose activity is cached. */
 const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** A tool whose run is a dialog. */
+/** The tool that asks the user a question. */
 const ASK_USER_TOOL = "ask_user";
 
 const SessionRecord = z.object({
   type: z.string(),
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
-  /** The subagent whose record it is. */
+  /** The subagent that the record belongs to. */
   agentId: z.string().optional(),
   data: z.object({
     sessionId: z.string().optional(),
@@ -38,7 +38,7 @@ const SessionRecord = z.object({
     newModel: z.string().optional(),
     selectedModel: z.string().optional(),
     content: z.string().optional().catch(undefined),
-    /** Of a hook that is run: which, and what it is handed. */
+    /** For a record of a hook: its type and its input. */
     hookType: z.string().optional(),
     input: z.object({ timestamp: z.number().optional() }).optional().catch(undefined),
     context: z.object({ cwd: z.string().optional() }).optional(),
@@ -46,12 +46,12 @@ const SessionRecord = z.object({
 });
 type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** What a session does, in its own word, and since when. */
+/** What a session does, as it records it, and since when. */
 export interface Activity extends Pick<Observation, "turn_state" | "model"> {
   readonly at: number;
 }
 
-/** The records of all sessions; one's are read again only once something was added to them. */
+/** Reads the records of sessions, each again only after it has changed. */
 export class SessionRecords {
   readonly #config_dir: string;
   readonly #cached = new Map<
@@ -64,8 +64,8 @@ export class SessionRecords {
   }
 
   /**
-   * What the session does now; undefined when its records are not this process's: one that was
-   * taken up again writes nothing before its first prompt, and what stands there is from before.
+   * What the session does now; undefined if another process wrote its records. A resumed session
+   * writes nothing before its first prompt, so its records are older.
    */
   activityOf(id: string, pid: number): Activity | undefined {
     if (!SESSION_ID.test(id)) return undefined;
@@ -97,7 +97,8 @@ function activityIn(records: readonly SessionRecord[]): Activity {
     if (type === "tool.execution_start" && data.toolName === ASK_USER_TOOL) dialogs.add(toolCallId);
     if (type === "tool.execution_complete") dialogs.delete(toolCallId);
     if (/^permission/.test(type)) at = timestamp;
-    if (agentId !== undefined) continue; // Its dialogs are the session's, its turns are not.
+    // A subagent's dialogs are the session's, but its turns are not.
+    if (agentId !== undefined) continue;
     model = data.newModel ?? data.model ?? data.selectedModel ?? model;
     turn = TURNS.get(type) ?? turn;
     if (TURNS.get(type) === "idle") dialogs.clear();
@@ -106,10 +107,10 @@ function activityIn(records: readonly SessionRecord[]): Activity {
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
-/** The records, beside permissions, that tell what a session does. */
+/** The records, beside permissions, that show what a session does. */
 const ACTIVITY_TYPES = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
 
-/** A tool loop is one turn after the other, with no time in between. */
+/** In a tool loop one turn follows another without a pause. */
 const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
   ["session.start", "idle"],
   ["session.resume", "idle"],
@@ -120,8 +121,8 @@ const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
 ]);
 
 /**
- * What was said last in the turn whose end this hook tells, by the time that stands in it; no hook
- * holds it. The record of the hook follows those of the turn, and may be written after it is run.
+ * The last message of the turn that ended with this hook event, found by the event's timestamp. The
+ * record of the hook follows those of the turn, and may be written after the hook ran.
  */
 export async function lastMessageOf(
   config_dir: string,
@@ -144,7 +145,7 @@ export async function lastMessageOf(
 
 const STOP_HOOK = "agentStop";
 
-/** The last text since the last prompt; a call of a tool may come with none. */
+/** The last text since the last prompt; a tool call may have no text. */
 function lastAssistantText(records: readonly SessionRecord[]): string {
   const own = records.filter(({ agentId }) => agentId === undefined);
   const turn = own.slice(own.findLastIndex(({ type }) => type === "user.message") + 1);
@@ -152,13 +153,13 @@ function lastAssistantText(records: readonly SessionRecord[]): string {
     ?.data.content ?? "";
 }
 
-/** `--resume` finds sessions in which something was said, and goes to their folder by itself. */
+/** `--resume` finds only sessions with a conversation, and changes to their folder. */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
 ): ResumeResult {
   const refuse = (reason: string): ResumeResult => ({ ok: false, reason });
-  if (!SESSION_ID.test(id)) return refuse("The session's id is none of Copilot CLI's");
+  if (!SESSION_ID.test(id)) return refuse("The id is not a session id of Copilot CLI");
   const folder = folderOf(config_dir, id);
   const records = parseRecords(readWhole(join(folder, "events.jsonl"), RECORDS_BYTES_MAX) ?? "");
   const isOwnFile = records.some(({ type, data }) =>
@@ -166,24 +167,24 @@ export function resumeOf(
   );
   if (!isOwnFile) return refuse(`No session ${id} in ${join(config_dir, "session-state")}`);
   if (!records.some(({ type }) => type === "user.message")) {
-    return refuse(`Nothing was said in session ${id} yet`);
+    return refuse(`Session ${id} has no conversation yet`);
   }
   const cwd = records.findLast(({ data }) => data.context?.cwd)?.data.context?.cwd;
   return cwd === path
     ? { ok: true, args: ["--resume", id] }
-    : refuse(`Session ${id} is at home in ${cwd ?? "no folder"}`);
+    : refuse(`Session ${id} belongs to the folder ${cwd ?? "(none)"}`);
 }
 
 function folderOf(config_dir: string, id: string): string {
   return join(config_dir, "session-state", id);
 }
 
-/** The records in whole lines; a first one that was cut is none. */
+/** The records in complete lines; drops a first line that was cut. */
 function parseRecords(text: string): SessionRecord[] {
   return text.split("\n").flatMap((line) => SessionRecord.safeParse(tryJson(line)).data ?? []);
 }
 
-/** What changes with a file that is added to; undefined when there is none. */
+/** Changes when the file is written to; undefined if there is none. */
 function fileVersion(path: string): string | undefined {
   try {
     const { size, mtime } = Deno.statSync(path);

@@ -1,11 +1,11 @@
-/** Our entries in Copilot CLI's files: put in, found again, taken out. Pure, on parsed JSON. */
+/** Our entries in Copilot CLI's files: added, recognized, removed. Pure, on parsed JSON. */
 
 import { DECISION_SECONDS_MAX } from "../hooks/groups.ts";
 import { shellQuote, withHooks, withoutHooks } from "../hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
 import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
 
-/** None for each use of a tool but the one that may answer: what a tool does is in the records. */
+/** No hook per tool call except the one that may answer: the records show tool calls. */
 const EVENTS = [
   "sessionStart",
   "userPromptSubmitted",
@@ -14,10 +14,10 @@ const EVENTS = [
   "agentStop",
   "sessionEnd",
 ] as const;
-/** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
+/** More than `mesh hook` ever takes (1.5 s), in case the machine is busy. */
 const HOOK_SECONDS_MAX = 5;
 
-/** `~/.copilot/settings.json` with our hooks; those of others stay, and stay where they are. */
+/** Adds our hooks to `~/.copilot/settings.json`; keeps those of others in their places. */
 export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
   const meshEntry = (event: string) => entryFor(event, plan);
   return withHooks(settings, { events: EVENTS, meshEntry, withoutMesh });
@@ -27,14 +27,14 @@ export function removeHooks(settings: JsonObject): JsonObject {
   return withoutHooks(settings, withoutMesh);
 }
 
-/** `~/.copilot/mcp-config.json` with our MCP server, and all of its tools. */
+/** Adds our MCP server, with all of its tools, to `~/.copilot/mcp-config.json`. */
 export function installMcp(config: JsonObject, plan: SetupPlan): JsonObject {
   return installServer(config, { type: "local", ...serverCommand(plan), tools: ["*"] });
 }
 
 export const removeMcp = removeServer;
 
-/** The shell is the agent's child: nothing else in its environment says which process that is. */
+/** The shell is a child of the agent; no other variable identifies the agent's process. */
 function entryFor(event: string, { mesh }: SetupPlan): JsonObject {
   const invocation = [...mesh, "hook", "copilot", event].map(shellQuote).join(" ");
   const timeoutSec = event === "permissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
@@ -45,7 +45,7 @@ function withoutMesh(entry: Json): readonly Json[] {
   return isMeshHook(entry) ? [] : [entry];
 }
 
-/** By its last words, wherever mesh was installed when it was written. */
+/** Recognized by the last words of its command, wherever mesh was installed at the time. */
 function isMeshHook(entry: Json): boolean {
   const command = isObject(entry) ? entry["bash"] : undefined;
   return typeof command === "string" && / hook copilot [a-z][A-Za-z]+$/.test(command);

@@ -1,4 +1,4 @@
-/** Gemini CLI: reached by its pane; its hooks and its screen report its turns. */
+/** Gemini CLI: reached through its pane; its hooks and its screen report its turns. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
@@ -40,7 +40,7 @@ export const gemini: AgentDefinition = {
   fixture: async () => (await import("./fixture.ts")).geminiFixture,
 };
 
-/** The payload holds the whole conversation; the name of the model is enough. */
+/** The payload holds the whole conversation; only the model's name is needed. */
 function withoutConversation({ llm_request, ...payload }: Readonly<Record<string, unknown>>) {
   const model = typeof llm_request === "object" && llm_request !== null && "model" in llm_request
     ? llm_request.model

@@ -1,9 +1,9 @@
-/** Gemini CLI in a home of its own: past its first start, with a key that opens nothing. */
+/** Gemini CLI in a home of its own: after its first start, with a dummy key. */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** What a user who has been through the first start has in the settings. */
+/** The settings of a user who has completed the first start. */
 export const GEMINI_SETTINGS = {
   security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
   privacy: { usageStatisticsEnabled: false },
@@ -31,5 +31,5 @@ export const geminiFixture: Fixture = {
     isOpen: (screen) => screen.includes("Allow execution of"),
     refusal: ["Escape"],
   },
-  untested: { native: "it has none" },
+  untested: { native: "Gemini CLI has no native transport" },
 };

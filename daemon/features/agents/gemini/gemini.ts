@@ -1,4 +1,4 @@
-/** Gemini CLI: its pane is the only way in; its hooks and its screen tell of its turns. */
+/** Gemini CLI's adapter: only its pane reaches it; its hooks and its screen report its turns. */
 
 import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
@@ -8,14 +8,14 @@ import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 
 /**
- * For 40 ms after a paste Enter is a line break (0.61.0). That time ends with a screen drawn anew,
- * which took longer than the 300 ms that are enough elsewhere, on a machine under load.
+ * For 40 ms after a paste Enter is a line break (0.61.0). That time ends when the screen is
+ * redrawn, which took longer than the usual 300 ms on a machine under load.
  */
 const SETTLE_MS = 1_000;
 
 /**
- * A session that is taken up again shows its composer, takes it away while it reads its records,
- * and shows it again: what is pasted at first sight of it can be lost (0.61.0).
+ * A resumed session shows its composer, hides it while it reads its records, and shows it again:
+ * what is pasted into the first composer can be lost (0.61.0).
  */
 const WARM_UP_MS = 2_000;
 
@@ -37,8 +37,8 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
 }
 
 /**
- * No hook tells that a dialog was dismissed, so that what the screen shows stands against what a
- * hook said of a dialog. Between idle and working the hooks are the better witness.
+ * No hook reports that a dialog was dismissed, so the screen overrules what a hook reported about a
+ * dialog. Between idle and working the hooks are more reliable.
  */
 async function observe(
   peer: AgentPeer,

@@ -1,4 +1,4 @@
-/** What Gemini CLI's hooks tell us, with its records' help, and what they may be answered. */
+/** Gemini CLI's hooks: payloads, completed from its session records, and answers. */
 
 import * as z from "zod";
 import type { HookReader, HookReport } from "../adapter.ts";
@@ -72,14 +72,14 @@ function reportFields(data: KnownEvent): Partial<HookReport> {
 }
 
 /**
- * The events after which the model reads what we add, beside the user's own words. What is added
- * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ * Whether the model reads added context right after this event. Context added to a start is read
+ * only with the first prompt, which may come late, so messages stay queued until then.
  */
 function acceptsContext(event: string): boolean {
   return event === "BeforeAgent";
 }
 
-/** Gemini shows the model what is added between tags, with `<` and `>` written out. */
+/** Gemini CLI wraps added context in tags and escapes `<` and `>`. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const { data } = KnownEvent.safeParse(payload);
   if (!data || context === null || context === "" || !acceptsContext(data.hook_event_name)) {
@@ -89,7 +89,7 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
   return { hookSpecificOutput: { hookEventName, additionalContext: context } };
 }
 
-/** The house's interface to all of this (`agents.ts`). Proved with 0.61.0. */
+/** Tested with 0.61.0. */
 export const geminiHooks: HookReader = {
   read: payloadReader(KnownEvent, reportFields),
   answer,
@@ -97,8 +97,8 @@ export const geminiHooks: HookReader = {
 };
 
 /**
- * As in the house, where its records can be read: the hook holds all texts of the turn, one a line.
- * The last of them is believed only where the hook's text ends with it.
+ * `geminiHooks`, with the last message read from the session records: a hook holds all texts of the
+ * turn, one per line. The last record is used only if the hook's text ends with it.
  */
 export function geminiReader(config_dir: string): HookReader {
   return {

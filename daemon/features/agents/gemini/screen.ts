@@ -1,4 +1,4 @@
-/** What Gemini CLI's screen tells: its composer, and the dialogs that take its place. */
+/** Gemini CLI's screen: its composer, and the dialogs that replace it. */
 
 import {
   looksLikeDialog,
@@ -9,16 +9,16 @@ import {
   visibleAscii,
 } from "../screens.ts";
 
-/** The composer stands below the lowest rule; a dialog's box begins with a corner. */
+/** The composer is below the lowest rule; a dialog's box begins with a corner. */
 const RULE = /^─{20}/;
-/** `>` alone takes prompts; `!` is the shell mode, whose lines are commands. */
+/** Only `>` takes prompts; `!` is the shell mode, whose lines are commands. */
 const PROMPT = /^ > /;
 const PLACEHOLDER = "Type your message or @path/to/file";
-/** Where the cursor stands in an empty composer. */
+/** The cursor's column in an empty composer. */
 const FIRST_COLUMN = 3;
-/** The head of the table below the composer; a user may have hidden it, or named other columns. */
+/** The head of the table below the composer; users may hide it or choose other columns. */
 const FOOTER = /^ workspace \(\/directory\)/;
-/** Shown with its seconds while a turn runs. */
+/** Shown with the seconds while a turn runs. */
 const RUNNING = /\(esc to cancel, \d+/;
 
 interface ComposerRows {
@@ -28,14 +28,14 @@ interface ComposerRows {
   readonly bottom: number;
 }
 
-/** Proved with 0.61.0: idle, busy, with drafts, at dialogs, in shell mode. */
+/** Tested with 0.61.0: idle, busy, with drafts, at dialogs, in shell mode. */
 export const geminiScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
   newlines: "kept",
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const composer = findComposer(rows);
-    // The transcript may speak of dialogs; an open one is never above the composer.
+    // The transcript may mention dialogs; an open dialog is never above the composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },
@@ -59,7 +59,7 @@ export const geminiScreen: Screen = {
   },
 };
 
-/** Whether a turn runs, as the screen has it; undefined where it shows neither. */
+/** The turn state that the screen shows; undefined if it cannot be read. */
 export function turnStateShown(view: View): "idle" | "working" | "awaiting_input" | undefined {
   const rows = view.lines.map(stripEscapes);
   const dialog = geminiScreen.dialogOpen(view);
@@ -76,7 +76,7 @@ function findComposer(rows: readonly string[]): ComposerRows | undefined {
   return { top, bottom: footer > top ? footer : rows.length };
 }
 
-/** All that stands in the composer, without its prompt sign. */
+/** The composer's text, without its prompt sign. */
 function composerText({ lines }: View, { top, bottom }: ComposerRows): string {
   const [first = "", ...rest] = lines.slice(top, bottom).map(stripEscapes);
   return [first.slice(2), ...rest].join("\n");

@@ -1,4 +1,4 @@
-/** Gemini CLI's records of its sessions: whether one can be taken up again, what it said last. */
+/** Gemini CLI's session records: whether a session can be resumed, and its last message. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -6,7 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { readWhole } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 
-/** What stands in front of a session's first words: not something that was said. */
+/** Text before a session's first prompt that is not conversation. */
 const NOT_CONVERSATION = /^\s*($|[/?]|<session_context>|<hook_context>)/;
 
 /** Longer records are not read. */
@@ -22,13 +22,13 @@ const ChatRecord = z.object({
   content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
 });
 
-/** `--resume` finds sessions of the folder that it is started in only, and no empty ones. */
+/** `--resume` finds only sessions of its working folder, and none that are empty. */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
 ): ResumeResult {
   const refuse = (reason: string): ResumeResult => ({ ok: false, reason });
-  if (!SESSION_ID.test(id)) return refuse("The session's id is none of Gemini CLI's");
+  if (!SESSION_ID.test(id)) return refuse("The id is not a session id of Gemini CLI");
   const folder = chatsFolder(config_dir, path);
   if (folder === undefined) return refuse(`Gemini CLI knows no project at ${path}`);
   for (const file of sessionFiles(folder, id)) {
@@ -37,12 +37,12 @@ export function resumeOf(
     if (head?.sessionId !== id || head.kind === "subagent") continue;
     return lines.some(isConversation)
       ? { ok: true, args: ["--resume", id] }
-      : refuse(`Nothing was said in session ${id} yet`);
+      : refuse(`Session ${id} has no conversation yet`);
   }
   return refuse(`No session ${id} in ${folder}`);
 }
 
-/** What a session has said last; undefined where its records do not tell. */
+/** The last message of a session; undefined if its records have none. */
 export function lastModelText(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
@@ -59,7 +59,7 @@ export function lastModelText(
   return undefined;
 }
 
-/** A name ends in the id's first part, which is not unique; the file itself says the whole. */
+/** A file's name ends in the id's first part, which is not unique; the file holds the whole id. */
 function sessionFiles(folder: string, id: string): string[] {
   const suffixes = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
   return namesIn(folder)
@@ -76,7 +76,7 @@ function chatsFolder(config_dir: string, path: string): string | undefined {
   return join(config_dir, "tmp", slug, "chats");
 }
 
-/** A record a line; an older file is one object, whose messages are its records. */
+/** One record per line; an older file is one object with a list of messages. */
 function recordsIn(text: string): unknown[] {
   const whole = z.object({ messages: z.array(z.unknown()) }).safeParse(tryJson(text)).data;
   if (whole) return [tryJson(text), ...whole.messages];

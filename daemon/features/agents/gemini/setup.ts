@@ -1,4 +1,4 @@
-/** Our entries in Gemini CLI's settings: put in, found again, taken out. Pure, on parsed JSON. */
+/** Our entries in Gemini CLI's settings: added, recognized, removed. Pure, on parsed JSON. */
 
 import { groupsWithout, shellQuote, withHooks, withoutHooks } from "../hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
@@ -7,19 +7,19 @@ import { installServer, removeServer, serverCommand } from "../mcp_server_entry.
 const EVENTS = [
   "SessionStart",
   "BeforeAgent",
-  "BeforeModel", // Names the model, and tells that a dialog is past.
+  "BeforeModel", // Names the model, and shows that a dialog has ended.
   "AfterAgent",
   "Notification",
   "SessionEnd",
 ] as const;
-/** Longer than `mesh hook` ever takes (1.5 s), should the machine be busy. */
+/** More than `mesh hook` ever takes (1.5 s), in case the machine is busy. */
 const HOOK_MS_MAX = 5_000;
 
-/** `~/.gemini/settings.json` with our hooks and tools; those of others stay where they are. */
+/** Adds our hooks and tools to `~/.gemini/settings.json`; keeps those of others in their places. */
 export function install(settings: JsonObject, plan: SetupPlan): JsonObject {
   const meshEntry = (event: string) => groupFor(event, plan);
   const withMeshHooks = withHooks(settings, { events: EVENTS, meshEntry, withoutMesh });
-  // Trusted: a dialog at each message of a peer would help nobody.
+  // Trusted, because a dialog at each message of a peer would stop the agent.
   return installServer(withMeshHooks, { ...serverCommand(plan), trust: true });
 }
 
@@ -27,7 +27,7 @@ export function remove(settings: JsonObject): JsonObject {
   return removeServer(withoutHooks(settings, withoutMesh));
 }
 
-/** The shell is the agent's child: nothing else in its environment says which process that is. */
+/** The shell is a child of the agent; no other variable identifies the agent's process. */
 function groupFor(event: string, { mesh }: SetupPlan): JsonObject {
   const invocation = [...mesh, "hook", "gemini", event].map(shellQuote).join(" ");
   const command = `MESH_AGENT_PID=$PPID ${invocation}`;
@@ -36,7 +36,7 @@ function groupFor(event: string, { mesh }: SetupPlan): JsonObject {
 
 const withoutMesh = groupsWithout(isMeshHook);
 
-/** By its last words, wherever mesh was installed when it was written. */
+/** Recognized by the last words of its command, wherever mesh was installed at the time. */
 function isMeshHook(entry: Json): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
   return typeof command === "string" && / hook gemini [A-Z][A-Za-z]+$/.test(command);

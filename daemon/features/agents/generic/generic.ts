@@ -1,4 +1,4 @@
-/** Any program that reads lines in a tmux pane: no hooks, no dialogs of its own, no proof. */
+/** The adapter for any program in a pane: no hooks, no known dialogs, no proof of delivery. */
 
 import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
@@ -17,7 +17,7 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
   };
 }
 
-/** Its process decides; a pane that tmux knows to be dead overrules it. Turns are not visible. */
+/** Its process decides, unless tmux reports the pane dead. Turns are not visible. */
 async function observe(
   peer: AgentPeer,
   { tmuxServers, isAlive: checkAlive = isAlive }: Pick<PaneOptions, "tmuxServers" | "isAlive">,
@@ -35,7 +35,7 @@ async function observe(
   return isRunning ? { alive: true, turn_state: null, source: "process table" } : undefined;
 }
 
-/** `missing`: tmux has no such pane, or its server is gone; undefined when it does not say. */
+/** `missing`: tmux has no such pane, or its server is gone. Undefined if tmux does not answer. */
 async function paneOf(
   peer: AgentPeer,
   tmuxServers: TmuxServers,

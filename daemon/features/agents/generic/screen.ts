@@ -1,4 +1,4 @@
-/** How any program shows the line that a user types on. */
+/** The screen of an unknown program: the line at the cursor, on which a user types. */
 
 import { looksLikeDialog, type Screen, stripEscapes, visibleAscii } from "../screens.ts";
 
@@ -6,11 +6,10 @@ import { looksLikeDialog, type Screen, stripEscapes, visibleAscii } from "../scr
 const LINE_BYTES_MAX = 3_500;
 
 /**
- * Any program that shows a line to type on, at the cursor. Known to be free of a draft:
- * a blank line, or one that ends in a prompt sign (`$ # % > ❯ › »`) with nothing after it.
- * All else is read as a draft: text after the first sign, text right of the cursor, a question
- * (`[Y/n]`, `Password:`), a line without a sign. Not detected: what is typed without echo, a
- * draft of blanks only, a draft on the rows above the cursor's line, a program that is busy.
+ * The composer is the line at the cursor. It counts as empty if it is blank or ends in a prompt
+ * sign (`$ # % > ❯ › »`). Anything else counts as a draft: text after the first sign, text right of
+ * the cursor, a question (`[Y/n]`, `Password:`), a line without a sign. Not detected: text typed
+ * without echo, a draft of spaces, a draft above the cursor's line, a program that is busy.
  */
 export const genericScreen: Screen = {
   bytes_max: LINE_BYTES_MAX,

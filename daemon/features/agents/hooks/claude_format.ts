@@ -8,7 +8,7 @@ const SessionStart = z.object({
   ...commonFields,
   hook_event_name: z.literal("SessionStart"),
   source: z.string(), // startup, resume, clear, compact or fork
-  model: z.string().optional(), // At startup and after compaction.
+  model: z.string().optional(), // Present at startup and after compaction.
 });
 const SessionEnd = z.object({
   ...commonFields,
@@ -24,7 +24,7 @@ const Stop = z.object({
   ...commonFields,
   hook_event_name: z.literal("Stop"),
   stop_hook_active: z.boolean(),
-  last_assistant_message: z.string().nullish(), // Of a turn without a text, nothing.
+  last_assistant_message: z.string().nullish(), // Absent for a turn without text.
 });
 const Notification = z.object({
   ...commonFields,
@@ -52,7 +52,7 @@ function reportFields(data: KnownEvent): Partial<HookReport> {
   switch (data.hook_event_name) {
     case "SessionStart": {
       const { source, model } = data;
-      // Compaction happens inside a turn: it says nothing about the turn.
+      // Compaction happens inside a turn, so it does not change the turn state.
       const turn: Partial<HookReport> = source === "compact" ? {} : { turn_state: "idle" };
       return { ...turn, source, model };
     }
@@ -77,21 +77,21 @@ function notificationReport(notification_type: string): Partial<HookReport> {
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
 
-/** What is read; refuses a payload that names no event or no session. */
+/** Reads a payload; refuses one without an event or a session. */
 export const readHook = payloadReader(KnownEvent, reportFields);
 
 /**
- * The events after which the model reads what we add, beside the user's own words. What is added
- * to a start is read with the first prompt only, which may be long in coming: it stays queued.
+ * Whether the model reads added context right after this event. Context added to a start is read
+ * only with the first prompt, which may come late, so messages stay queued until then.
  */
 export function acceptsContext(event: string): boolean {
   return event === "UserPromptSubmit";
 }
 
 /**
- * What the hook prints. `context` is whole messages where the event takes them. A stop carries
- * names only, and keeps the turn open once: a stop that a hook has already put off goes
- * through, because Claude Code overrides the ninth block in a row.
+ * What the hook prints. `context` holds whole messages if the event accepts context. A stop carries
+ * names only, and keeps the turn open once: a stop that a hook has already blocked goes through,
+ * because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   const { data } = KnownEvent.safeParse(payload);
@@ -104,7 +104,7 @@ export function hookAnswer(payload: unknown, context: string | null): Record<str
   return mayBlockStop ? { decision: "block", reason: context } : {};
 }
 
-/** Answers the dialog of a tool in the user's place; the message is read where it is denied. */
+/** Answers a permission dialog for the user; the agent reads the message of a denial. */
 export function formatDecision({ behavior, message }: Decision): Record<string, unknown> {
   const decision = behavior === "allow" ? { behavior } : { behavior, message };
   return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };

@@ -1,25 +1,25 @@
-/** Hooks in groups, as Claude Code and Codex write them: ours put in, found again, taken out. */
+/** Hooks in groups, as Claude Code and Codex write them: ours added, recognized, removed. */
 
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
 import { groupsWithout, shellQuote, withHooks, withoutHooks } from "./settings.ts";
 
-/** A gated tool waits for the human's decision: an hour at most (contract 8). */
+/** A gated tool waits for the human's decision, for an hour at most (contract 8). */
 export const DECISION_SECONDS_MAX = 3_660;
 
 /** The hooks of one agent. */
 export interface AgentHooks {
-  /** The agent's id, as the hook's command names it. */
+  /** The agent's id in the hook's command. */
   readonly agent: string;
   readonly events: readonly string[];
-  /** Longer than `mesh hook` takes (1.5 s). */
+  /** More than `mesh hook` takes (1.5 s). */
   readonly seconds_max: number;
-  /** The events that wait for a decision, with their own limit. */
+  /** The limits of events that wait for a decision. */
   readonly held?: { readonly [event: string]: number };
-  /** The events that also start a hook in the background, which waits to wake the session. */
+  /** The events that also start a background hook, which waits to wake the session. */
   readonly wake?: { readonly events: readonly string[]; readonly seconds_max: number };
 }
 
-/** Settings with our hooks; those of others stay, and stay where they are. */
+/** Adds our hooks to settings; keeps those of others in their places. */
 export function installHooks(settings: JsonObject, plan: SetupPlan, kind: AgentHooks): JsonObject {
   const meshEntry = (event: string) => groupFor(kind, event, plan);
   return withHooks(settings, { events: kind.events, meshEntry, withoutMesh: withoutMesh(kind) });
@@ -42,7 +42,7 @@ function withoutMesh({ agent }: AgentHooks) {
   return groupsWithout((entry) => isMeshHook(entry, agent));
 }
 
-/** Known by its last words, wherever mesh was installed when it was written. */
+/** Recognized by the last words of its command, wherever mesh was installed at the time. */
 function isMeshHook(entry: Json, agent: string): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
   const [, found] = typeof command === "string"

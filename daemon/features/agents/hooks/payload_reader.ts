@@ -1,20 +1,20 @@
-/** Reads what a hook was handed: in full where its event is known, else by name. Pure: no I/O. */
+/** Reads hook payloads: known events in full, others by name. No I/O. */
 
 import * as z from "zod";
 import { invalidRequest } from "kit/core/problem.ts";
 import type { HookReader, HookReport } from "../adapter.ts";
 
-/** What every event says of itself. */
+/** The fields of every event. */
 export const commonFields = {
   session_id: z.string().min(1),
   transcript_path: z.string().optional(),
   cwd: z.string().optional(),
 };
 
-/** Any event, those of later versions too: that it came is all that is taken from it. */
+/** Any event, those of later versions included, by its name only. */
 const UnknownEvent = z.object({ ...commonFields, hook_event_name: z.string().min(1) });
 
-/** Reads payloads of these events; refuses one that names no event or no session. */
+/** Reads payloads of these events; refuses one without an event or a session. */
 export function payloadReader<Event extends z.infer<typeof UnknownEvent>>(
   schema: z.ZodType<Event>,
   reportFields: (event: Event) => Partial<HookReport>,

@@ -1,19 +1,19 @@
-/** Hooks in an agent's settings: ours put in, found again, taken out. Pure, on parsed JSON. */
+/** Hooks in an agent's settings: ours added, recognized, removed. Pure, on parsed JSON. */
 
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
-/** How one agent writes its hooks, event by event. */
+/** How one agent writes its hooks. */
 export interface HookFormat {
   readonly events: readonly string[];
   /** Our entry for an event. */
   meshEntry(event: string): JsonObject;
-  /** The entry as it is, what others have in it, or nothing when it was all ours. */
+  /** The entry without our hooks: unchanged if it has none, absent if it has no others. */
   withoutMesh: WithoutMesh;
 }
 
 export type WithoutMesh = (entry: Json) => readonly Json[];
 
-/** Settings with our hooks; those of others stay, and stay where they are. */
+/** Adds our hooks to settings; keeps those of others in their places. */
 export function withHooks(settings: JsonObject, format: HookFormat): JsonObject {
   const hooks = { ...objectAt(settings, "hooks") };
   for (const event of format.events) {
@@ -40,7 +40,7 @@ export function withoutHooks(settings: JsonObject, withoutMesh: WithoutMesh): Js
   return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
 }
 
-/** For agents that write an event's hooks in groups, in each of which others may have their own. */
+/** For agents that group an event's hooks: a group may also hold hooks of others. */
 export function groupsWithout(isMeshHook: (hook: Json) => boolean): WithoutMesh {
   return (group) => {
     const entries = isObject(group) ? group["hooks"] : undefined;
@@ -62,7 +62,7 @@ function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
   return value;
 }
 
-/** An object with a member set; without it where nothing is left inside. */
+/** The object with this member, or without it if the value is empty. */
 export function withMember(whole: JsonObject, key: string, value: JsonObject): JsonObject {
   if (Object.keys(value).length > 0) return { ...whole, [key]: value };
   return Object.fromEntries(Object.entries(whole).filter(([name]) => name !== key));
@@ -72,7 +72,7 @@ function isEqual(left: Json, right: Json): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
-/** One word for `sh`. */
+/** Quotes one word for `sh`. */
 export function shellQuote(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

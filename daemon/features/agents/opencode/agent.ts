@@ -1,4 +1,4 @@
-/** opencode: reached by its plugin's WebSocket, or by its pane where it has no plugin. */
+/** opencode: reached through its plugin's WebSocket, or its pane if it has no plugin. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
@@ -7,7 +7,7 @@ const home = (env: Env) => `${env["XDG_CONFIG_HOME"] || homePath(env, ".config")
 const settingsFiles = (env: Env) =>
   ["opencode.json", "opencode.jsonc"].map((name) => `${home(env)}/${name}`);
 
-/** Where its sessions are stored. */
+/** The folder of its sessions. */
 export const dataDir = (env: Env) =>
   `${env["XDG_DATA_HOME"] || homePath(env, ".local", "share")}/opencode`;
 

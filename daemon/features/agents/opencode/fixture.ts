@@ -1,9 +1,9 @@
-/** opencode in a home of its own: with a provider on loopback, and asking before a command. */
+/** opencode in a home of its own: with a local provider, and asking before a command. */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** The settings of a user whose only model is behind that address. */
+/** The settings of a user with one model, at that address. */
 export function opencodeSettings(model_url: string) {
   const provider = {
     npm: "@ai-sdk/openai-compatible",
@@ -46,19 +46,19 @@ export const opencodeFixture: Fixture = {
     refusal: ["Right", "Right", "Enter"],
   },
   untested: {
-    native: "its plugin is its way in, over the websocket",
-    pane: "it is used only while the plugin is away",
+    native: "its plugin connects over the websocket instead",
+    pane: "used only while the plugin is not connected",
   },
 };
 
 /**
- * The package that opencode installs for every user with a plugin, at its first start. Our plugin
- * does not use it; an empty one keeps opencode from fetching it.
+ * The package that opencode installs at its first start for every user with a plugin. Our plugin
+ * does not use it; an empty one keeps opencode from downloading it.
  */
 export function opencodePackage(folder: string, version: string): Record<string, unknown> {
   const name = "@opencode-ai/plugin";
   const dependencies = { [name]: version };
-  // What the lock file names counts as installed.
+  // A package that the lock file names counts as installed.
   const packages = { "": { dependencies }, [`node_modules/${name}`]: { version } };
   const installed = join(folder, "node_modules", name);
   return {

@@ -1,6 +1,6 @@
 /**
- * JSON with comments, edited in place: one member is added or removed, and every other byte stays.
- * The parser is the one that opencode reads its own settings with.
+ * JSON with comments, edited in place: adds or removes one member, and keeps every other byte.
+ * opencode reads its settings with the same parser.
  */
 
 import {
@@ -24,12 +24,14 @@ export interface Member {
   readonly value: Json;
 }
 
-/** Deeper than any configuration. The parser is recursive, so deeper text would end its stack. */
+/**
+ * Deeper than any configuration. The parser is recursive, so deeper text would overflow its stack.
+ */
 const LEVELS_MAX = 64;
 
 /** Parses the text of a whole file; throws `Unchangeable` if it is not one JSON object. */
 export function rootOf(text: string): Node {
-  // Some editors write a byte order mark; the parser knows none. A blank keeps the offsets.
+  // Some editors write a byte order mark, which the parser rejects. A space keeps the offsets.
   const withoutBom = text.replace(/^\uFEFF/, " ");
   checkDepth(withoutBom);
   const errors: ParseError[] = [];
@@ -40,7 +42,7 @@ export function rootOf(text: string): Node {
     const reason = printParseErrorCode(error.error);
     throw new Unchangeable(`Not valid JSON with comments: ${reason} in line ${line}`);
   }
-  if (root?.type !== "object") throw new Unchangeable("The file holds no JSON object");
+  if (root?.type !== "object") throw new Unchangeable("Expected a JSON object");
   return root;
 }
 

@@ -1,4 +1,4 @@
-/** opencode: its plugin holds a socket; its pane is for an opencode that has no plugin. */
+/** opencode's adapter: the pane, for an opencode without the plugin, which has a socket. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
@@ -8,19 +8,19 @@ import { opencodeScreen } from "./screen.ts";
 import { resume } from "./resume.ts";
 
 /**
- * A plugin connects within a second of its start, and within five of the daemon's; and what is
- * pasted in the first five seconds of an opencode is lost (1.18.33).
+ * A plugin connects within a second of its start and within five of the daemon's start. Text pasted
+ * in the first five seconds of an opencode is lost (1.18.33).
  */
 const PLUGIN_WAIT_MS_MAX = 15_000;
-/** What waits is tried every second: after a longer pause the wait begins anew. */
+/** A queued message is tried every second: after a longer pause the wait starts again. */
 const WAIT_GAP_MS_MAX = 5_000;
 
 export interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
-  /** Where opencode keeps its sessions, e.g. `~/.local/share/opencode`. */
+  /** The folder of opencode's sessions, e.g. `~/.local/share/opencode`. */
   readonly data_dir: string;
 }
 
-/** Proved with 1.18.33. Whoever has the plugin is reached by its socket before any of this. */
+/** Tested with 1.18.33. A plugin's socket is tried before this adapter's transports. */
 export function opencodeAdapter(options: OpencodeOptions): Adapter {
   const pane = afterPluginWait(
     createPaneTransport({
@@ -39,7 +39,7 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
   };
 }
 
-/** Its turns are its plugin's to tell. */
+/** Only its plugin reports its turns. */
 function observe(
   { agent_pid, agent_started }: AgentPeer,
   checkAlive: IsAlive = isAlive,
@@ -49,7 +49,7 @@ function observe(
   return { alive, turn_state: null, source: "process table" };
 }
 
-/** A transport that is tried only when no plugin has come in good time for what waits. */
+/** A transport that is used only if no plugin connects while a message waits. */
 function afterPluginWait(transport: AgentTransport, clock: Clock): AgentTransport {
   const waitsByPeer = new Map<string, { readonly since: number; readonly last: number }>();
   const waited_ms = ({ peer_id, agent_pid, agent_started }: AgentPeer) => {

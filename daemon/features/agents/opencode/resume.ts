@@ -1,16 +1,16 @@
-/** opencode's own record of its sessions: whether one is there to be taken up again. */
+/** opencode's session database: whether a session can be resumed. */
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import type { ResumeResult } from "../adapter.ts";
 
-/** As of 1.18: one row a session in `opencode.db`. */
+/** One row per session in `opencode.db`, as of 1.18. */
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
 
 /**
- * `-s <id>`, if the session is there, is no subagent's, and is of that folder: opencode would
- * start in the wrong one without a word.
+ * `-s <id>`, if the session exists, belongs to no subagent, and belongs to that folder: opencode
+ * would silently start in the wrong folder.
  */
 export function resume(
   data_dir: string,
@@ -31,7 +31,8 @@ function rowOf(db_path: string, id: string): z.infer<typeof Row> | string {
     const row = db.prepare("select directory, parent_id from session where id = ?").get(id);
     return row === undefined ? "no_such_session" : Row.parse(row);
   } catch {
-    return "session_storage_unreadable"; // Another version's, damaged, or not for us to read.
+    // Written by another version, damaged, or unreadable for this user.
+    return "session_storage_unreadable";
   }
 }
 

@@ -1,4 +1,4 @@
-/** How opencode shows its composer and its dialogs. Proved with 1.18.33. */
+/** opencode's screen: its composer and its dialogs. Tested with 1.18.33. */
 
 import {
   DIALOG_PATTERN,
@@ -13,7 +13,7 @@ const EDGE = /^\s*╹▀{8}/;
 const ROW = /^\s*┃/;
 const PLACEHOLDER = /^Ask anything… "/;
 const DIALOG = new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i");
-/** Behind wide characters a row is shorter than its columns: the panel beside it shows. */
+/** With wide characters a row is shorter than its columns, and the panel beside it shows. */
 const GAP = / {8,}/;
 
 /** The composer is a bar of `┃` rows above its edge; its last row names the agent and model. */
@@ -23,7 +23,7 @@ export const opencodeScreen: Screen = {
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const edge = edgeOf(rows);
-    // The transcript may speak of dialogs; an open one takes the composer's place.
+    // The transcript may mention dialogs; an open dialog replaces the composer.
     if ((edge === undefined ? rows : rows.slice(edge)).some((row) => DIALOG.test(row))) return true;
     return edge === undefined ? undefined : false;
   },
@@ -44,7 +44,7 @@ function edgeOf(rows: readonly string[]): number | undefined {
   return at < 1 ? undefined : at;
 }
 
-/** What stands in the composer; undefined where there is none. */
+/** The composer's text; undefined if there is no composer. */
 function composerText(lines: readonly string[]): string | undefined {
   const rows = lines.map(stripEscapes);
   const edge = edgeOf(rows);

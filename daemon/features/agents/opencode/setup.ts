@@ -12,15 +12,15 @@ import { SERVER_NAME } from "../mcp_server_entry.ts";
 import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
-/** What is left of a file that we have made; nobody else would write it so. */
+/** The rest of a file that we created; no other program writes it this way. */
 const EMPTY_FILE = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */
 const PLUGIN_HEADER = "/**\n * mesh's plugin for opencode";
 
-/** `plugin/mesh.js`: one file, that finds the daemon by itself. */
+/** `plugin/mesh.js`: one file that finds the daemon by itself. */
 export function installPlugin(before: string): string {
   if (before !== "" && !before.startsWith(PLUGIN_HEADER)) {
-    throw new Unchangeable("plugin/mesh.js belongs to another program; remove or rename it first");
+    throw new Unchangeable("plugin/mesh.js belongs to another program: remove or rename it first");
   }
   return plugin;
 }
@@ -29,7 +29,7 @@ export function removePlugin(before: string): string {
   return before.startsWith(PLUGIN_HEADER) ? "" : before;
 }
 
-/** opencode merges all of its settings files: our server stands in one of those that exist. */
+/** opencode merges all of its settings files, so our server is in one of those that exist. */
 export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
   const existing = files.filter(exists);
   const settings = existing.length > 0 ? existing : files.slice(0, 1);
@@ -57,7 +57,7 @@ export function installServer(before: string, mesh: readonly string[]): string {
   const root = rootOf(withoutServer);
   if (memberAt(withoutServer, root, ["mcp", SERVER_NAME])) {
     throw new Unchangeable(
-      `mcp.${SERVER_NAME} belongs to another program; remove or rename it first`,
+      `mcp.${SERVER_NAME} belongs to another program: remove or rename it first`,
     );
   }
   const servers = memberAt(withoutServer, root, ["mcp"]);
@@ -84,7 +84,7 @@ function serverOf(mesh: readonly string[]): Json {
   return { type: "local", command: [...mesh, "mcp"], enabled: true };
 }
 
-/** Recognized by its last word, since mesh may have been installed at another path. */
+/** Recognized by its last argument, wherever mesh was installed at the time. */
 function isMeshServer(server: Json): boolean {
   const command = isObject(server) ? server["command"] : undefined;
   return Array.isArray(command) && command.length > 1 && command.at(-1) === "mcp";

@@ -1,13 +1,13 @@
-/** What `mesh selftest` found of each agent's transports: written by it, read by the daemon. */
+/** The results of `mesh selftest` for each agent's transports, which the daemon reads. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { Backend, TransportName } from "../contract.ts";
 
-/** What is known of one transport of an agent. */
+/** The result for one transport. */
 export const Verdict = z.object({
   degraded: z.boolean(),
-  /** What failed, in a sentence; null where nothing did. */
+  /** What failed, as a sentence; null if nothing did. */
   why: z.string().nullable(),
 });
 
@@ -19,11 +19,10 @@ export const TestedAgent = z.object({
 });
 export type TestedAgent = z.infer<typeof TestedAgent>;
 
-/** `<state>/selftest.json`: each agent as it was tested last. */
+/** `<state>/selftest.json`: the last test of each agent. */
 export const Verdicts = z.object({ agents: z.partialRecord(Backend, TestedAgent) });
 export type Verdicts = z.infer<typeof Verdicts>;
 
-/** The name of the file in the state directory. */
 export const VERDICTS_FILE = "selftest.json";
 
 /** The file as it is read: an older release wrote the transports as `rungs`. */
@@ -36,7 +35,7 @@ function upgradeAgent(agent: unknown): unknown {
   return { transports: agent.rungs, ...agent };
 }
 
-/** Parses the file; undefined if it is not valid. */
+/** Parses the file; undefined if it is malformed, or if another release wrote it differently. */
 export function parseVerdicts(text: string): Verdicts | undefined {
   try {
     return StoredVerdicts.safeParse(JSON.parse(text)).data;

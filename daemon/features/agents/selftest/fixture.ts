@@ -1,4 +1,4 @@
-/** What `mesh selftest` knows of one agent: its first start, its model, its screens, its keys. */
+/** What `mesh selftest` needs of one agent: its first start, its model, its screens, its keys. */
 
 /** One action of the scripted model. A tool call ends its answer; the result starts the next. */
 export type Step =
@@ -6,19 +6,19 @@ export type Step =
   | { readonly say: string }
   | { readonly sleep_ms: number };
 
-/** What the model does with a prompt that matches; `$1` to `$9` in strings are its captures. */
+/** How the model answers a matching prompt; `$1` to `$9` in strings are its captures. */
 export interface Rule {
   readonly match: RegExp;
   readonly steps: readonly Step[];
 }
 
-/** The interface that the agent's model has: Anthropic's, OpenAI's two, and Google's. */
+/** The API of the agent's model: Anthropic's, OpenAI's two, or Google's. */
 export type ModelApi = "messages" | "responses" | "chat" | "generate-content";
 
-/** Where an agent lives while it is tested. */
+/** The home of an agent under test. */
 export interface TestHome {
   readonly home: string;
-  /** The folder that it works in. */
+  /** The agent's working folder. */
   readonly folder: string;
   /** The installed release. */
   readonly version: string;
@@ -26,30 +26,30 @@ export interface TestHome {
 
 export interface Fixture {
   readonly model_api: ModelApi;
-  /** What the model does beside its usual answers; `forbidden` is a file that needs permission. */
+  /** Rules beside the usual ones; `forbidden` is a file that needs permission. */
   rules?(forbidden: string): readonly Rule[];
-  /** The files of a home past the first start: path to text, or to what is written as JSON. */
+  /** The files of a home after the first start: path to text, or to a JSON value. */
   files(place: TestHome, model_url: string): Readonly<Record<string, unknown>>;
-  /** What its environment needs beside the home. */
+  /** Environment variables beside the home. */
   env(model_url: string): Readonly<Record<string, string>>;
   readonly command: readonly string[];
   /** Arguments that resume the folder's last session. */
   readonly resume: readonly string[];
-  /** The composer is shown, and empty. */
+  /** The composer is shown and empty. */
   isReady(screen: string): boolean;
-  /** The key that the user presses at a screen of the first start. */
+  /** The key to press at a screen of the first start. */
   atStart?(screen: string): string | undefined;
   readonly dialog: {
-    /** What is typed to make the model call a tool that needs permission; ends with the mark. */
+    /** A prompt that makes the model call a tool that needs permission; ends with `mark`. */
     prompt(forbidden: string, mark: string): string;
     isOpen(screen: string): boolean;
     /** The keys that refuse. */
     readonly refusal: readonly string[];
   };
-  /** Ends what outlives its terminals. */
+  /** Ends processes that outlive the agent's terminals. */
   end?(run: (program: string, ...args: string[]) => Promise<void>): Promise<void>;
-  /** Files outside of its home that it would leave behind. */
+  /** Files that the agent leaves outside of its home. */
   leftovers?(place: TestHome): readonly string[];
-  /** Transports that are not tested, and why. */
+  /** Transports that are not tested, each with the reason. */
   readonly untested: Readonly<Record<string, string>>;
 }

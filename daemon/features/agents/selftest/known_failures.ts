@@ -1,14 +1,16 @@
-/** The transports that failed in `mesh selftest`, read from the state directory on each change. */
+/**
+ * Transports that `mesh selftest` saw fail, read from the state directory when the file changes.
+ */
 
 import type { Backend } from "../contract.ts";
 import { readTextOrNothing } from "../../../host/paths.ts";
 import { parseVerdicts, type Verdicts } from "./contract.ts";
 
-/** What is known of the transports of each agent; they are tried all the same, only last. */
+/** The known failures of each agent's transports. These transports are tried last. */
 export interface KnownFailures {
-  /** Looks whether something new was found. */
+  /** Reads the file again if it changed. */
   refresh(): void;
-  /** Why a transport to such an agent is degraded; undefined where none has failed. */
+  /** Why a transport to such an agent is degraded; undefined if it has not failed. */
   degraded(backend: Backend | null, transport: string): string | undefined;
 }
 
@@ -32,7 +34,7 @@ export function knownFailuresAt(path: string): KnownFailures {
   };
 }
 
-/** When a file was changed last; undefined when there is none. */
+/** When a file was last modified; undefined if there is none. */
 function modifiedAt(path: string): number | undefined {
   try {
     return Deno.statSync(path).mtime?.getTime();

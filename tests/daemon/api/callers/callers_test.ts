@@ -31,7 +31,7 @@ async function status(w: World, path: string, headers = {}, remote: Deno.NetAddr
   return answer.status;
 }
 
-/** Opens the dashboard as a person does; the cookie that it sets, if any. */
+/** Opens the dashboard as a person does; returns the cookie that it sets, if any. */
 async function issueCookie(w: World, headers: Record<string, string> = NAVIGATION) {
   const answer = await w.fetch("/dashboard", { headers });
   assert.equal(answer.status, 200);
@@ -41,7 +41,7 @@ async function issueCookie(w: World, headers: Record<string, string> = NAVIGATIO
 for (
   const [name, settings] of [["a token", { "daemon.auth_token": TOKEN }], ["no token", {}]] as const
 ) {
-  Deno.test(`with ${name} configured, another user of the machine gets /health and /status alone`, async () => {
+  Deno.test(`with ${name} configured, another user of the machine gets only /health and /status`, async () => {
     const sockets = new FakeSockets();
     await using w = world({ sockets, settings });
     const own = await signIn(w);
@@ -50,7 +50,8 @@ for (
       const answered: string[] = [];
       for (const { contract } of w.daemon.routes) {
         const path = contract.path.replaceAll(/:\w+/g, "x");
-        if (contract.path.startsWith("/hooks/")) continue; // They check a token of their own.
+        // Hook routes check a token of their own.
+        if (contract.path.startsWith("/hooks/")) continue;
         for (const headers of [{}, PAGE, own, NAVIGATION]) {
           const init = { method: contract.method, headers };
           const answer = await w.fetch(path, init);
@@ -63,7 +64,7 @@ for (
   });
 }
 
-Deno.test("nothing is read of what a hook posts without a token", async () => {
+Deno.test("a hook's request without a token is refused before its body is read", async () => {
   const sockets = new FakeSockets();
   sockets.uid = OTHER_UID;
   await using w = world({ sockets, hooks: { "claude-code": claudeCodeHooks } });
@@ -80,21 +81,21 @@ Deno.test("nothing is read of what a hook posts without a token", async () => {
   }
 });
 
-Deno.test("root calls as the daemon's own user does", async () => {
+Deno.test("root may call like the daemon's own user", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets });
   sockets.uid = 0;
   assert.equal(await status(w, "/peers"), 200);
 });
 
-Deno.test("another user who sends the token is let in", async () => {
+Deno.test("another user who sends the token is admitted", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, settings: { "daemon.auth_token": TOKEN } });
   sockets.uid = OTHER_UID;
   assert.equal(await status(w, "/peers", { authorization: `Bearer ${TOKEN}` }), 200);
 });
 
-Deno.test("where the platform tells no owners, a token is what keeps others out", async () => {
+Deno.test("where the platform reports no socket owners, the token keeps other users out", async () => {
   const sockets = new FakeSockets();
   sockets.canIdentify = false;
   sockets.uid = undefined;
@@ -105,7 +106,7 @@ Deno.test("where the platform tells no owners, a token is what keeps others out"
   assert.equal(await issueCookie(closed), undefined, "only a ticket gives a cookie there");
 });
 
-Deno.test("the headers of a page do not replace the token: its cookie does, on this machine alone", async () => {
+Deno.test("a page's headers do not replace the token; its cookie does, on this machine only", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   const cookie = await issueCookie(w) ?? "";
   assert.match(cookie, /^mesh_page=./);
@@ -124,7 +125,7 @@ Deno.test("the headers of a page do not replace the token: its cookie does, on t
   assert.equal((await w.daemon.fetch(dashboardRequest)).status, 401, "there is no socket");
 });
 
-Deno.test("a name that the settings allow is no loopback name, and its pages need the token", async () => {
+Deno.test("a configured host name is not loopback, and its pages need the token", async () => {
   const settings = { "daemon.auth_token": TOKEN, "daemon.allowed_hosts": "[mesh.test]" };
   await using w = world({ settings });
   const cookie = await issueCookie(w) ?? "";
@@ -132,7 +133,7 @@ Deno.test("a name that the settings allow is no loopback name, and its pages nee
   assert.equal(await status(w, "/peers", page), 401);
 });
 
-Deno.test("only a navigation of our own user's to the dashboard gets a cookie, and only one", async () => {
+Deno.test("only a navigation of our own user to the dashboard gets a cookie, and only one", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets });
   const cookie = await issueCookie(w) ?? "";
@@ -156,7 +157,7 @@ Deno.test("only a navigation of our own user's to the dashboard gets a cookie, a
   assert.deepEqual([foreign.status, foreign.headers.get("set-cookie")], [401, null]);
 });
 
-Deno.test("the cookie is out of reach of scripts and other sites, and only its digest is stored", async () => {
+Deno.test("the cookie is hidden from scripts and other sites, and only its digest is stored", async () => {
   await using w = world();
   const answer = await w.fetch("/dashboard", { headers: NAVIGATION });
   const set = answer.headers.get("set-cookie") ?? "";
@@ -166,7 +167,7 @@ Deno.test("the cookie is out of reach of scripts and other sites, and only its d
   assert.ok(value.length >= 43 && kept.length === 1 && kept[0]?.digest !== value);
 });
 
-Deno.test("a page that came without a ticket is not the human, and says so", async () => {
+Deno.test("a page opened without a ticket is not the human, and says so", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "bob");
   const page = { ...PAGE, cookie: await issueCookie(w) ?? "" };
@@ -178,7 +179,7 @@ Deno.test("a page that came without a ticket is not the human, and says so", asy
   assert.equal(voice(w, delivery_id), "unverified");
 });
 
-Deno.test("a page that came by a ticket is the human", async () => {
+Deno.test("a page opened with a ticket is the human", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "bob");
   const page = await signIn(w);
@@ -188,7 +189,7 @@ Deno.test("a page that came by a ticket is the human", async () => {
   assert.equal(voice(w, delivery_id), "human");
 });
 
-Deno.test("the headers of a page alone, or a made-up cookie, are not the human", async () => {
+Deno.test("a page's headers alone, or a forged cookie, are not the human", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "bob");
   for (
@@ -199,7 +200,7 @@ Deno.test("the headers of a page alone, or a made-up cookie, are not the human",
   }
 });
 
-Deno.test("an agent that holds a person's cookie is not the human", async () => {
+Deno.test("an agent that has a person's cookie is not the human", async () => {
   const sockets = new FakeSockets();
   sockets.holders = [];
   await using w = world({ sockets, settings: { "human.name": "sam" } });
@@ -214,7 +215,7 @@ Deno.test("an agent that holds a person's cookie is not the human", async () => 
   assert.deepEqual([redeemed.status, redeemed.error], [403, "ticket_refused"]);
 });
 
-Deno.test("an agent with more children than a proof looks at is an agent still", async () => {
+Deno.test("an agent with more children than usual checks cover is still an agent", async () => {
   /** The socket is held by the 600th process below the agent. */
   class Crowd extends FakeSockets {
     override readonly ownsSocket: FakeSockets["ownsSocket"] = (_pid, _end, max = 512) => max >= 600;
@@ -227,7 +228,7 @@ Deno.test("an agent with more children than a proof looks at is an agent still",
   assert.equal(voice(w, delivery_id), "unverified");
 });
 
-Deno.test("a process that was proved to be an agent's is one until it ends, whatever it says later", async () => {
+Deno.test("a process that was proved to be an agent's counts as one until it ends", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, settings: { "human.name": "sam" } });
   const page = await signIn(w);
@@ -247,7 +248,7 @@ Deno.test("a process that was proved to be an agent's is one until it ends, what
   assert.equal(await verdictOf(), "human", "the process has ended");
 });
 
-Deno.test("nobody shuts people out by registering what they sit in front of, or what started the daemon", async () => {
+Deno.test("registering a person's terminal or the daemon's ancestors locks nobody out", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, settings: { "human.name": "sam" } });
   const page = await signIn(w);
@@ -264,7 +265,7 @@ Deno.test("nobody shuts people out by registering what they sit in front of, or 
   assert.equal(voice(w, delivery_id), "human");
 });
 
-Deno.test("a ticket is good once, and for a minute", async () => {
+Deno.test("a ticket is valid once, for a minute", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const redeem = async (ticket: string) =>
     (await post(w, "/dashboard/session", { ticket }, PAGE)).status;
@@ -288,7 +289,7 @@ Deno.test("only a person gets a ticket", async () => {
   assert.equal((await post(nobody, "/dashboard/tickets", {}, terminal)).error, "no_human");
 });
 
-Deno.test("a cookie outlives a restart, and ends after 30 days", async () => {
+Deno.test("a cookie survives a restart, and expires after 30 days", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, settings: { "human.name": "sam" } };
   let headers: Record<string, string> = {};
@@ -305,7 +306,7 @@ Deno.test("a cookie outlives a restart, and ends after 30 days", async () => {
   Deno.removeSync(dir, { recursive: true });
 });
 
-Deno.test("browsers that are remembered have a bound, and those of people go last", async () => {
+Deno.test("the number of remembered browsers is limited, and those of people are removed last", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const headers = await signIn(w);
   for (let visits = 0; visits <= PAGES_MAX; visits++) await issueCookie(w);
@@ -316,7 +317,7 @@ Deno.test("browsers that are remembered have a bound, and those of people go las
   assert.equal((await (await w.fetch("/dashboard/session", { headers })).json()).human, true);
 });
 
-Deno.test("a terminal is the human's only from the process that holds the socket", async () => {
+Deno.test("a terminal is the human's only if its process holds the socket", async () => {
   const sockets = new FakeSockets();
   await using w = world({ sockets, at_terminal: true, settings: { "human.name": "sam" } });
   await addPeer(w, "bob");

@@ -6,7 +6,7 @@ import { addPeer, ask, get } from "../../../support/daemon/peer_clients.ts";
 
 const RUNS = 150;
 
-/** What someone may write where a number belongs. */
+/** Values that someone may write in place of a number. */
 const anyCursor = fc.oneof(
   fc.string({ maxLength: 20 }),
   fc.integer({ min: -3, max: 30 }).map(String),
@@ -14,12 +14,12 @@ const anyCursor = fc.oneof(
   fc.constantFrom("", "0", "00", "1e1", "0x1", "1.0", " 1", "+1", "NaN", "Infinity", "١"),
 );
 
-/** Where a stream is asked to begin: only plain digits count. */
+/** The start that a stream takes from a cursor: only plain digits count. */
 function numberOf(text: string | null): number | undefined {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** As a header would carry it, or null where no header can. */
+/** The value as a header would carry it, or null if no header can. */
 function asHeader(text: string): string | null {
   try {
     return new Headers({ "last-event-id": text }).get("last-event-id");
@@ -28,7 +28,7 @@ function asHeader(text: string): string | null {
   }
 }
 
-/** Reads the stream until an event of this number has come; the numbers of all that came. */
+/** Reads the stream up to an event of this id; returns the ids of all events. */
 async function idsUntil(w: World, url: string, headers: Headers, last: number): Promise<number[]> {
   const gone = new AbortController();
   const response = await w.fetch(url, { headers, signal: gone.signal });
@@ -45,7 +45,7 @@ async function idsUntil(w: World, url: string, headers: Headers, last: number): 
     const [, id] = /^id: (\d+)$/m.exec(text) ?? [];
     if (id) ids.push(Number(id));
     else if (ids.length === 0 && text.startsWith("event: ready")) {
-      await w.post("/peers/ada/description", { description: "x" }); // One more, live.
+      await w.post("/peers/ada/description", { description: "x" }); // One more event, live.
     }
   }
   assert.match(first ?? "", /^event: ready\n/);
@@ -55,7 +55,7 @@ async function idsUntil(w: World, url: string, headers: Headers, last: number): 
   return ids;
 }
 
-Deno.test("from any cursor a stream tells all that came after it, once, in order [c3.stream.resume]", async () => {
+Deno.test("from any cursor a stream sends every later event once, in order [c3.stream.resume]", async () => {
   await using w = world({ clock: new SwiftClock() });
   for (const name of ["ada", "bob", "eve", "tom"]) await addPeer(w, name);
   const { events } = w.daemon.ctx;
@@ -75,7 +75,7 @@ Deno.test("from any cursor a stream tells all that came after it, once, in order
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("from any cursor the log is read on, or the cursor is refused", async () => {
+Deno.test("from any cursor the log is continued, or the cursor is refused", async () => {
   await using w = world({ clock: new SwiftClock() });
   for (let index = 0; index < 12; index++) await addPeer(w, `peer${index}`);
   await fc.assert(
@@ -94,7 +94,7 @@ Deno.test("from any cursor the log is read on, or the cursor is refused", async 
   );
 });
 
-Deno.test("pages of asks list each once, newest first, whatever is opened or closed between them", async () => {
+Deno.test("pages of asks list each ask once, newest first, whatever opens or closes in between", async () => {
   await using w = world({ clock: new SwiftClock() });
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -144,7 +144,7 @@ async function idsOf(w: World, query: string): Promise<string[]> {
   return asks.map(({ correlation_id }: { correlation_id: string }) => correlation_id);
 }
 
-Deno.test("any cursor of asks is a place in the list, or refused", async () => {
+Deno.test("any cursor of asks is a position in the list, or refused", async () => {
   await using w = world({ clock: new SwiftClock() });
   await addPeer(w, "bob");
   for (let index = 0; index < 10; index++) await ask(w, "x", "bob");

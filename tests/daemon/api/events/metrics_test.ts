@@ -1,4 +1,4 @@
-/** The daemon's metrics: delivery times, counted since the start. */
+/** The daemon's metrics: delivery times since the start. */
 
 import assert from "node:assert/strict";
 import { Meters } from "../../../../daemon/api/events/metrics.ts";

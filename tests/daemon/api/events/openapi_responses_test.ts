@@ -1,4 +1,4 @@
-/** What `GET /openapi.json` promises of answers, beside the answers. */
+/** Responses compared with what `GET /openapi.json` promises. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
@@ -13,7 +13,7 @@ interface Schema {
   readonly additionalProperties?: unknown;
 }
 
-/** What is wrong with an answer: fields that are missing, and fields that nobody spoke of. */
+/** The faults of a response: missing fields, and undocumented ones. */
 function faults(value: unknown, schema: Schema, schemas: Record<string, Schema>): string[] {
   const within = (inner: unknown, of: Schema) => faults(inner, of, schemas);
   if (schema.$ref) return within(value, schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {});
@@ -31,7 +31,7 @@ function faults(value: unknown, schema: Schema, schemas: Record<string, Schema>)
   return [...missing.map((name) => `no ${name}`), ...more.map((name) => `and ${name}`), ...inner];
 }
 
-Deno.test("an answer has the fields that the document requires, and no others", async () => {
+Deno.test("a response has the fields that the document requires, and no others", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "api");
   await addPeer(w, "web", { provenance: { initiator: "user", addressable_reason: "so it is" } });

@@ -10,7 +10,7 @@ import {
 
 const MIB = 1024 * 1024;
 
-Deno.test("a backlog larger than a reader's bound does not make it a slow reader", async () => {
+Deno.test("a backlog larger than a reader's limit does not make the reader a slow one", async () => {
   await using w = world();
   await connectPeer(w, "ada");
   const bob = await connectPeerWithReceipts(w, "bob");
@@ -18,7 +18,7 @@ Deno.test("a backlog larger than a reader's bound does not make it a slow reader
   const text = "x".repeat(MIB / 4);
   for (let n = 0; n < 20; n++) await notify(w, "ada", "bob", text);
   const back = w.socket();
-  back.buffered = 2 * MIB; // What it was sent before is not yet taken.
+  back.buffered = 2 * MIB; // Earlier data is not taken yet.
   await back.connect({ display_name: "bob", capabilities: ["delivery_receipts"] });
   await w.tick();
   assert.deepEqual([back.of("notify").length, back.closed], [0, undefined]);
@@ -32,7 +32,7 @@ Deno.test("a backlog larger than a reader's bound does not make it a slow reader
   assert.equal(back.closed, undefined);
 });
 
-Deno.test("a replay that rests for a reader that left is taken up by the next one", async () => {
+Deno.test("a replay that paused for a reader that left is continued by the next one", async () => {
   await using w = world();
   await connectPeer(w, "ada");
   await (await connectPeerWithReceipts(w, "bob")).drop();
@@ -46,7 +46,7 @@ Deno.test("a replay that rests for a reader that left is taken up by the next on
   assert.deepEqual([first.of("notify").length, second.of("notify").length], [0, 1]);
 });
 
-Deno.test("a reader that is full for a moment is not cut off, and gets the rest in order", async () => {
+Deno.test("a reader that is full for a moment is not disconnected, and gets the rest in order", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   await notify(w, "ada", "bob", "1");
@@ -59,7 +59,7 @@ Deno.test("a reader that is full for a moment is not cut off, and gets the rest 
   await w.tick();
   await notify(w, "ada", "bob", "4");
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["1", "2", "3", "4"]);
-  bob.buffered = 17 * MIB; // What was long ago does not count.
+  bob.buffered = 17 * MIB; // Data that was sent long ago does not count.
   await w.tick();
   assert.equal(bob.closed, undefined);
 });

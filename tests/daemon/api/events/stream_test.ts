@@ -9,7 +9,7 @@ interface Frame {
   comment?: string;
 }
 
-/** A reader of the stream, which takes a chunk when a test says so. */
+/** A reader of the stream, which takes a chunk when the test says so. */
 class Reader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #gone = new AbortController();
@@ -59,7 +59,7 @@ function toFrame(text: string): Frame {
 const events = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.event);
 const ids = (frames: (Frame | undefined)[]) => frames.map((frame) => frame?.id);
 
-Deno.test("a stream begins with ready, and then tells what happens as it happens [4.events.stream] [6.log] [c3.stream.ready]", async () => {
+Deno.test("a stream begins with ready, then sends events as they happen [4.events.stream] [6.log] [c3.stream.ready]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);
@@ -84,7 +84,7 @@ Deno.test("a stream begins with ready, and then tells what happens as it happens
   await reader.hangUp();
 });
 
-Deno.test("a stream resumes after Last-Event-ID, or ?since=, with nothing twice and nothing lost", async () => {
+Deno.test("a stream resumes after Last-Event-ID or ?since=, without repeats and gaps", async () => {
   await using w = world();
   for (const name of ["a", "b", "c", "d"]) await addPeer(w, name);
   for (
@@ -112,7 +112,7 @@ Deno.test("a stream resumes after Last-Event-ID, or ?since=, with nothing twice 
   }
 });
 
-Deno.test("an id that is no number, or of another log, starts the stream live", async () => {
+Deno.test("a malformed id, or one of another log, starts the stream live", async () => {
   await using w = world();
   await addPeer(w, "ada");
   for (const since of ["abc", "-1", "1.5", "", "99999", "9".repeat(30)]) {
@@ -126,7 +126,7 @@ Deno.test("an id that is no number, or of another log, starts the stream live", 
   }
 });
 
-Deno.test("a reader whose place is no longer kept is told of the gap first [c3.stream.gap]", async () => {
+Deno.test("a reader whose position is no longer stored gets a gap frame first [c3.stream.gap]", async () => {
   await using w = world({ settings: { "daemon.history_days": "1" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -140,12 +140,13 @@ Deno.test("a reader whose place is no longer kept is told of the gap first [c3.s
   assert.deepEqual(gap, { event: "gap", data: { oldest: kept?.id } });
   assert.equal((await get(w, "/events")).events[0].id, kept?.id);
   await reader.hangUp();
-  const replaying = await Reader.open(w, "?replay=100"); // As many as there are: nothing is missed.
+  // As many as there are: nothing is missing.
+  const replaying = await Reader.open(w, "?replay=100");
   assert.deepEqual(ids(await replaying.take(2)), [undefined, kept?.id]);
   await replaying.hangUp();
 });
 
-Deno.test("a quiet stream says so every 15 s [c3.stream.quiet]", async () => {
+Deno.test("a quiet stream sends a comment every 15 s [c3.stream.quiet]", async () => {
   await using w = world();
   const reader = await Reader.open(w);
   await reader.next();
@@ -157,7 +158,7 @@ Deno.test("a quiet stream says so every 15 s [c3.stream.quiet]", async () => {
   await reader.hangUp();
 });
 
-Deno.test("a reader that is too slow is told and cut off, and loses nothing by resuming [c3.stream.too-slow]", async () => {
+Deno.test("a reader that is too slow is told and disconnected, and loses nothing by resuming [c3.stream.too-slow]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);
@@ -177,7 +178,7 @@ Deno.test("a reader that is too slow is told and cut off, and loses nothing by r
   await again.hangUp();
 });
 
-Deno.test("steps of deliveries are told live only, with no id, and are not in the log [c2.event.delivery-live]", async () => {
+Deno.test("delivery steps are sent live only, without an id, and are not in the log [c2.event.delivery-live]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const reader = await Reader.open(w);
@@ -193,7 +194,7 @@ Deno.test("steps of deliveries are told live only, with no id, and are not in th
   await reader.hangUp();
 });
 
-Deno.test("no event holds what was said [c2.event.no-text]", async () => {
+Deno.test("no event contains message text [c2.event.no-text]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const secret = "the words themselves";
   await addPeer(w, "bob");
@@ -219,7 +220,7 @@ Deno.test("the log is read by id and type, page by page [c3.events.log]", async 
   assert.equal(rest.next, null);
 });
 
-Deno.test("the dashboard's stream is a surface, and its receipt is the event that it took [4.events.dashboard] [6.dashboard-live] [2.inbox.pushes]", async () => {
+Deno.test("the dashboard's stream is a surface, and taking an event is its receipt [4.events.dashboard] [6.dashboard-live] [2.inbox.pushes]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, []);
   const reader = await Reader.open(w, "?surface=dashboard");
@@ -245,7 +246,7 @@ Deno.test("the dashboard's stream is a surface, and its receipt is the event tha
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, []);
 });
 
-Deno.test("a daemon that goes down ends its streams", async () => {
+Deno.test("a daemon that shuts down ends its streams", async () => {
   await using w = world();
   const reader = await Reader.open(w);
   assert.deepEqual(events([await reader.next()]), ["ready"]);

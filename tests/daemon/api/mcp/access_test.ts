@@ -1,4 +1,6 @@
-/** The door of `/mcp`: who is let in, as whom, with what; and the tools in a whole daemon. */
+/**
+ * Access to `/mcp`: who is admitted, as whom, with which bodies; and the tools in a whole daemon.
+ */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -17,8 +19,8 @@ import {
 // deno-fmt-ignore
 const CALLERS: [why: string, headers: Record<string, string>, peer: string | null, proof: string][] = [
   ["the process of a registered agent",    { "x-mesh-pid": "41" },                                           "peer-api", "process"],
-  ["a process that nobody knows",          { "x-mesh-pid": "42" },                                           null,       "none"],
-  ["a pid that is no number",              { "x-mesh-pid": "41; 1" },                                        null,       "none"],
+  ["an unknown process",                   { "x-mesh-pid": "42" },                                           null,       "none"],
+  ["a malformed pid",                      { "x-mesh-pid": "41; 1" },                                        null,       "none"],
   ["a peer with its certificate",          { "x-mesh-peer": "peer-web", "x-mesh-certificate": "good" },      "peer-web", "certificate"],
   ["an unknown process, but a certificate",{ "x-mesh-pid": "42", "x-mesh-peer": "peer-web", "x-mesh-certificate": "good" }, "peer-web", "certificate"],
   ["another peer's certificate",           { "x-mesh-peer": "peer-api", "x-mesh-certificate": "good" },      null,       "none"],
@@ -27,7 +29,7 @@ const CALLERS: [why: string, headers: Record<string, string>, peer: string | nul
   ["nothing at all",                       {},                                                               null,       "none"],
 ];
 for (const [why, headers, peer_id, proof] of CALLERS) {
-  Deno.test(`whoami knows a caller by its proof only: ${why}`, async () => {
+  Deno.test(`whoami knows a caller only by its proof: ${why}`, async () => {
     const { fetch } = mcpFixture({
       "GET /peers/peer-api": () => ({ ...WEB_PEER, peer_id: "peer-api", name: "api" }),
       "GET /peers/peer-web": () => WEB_PEER,
@@ -62,7 +64,7 @@ Deno.test("without sessions and streams, GET and DELETE answer 405", async () =>
 // deno-fmt-ignore
 const BODIES: [why: string, body: string, type: string, status: number, code: unknown][] = [
   ["more than 1 MiB",      "x".repeat(1_048_577), "application/json", 413, "body_too_large"],
-  ["no JSON",              "{",                   "application/json", 400, -32_700],
+  ["malformed JSON",       "{",                   "application/json", 400, -32_700],
   ["nothing",              "",                    "application/json", 400, -32_700],
   ["another content type", "{}",                  "text/plain",       415, -32_000],
 ];
@@ -76,7 +78,7 @@ for (const [why, body, type, status, code] of BODIES) {
   });
 }
 
-Deno.test("there is nothing to subscribe to: no stream is ever opened", async () => {
+Deno.test("nothing can be subscribed to: no stream is ever opened", async () => {
   const { fetch } = mcpFixture();
   await using at = await connect(fetch, { protocolVersion: "2026-07-28" });
   assert.deepEqual(at.client.getServerCapabilities()?.tools, {});
@@ -100,7 +102,7 @@ Deno.test("there is nothing to subscribe to: no stream is ever opened", async ()
   assert.match((await response.json()).error.message, /[Ss]ubscription/);
 });
 
-Deno.test("calls over a real socket on loopback are answered side by side", async () => {
+Deno.test("concurrent calls over a real socket on loopback are answered", async () => {
   const answers: Answers = { "GET /peers": () => ({ peers: [WEB_PEER] }) };
   await using at = serveMcp(answers);
   const send = (request: Request) => fetch(new Request(`${at.url}/mcp`, request));
@@ -109,7 +111,7 @@ Deno.test("calls over a real socket on loopback are answered side by side", asyn
   assert.equal(new Set(many.map(({ text }) => text)).size, 1);
 });
 
-Deno.test("a batch of an older revision is answered as one", async () => {
+Deno.test("a batch of an older protocol version is answered as one", async () => {
   const headers = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
@@ -146,7 +148,7 @@ Deno.test("in a whole daemon, one agent asks and the other answers", async () =>
   assert.deepEqual([data["reply"], data["responder"]], ["8377", "web"]);
 });
 
-Deno.test("in a whole daemon, a wait ends with the daemon's answer when its time is up", async () => {
+Deno.test("in a whole daemon, a wait ends with the daemon's answer at its timeout", async () => {
   await using w = world();
   const body = { name: "web", path: "/work", backend: "codex" as const };
   await w.call(registerPeer, { body });

@@ -116,7 +116,7 @@ const JOB_CALLS: [string, Record<string, unknown>][] = [
   ["job_cancel", { job_id: "work-1" }],
 ];
 
-/** One call of each tool, at least. */
+/** At least one call of each tool. */
 const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ["ask", { peer: "web", message: "Why?" }],
   ["ask", { peer: "web", message: "Why?", wait_seconds: 1 }],
@@ -199,7 +199,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal(at.client.getNegotiatedProtocolVersion(), protocolVersion);
   });
 
-  Deno.test(`${protocolVersion}: every tool answers what its output schema says`, async () => {
+  Deno.test(`${protocolVersion}: every tool's result fits its output schema`, async () => {
     const { fetch, faults } = mcpFixture({
       ...ASKED,
       ...SCHEDULES,
@@ -232,7 +232,8 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "DELETE /shares/sh_1": () => ({ ok: true }),
     });
     await using at = await connect(fetch, { protocolVersion });
-    const { tools } = await at.client.listTools(); // From here on the client checks what it gets.
+    // From here on the client checks results against the schemas.
+    const { tools } = await at.client.listTools();
     const called = new Set(CALLS.map(([name]) => name));
     assert.deepEqual(tools.map(({ name }) => name).filter((name) => !called.has(name)), []);
     for (const [name, given] of CALLS) {
@@ -243,7 +244,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.deepEqual(faults, []);
   });
 
-  Deno.test(`${protocolVersion}: a caller that leaves ends its wait`, async () => {
+  Deno.test(`${protocolVersion}: a caller that disconnects ends its wait`, async () => {
     const aborted = Promise.withResolvers<void>();
     const { promise: never } = Promise.withResolvers<void>();
     const { fetch, received } = mcpFixture({
@@ -260,13 +261,13 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     await aborted.promise;
   });
 
-  Deno.test(`${protocolVersion}: a tool that does not exist is refused by the protocol`, async () => {
+  Deno.test(`${protocolVersion}: an unknown tool is refused by the protocol`, async () => {
     await using at = await connect(mcpFixture().fetch, { protocolVersion });
     await assert.rejects(at.call("frobnicate"), /Unknown tool: frobnicate/);
   });
 }
 
-Deno.test("a refusal fits the schema of what its tool answers, as some clients check it", async () => {
+Deno.test("a refusal fits the tool's output schema, which some clients check", async () => {
   const { fetch } = mcpFixture({
     "POST /notify": () =>
       problemResponse(404, { error: "unknown_peer", detail: "Unknown peer: x", reason: 5 }),

@@ -1,4 +1,4 @@
-/** A relay that wants a daemon's memory or its time gets a bounded part of them. */
+/** A relay that tries to exhaust a daemon's memory or time gets a bounded part of them. */
 
 import assert from "node:assert/strict";
 import {
@@ -24,7 +24,7 @@ const MEBIBYTE = 1_048_576;
 const PAGE = { path: "/messages?limit=500" };
 const PIECE = new Uint8Array(65_536).fill(0x20);
 
-/** A daemon whose relay says what a test says, and gives no credit. */
+/** A daemon with a scripted relay that grants no credit. */
 async function hostile() {
   const frames: Frame[] = [];
   let daemonEnd: FakeConnection | undefined;
@@ -63,7 +63,7 @@ async function hostile() {
 }
 
 for (const lengths of [["5"], ["5", "6"], ["5, 6"], ["many"]]) {
-  Deno.test(`a request that is longer than it said (${lengths}) ends the tunnel [c9.tunnel.bounds]`, async () => {
+  Deno.test(`a request longer than announced (${lengths}) ends the tunnel [c9.tunnel.bounds]`, async () => {
     await using relay = await hostile();
     const headers = lengths.map((length) => ["content-length", length]);
     relay.ask(1, { method: "POST", path: "/notify", headers, body: true });
@@ -73,7 +73,7 @@ for (const lengths of [["5"], ["5", "6"], ["5, 6"], ["many"]]) {
   });
 }
 
-Deno.test("a request that is as long as it said is answered", async () => {
+Deno.test("a request of the announced length is answered", async () => {
   await using relay = await hostile();
   const headers = [["Content-Length", "2"]];
   relay.ask(1, { method: "POST", path: "/notify", headers, body: true });
@@ -83,7 +83,7 @@ Deno.test("a request that is as long as it said is answered", async () => {
   assert.deepEqual([relay.open, relay.count("response")], [true, 1]);
 });
 
-Deno.test("requests that are never finished hold so much memory and no more [c9.tunnel.bounds]", async () => {
+Deno.test("unfinished requests hold a bounded amount of memory [c9.tunnel.bounds]", async () => {
   await using relay = await hostile();
   const max = READ_BYTES_MAX / MEBIBYTE, requests = 2 * max;
   const pieces = MEBIBYTE / PIECE.length - 1;
@@ -102,7 +102,7 @@ Deno.test("requests that are never finished hold so much memory and no more [c9.
   assert.ok(left > max / 2, `${left} of ${requests} are held`);
 });
 
-Deno.test("answers that a relay does not take hold so much memory and no more [c9.tunnel.bounds]", async () => {
+Deno.test("answers that a relay does not take hold a bounded amount of memory [c9.tunnel.bounds]", async () => {
   await using relay = await hostile();
   const { w } = relay;
   for (const name of ["web", "api"]) await addPeer(w, name);
@@ -122,7 +122,7 @@ Deno.test("answers that a relay does not take hold so much memory and no more [c
   assert.ok(left * size <= 1.1 * WAITING_BYTES_MAX, `${left} of ${requests} wait`);
 });
 
-Deno.test("what a relay asks at once begins in turns, and what was given up does not begin", async () => {
+Deno.test("concurrent requests of a relay start in turns, and cancelled ones do not start", async () => {
   const turns = new RequestScheduler();
   const begun: number[] = [];
   const given_up = new AbortController();

@@ -19,7 +19,7 @@ import {
 
 const RELAY_SETTINGS = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
 
-/** A relay that does exactly what a test says: each dial is noted, and answered by it. */
+/** A scripted relay: records each connection attempt, and answers it. */
 function scriptedRelay(onDial: (end: FakeConnection, ears: Parameters<OpenSocket>[2]) => void) {
   const dialled_at: number[] = [];
   let clock: { now(): number } | undefined;
@@ -50,7 +50,7 @@ const welcome = (end: FakeConnection) => {
   queueMicrotask(() => end.send(JSON.stringify({ type: "welcome", protocol: 1 })));
 };
 
-/** So many seconds pass, and the heart beats in each. */
+/** Lets this many seconds pass, with a tick in each. */
 async function tickSeconds(w: World, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) await w.tick();
 }
@@ -60,7 +60,7 @@ async function relayOf(w: World) {
   return relay;
 }
 
-Deno.test("without a relay in its configuration a daemon dials nobody", async () => {
+Deno.test("a daemon without a configured relay opens no connection", async () => {
   await using w = world({ openSocket: () => assert.fail("It dialled") });
   await tickSeconds(w, 3);
   assert.deepEqual(await relayOf(w), {
@@ -71,7 +71,7 @@ Deno.test("without a relay in its configuration a daemon dials nobody", async ()
   });
 });
 
-Deno.test("health tells of the tunnel: connecting, connected, down [c3.health.relay]", async () => {
+Deno.test("health reports the tunnel: connecting, connected, down [c3.health.relay]", async () => {
   await using r = relayWorld();
   const w = world({ clock: r.clock, openSocket: r.openSocket, settings: RELAY_SETTINGS });
   assert.equal((await relayOf(w)).status, "down");
@@ -87,12 +87,12 @@ Deno.test("health tells of the tunnel: connecting, connected, down [c3.health.re
     last_error: null,
   });
   r.connections[0]?.[0].cut();
-  const last_error = "the line was lost";
+  const last_error = "the connection was lost";
   assert.deepEqual(await relayOf(w), { status: "down", url, last_connected_at: at, last_error });
   await w[Symbol.asyncDispose]();
 });
 
-Deno.test("the event relay_status tells of a change once, however often is dialled [c2.event.relay-status]", async () => {
+Deno.test("the event relay_status reports a change once, however many attempts follow [c2.event.relay-status]", async () => {
   const relay = scriptedRelay((_end, ears) =>
     queueMicrotask(() => ears.closed(0, "", "NetworkError: tcp connect error"))
   );
@@ -105,7 +105,7 @@ Deno.test("the event relay_status tells of a change once, however often is diall
   ]);
 });
 
-Deno.test("it rests longer after each failure, and a minute at most [c9.tunnel.backoff]", async () => {
+Deno.test("the backoff grows with each failure, up to a minute [c9.tunnel.backoff]", async () => {
   const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
   await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
@@ -120,7 +120,7 @@ Deno.test("it rests longer after each failure, and a minute at most [c9.tunnel.b
   assert.ok(waits_ms.length > 5 && waits_ms.length < 12, `${waits_ms.length} rests`);
 });
 
-Deno.test("daemons that lose their relay at once do not dial it at once [c9.tunnel.jitter]", async () => {
+Deno.test("daemons that lose their relay at the same time do not reconnect at the same time [c9.tunnel.jitter]", async () => {
   const second_dial = async (drawn: string) => {
     const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
     const ids = { ...countingIds(), hex: () => drawn };
@@ -132,7 +132,7 @@ Deno.test("daemons that lose their relay at once do not dial it at once [c9.tunn
   assert.deepEqual([await second_dial("0000"), await second_dial("ffff")], [1000, 2000]);
 });
 
-Deno.test("after a line that stood for long the next rest is short again", async () => {
+Deno.test("after a stable connection the backoff is short again", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   await r.tick(31, w);
@@ -142,7 +142,7 @@ Deno.test("after a line that stood for long the next rest is short again", async
   assert.equal(r.dials.length, 2);
 });
 
-Deno.test("a relay that says nothing is given up after its time, and dialled again", async () => {
+Deno.test("a silent relay is abandoned after a timeout, and connected to again", async () => {
   const relay = scriptedRelay(() => undefined);
   await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
@@ -152,7 +152,7 @@ Deno.test("a relay that says nothing is given up after its time, and dialled aga
   assert.equal(relay.dialled_at.length, 2);
 });
 
-Deno.test("a version that the daemon does not speak is told of by its number", async () => {
+Deno.test("an unsupported protocol version is reported with its number", async () => {
   const detail = "The daemon speaks version 1 of the tunnel, the relay 7";
   const relay = scriptedRelay((end) =>
     queueMicrotask(() => {
@@ -171,13 +171,13 @@ for (
   const [error, statusEventCount] of [
     [
       "NetworkError: failed to connect to WebSocket: Invalid status code: 401",
-      /does not take relay.secret/,
+      /does not accept relay.secret/,
     ],
     ["NetworkError: failed to connect to WebSocket: Invalid status code: 302", /answered 302/],
     ["NetworkError: failed to connect to WebSocket: tcp connect error", /tcp connect error/],
   ] as const
 ) {
-  Deno.test(`a dial that fails is told in words: ${statusEventCount.source}`, async () => {
+  Deno.test(`the reason of a failed connection is explained: ${statusEventCount.source}`, async () => {
     const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", error)));
     await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
     relay.on(w);
@@ -186,14 +186,14 @@ for (
   });
 }
 
-Deno.test("a daemon whose place is taken twice in a minute stops dialling, and says so [c9.tunnel.replaced]", async () => {
+Deno.test("a daemon that is superseded twice in a minute stops connecting, and says so [c9.tunnel.replaced]", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using copy = await r.daemon(1);
   assert.equal((await relayOf(one)).status, "down");
   await r.tick(30, one, copy);
   const all = [await relayOf(one), await relayOf(copy)];
-  const stopped = all.filter(({ last_error }) => /dials no more/.test(last_error ?? ""));
+  const stopped = all.filter(({ last_error }) => /has stopped connecting/.test(last_error ?? ""));
   assert.equal(stopped.length, 1, JSON.stringify(all));
   assert.match(stopped[0]?.last_error ?? "", new RegExp(daemonId(1)));
   assert.equal(all.filter(({ status }) => status === "connected").length, 1);
@@ -202,7 +202,7 @@ Deno.test("a daemon whose place is taken twice in a minute stops dialling, and s
   assert.equal(r.dials.length, dialled);
 });
 
-Deno.test("a daemon that was replaced once dials again", async () => {
+Deno.test("a daemon that was superseded once connects again", async () => {
   let dials = 0;
   const relay = scriptedRelay((end) => {
     welcome(end);
@@ -214,7 +214,7 @@ Deno.test("a daemon that was replaced once dials again", async () => {
   assert.deepEqual([dials, (await relayOf(w)).status], [2, "connected"]);
 });
 
-Deno.test("two pings that the relay leaves unanswered end the line [c9.tunnel.heartbeat]", async () => {
+Deno.test("two unanswered pings end the connection [c9.tunnel.heartbeat]", async () => {
   const relay = scriptedRelay(welcome);
   await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
@@ -224,7 +224,7 @@ Deno.test("two pings that the relay leaves unanswered end the line [c9.tunnel.he
   assert.ok(relay.dialled_at.length >= 2);
 });
 
-Deno.test("a relay that sends what is no frame is left", async () => {
+Deno.test("a relay that sends malformed frames is disconnected", async () => {
   const relay = scriptedRelay((end) => {
     welcome(end);
     queueMicrotask(() => end.send("{}"));
@@ -236,7 +236,7 @@ Deno.test("a relay that sends what is no frame is left", async () => {
   assert.equal((await relayOf(w)).status, "down");
 });
 
-Deno.test("a daemon that goes down closes its tunnel, and tells no events any more", async () => {
+Deno.test("a daemon that shuts down closes its tunnel, and records no further events", async () => {
   await using r = relayWorld();
   const w = await r.daemon(1);
   const statusEventCount = eventData(w, "relay_status").length;
@@ -247,7 +247,7 @@ Deno.test("a daemon that goes down closes its tunnel, and tells no events any mo
   assert.ok(r.logged.some((line) => line.includes("going_away")));
 });
 
-Deno.test("what a relay says of its reasons steers no terminal", async () => {
+Deno.test("a reason from the relay cannot control a terminal", async () => {
   const detail = "no\x1b[2J\u202e room";
   const relay = scriptedRelay((end) =>
     queueMicrotask(() => end.send(JSON.stringify({ type: "refused", error: "x", detail })))
@@ -258,7 +258,7 @@ Deno.test("what a relay says of its reasons steers no terminal", async () => {
   assert.equal((await relayOf(w)).last_error, "no[2J room");
 });
 
-Deno.test("two daemons of other secrets with one id do not see each other", async () => {
+Deno.test("two daemons with different secrets and the same id do not see each other", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using other = await r.daemon(1, { secret: OTHER_SECRET });
@@ -281,7 +281,7 @@ for (
     ["no secret", { "secret": undefined }, /relay\.secret: found nothing/],
   ] as const
 ) {
-  Deno.test(`a relay with ${what} stops the start, and is told by its key [c9.tunnel.plain]`, () => {
+  Deno.test(`a relay with ${what} stops the start, and its configuration key is named [c9.tunnel.plain]`, () => {
     const relay = { enabled: true, url: RELAY, secret: SECRET, ...said };
     const read = () => readConfig({ MESH_CONFIG: "/c.yaml" }, () => JSON.stringify({ relay }));
     assert.throws(read, statusEventCount);
@@ -299,7 +299,7 @@ for (
     ["http://[::1]:8378", "http://[::1]:8378"],
   ] as const
 ) {
-  Deno.test(`a relay at ${url} is taken`, () => {
+  Deno.test(`a relay at ${url} is accepted`, () => {
     const relay = { enabled: true, url, secret: SECRET };
     const config = readConfig({ MESH_CONFIG: "/c.yaml" }, () => JSON.stringify({ relay }));
     assert.equal(config["relay.url"], kept);

@@ -13,7 +13,7 @@ import { addPeer, ask } from "../../../support/daemon/peer_clients.ts";
 const RUNS = 300;
 const CODES: ReadonlySet<number> = new Set(Object.values(CLOSE));
 
-/** A frame of each kind, whole. */
+/** A complete frame of each kind. */
 const FRAMES: readonly Record<string, unknown>[] = [
   { type: "delivery_ack", delivery_id: "qd-000000000001", status: "accepted" },
   { type: "delivery_ack", delivery_id: "notif-1", status: "failed", error_class: "x", detail: "y" },
@@ -44,7 +44,7 @@ const CONNECT = {
 };
 const KEYS = ["type", "request_id", "status", "to_peer", "toPeer", "__proto__", "constructor"];
 
-/** Frames with a field that is gone, or of another kind, or one too many. */
+/** Frames with a field that is missing, of another type, or one too many. */
 const mutated = (frames: readonly Record<string, unknown>[]) =>
   fc.tuple(fc.constantFrom(...frames), fc.nat(), fc.jsonValue(), fc.constantFrom(...KEYS))
     .chain(([frame, at, value, more]) => {
@@ -80,13 +80,13 @@ async function connectedWorld(): Promise<World> {
   return w;
 }
 
-/** Nothing of ours has failed, and nothing is closed but by a code of the contract. */
+/** No internal error, and no close code outside of the contract. */
 function assertSound(w: World, { closed }: FakeSocket): void {
   assert.deepEqual(w.logged, []);
   if (closed) assert.ok(CODES.has(closed.code), String(closed.code));
 }
 
-Deno.test("whatever text comes on a socket, it is taken, or answered with an error", async () => {
+Deno.test("any text on a socket is accepted, or answered with an error", async () => {
   await using w = await connectedWorld();
   let count = 0;
   await fc.assert(
@@ -110,7 +110,7 @@ Deno.test("whatever text comes on a socket, it is taken, or answered with an err
   );
 });
 
-Deno.test("whatever comes first on a socket, it is greeted, or refused with a code of the contract", async () => {
+Deno.test("any first text on a socket completes the handshake, or is refused with a code of the contract", async () => {
   await using w = await connectedWorld();
   await fc.assert(
     fc.asyncProperty(anyText([CONNECT, ...FRAMES]), async (text) => {

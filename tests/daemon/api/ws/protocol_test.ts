@@ -13,7 +13,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a connection is greeted with who it is [c4.greeting]", async () => {
+Deno.test("the handshake answers who the connection is [c4.greeting]", async () => {
   await using w = world();
   const bob = w.socket();
   const greeting = await bob.connect({ display_name: "bob", circle: "main", model: "m-1" });
@@ -31,7 +31,7 @@ Deno.test("a connection is greeted with who it is [c4.greeting]", async () => {
   );
 });
 
-Deno.test("a first frame that is not connect is answered, and the socket closes with 4000 [c4.not-connect]", async () => {
+Deno.test("a first frame other than connect is answered, and the socket closes with 4000 [c4.not-connect]", async () => {
   await using w = world();
   for (const first of [{ type: "ping" }, "not json", "[]", "null", '"connect"']) {
     const socket = w.socket();
@@ -42,7 +42,7 @@ Deno.test("a first frame that is not connect is answered, and the socket closes 
   }
 });
 
-Deno.test("a bad field of connect closes with 4002 [c4.bad-field]", async () => {
+Deno.test("an invalid field of connect closes with 4002 [c4.bad-field]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const bad = [
     { display_name: "a b" },
@@ -60,7 +60,7 @@ Deno.test("a bad field of connect closes with 4002 [c4.bad-field]", async () => 
   }
 });
 
-Deno.test("with a token configured, connect bears it or is closed with 4001 [c4.token]", async () => {
+Deno.test("with a token configured, connect carries it or the socket closes with 4001 [c4.token]", async () => {
   const token = "a token of 16 letters";
   await using w = world({ settings: { "daemon.auth_token": token } });
   for (const given of [{}, { auth_token: "another token, not ours" }]) {
@@ -94,7 +94,7 @@ Deno.test("a live socket's peer_id is claimed with its certificate or its proces
   assert.equal((await get(w, "/peers")).peers.length, 1);
 });
 
-Deno.test("without a live socket a peer_id is claimed by what agrees with its record", async () => {
+Deno.test("without a live socket a peer_id is claimed by a connect that agrees with its record", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   assert.equal((await connectPeer(w, "eve", { peer_id })).closed?.code, 4003);
@@ -117,7 +117,7 @@ Deno.test("bad frames are answered, and the twentieth in a minute closes with 40
   assert.equal(bob.closed?.code, 4008);
 });
 
-Deno.test("pings come every 20 s, and two unanswered ones close with 4010 [c4.pings]", async () => {
+Deno.test("pings are sent every 20 s, and two unanswered ones close with 4010 [c4.pings]", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const eve = await connectPeer(w, "eve");
@@ -133,7 +133,7 @@ Deno.test("pings come every 20 s, and two unanswered ones close with 4010 [c4.pi
   assert.equal(w.daemon.directory.find("bob").status, "offline");
 });
 
-Deno.test("a reader that takes nothing is cut off with 4013, and its messages wait [c4.too-slow]", async () => {
+Deno.test("a client that does not read is closed with 4013, and its messages stay queued [c4.too-slow]", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
@@ -173,7 +173,7 @@ Deno.test("frames have exactly the fields of the contract [c4.frames]", async ()
   });
 });
 
-Deno.test("what waits is replayed oldest first, before anything new [c4.replay]", async () => {
+Deno.test("queued messages are replayed oldest first, before anything new [c4.replay]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (let n = 1; n <= 250; n++) await notify(w, "ada", "bob", String(n));
@@ -189,7 +189,7 @@ Deno.test("what waits is replayed oldest first, before anything new [c4.replay]"
   assert.deepEqual(texts, Array.from({ length: 251 }, (_, index) => index + 1));
 });
 
-Deno.test("without receipts the write settles; with them only the receipt does [c4.receipts]", async () => {
+Deno.test("without receipts the write settles a delivery; with them only the receipt does [c4.receipts]", async () => {
   await using w = world();
   for (const capabilities of [[], ["delivery_receipts"]]) {
     const name = `bob${capabilities.length}`;
@@ -207,7 +207,7 @@ Deno.test("without receipts the write settles; with them only the receipt does [
   }
 });
 
-Deno.test("a receipt for another's message, or for none, is nothing", async () => {
+Deno.test("a receipt for another peer's message, or for none, has no effect", async () => {
   await using w = world();
   await connectPeerWithReceipts(w, "bob");
   const eve = await connectPeerWithReceipts(w, "eve");
@@ -219,7 +219,7 @@ Deno.test("a receipt for another's message, or for none, is nothing", async () =
   assert.deepEqual([eve.of("error"), eve.closed], [[], undefined]);
 });
 
-Deno.test("a client's no fails the delivery, and the ask that it carried", async () => {
+Deno.test("a client's rejection fails the delivery, and the ask that it carried", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -274,7 +274,7 @@ Deno.test("a lost socket takes its peer offline, and the next one brings it back
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("a peer that takes no messages is replayed none when it connects [3.peer.inbound-only.connect]", async () => {
+Deno.test("a peer that takes no messages gets no replay when it connects [3.peer.inbound-only.connect]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -284,7 +284,7 @@ Deno.test("a peer that takes no messages is replayed none when it connects [3.pe
   assert.equal((await get(w, "/peers/bob")).addressable, false);
 });
 
-Deno.test("half a handshake is refused as what it is, and is no fault of ours", () => {
+Deno.test("an incomplete upgrade request is refused as such, and is no internal error", () => {
   const asked = new Request("http://127.0.0.1/ws", { headers: { upgrade: "websocket" } });
   const wireOn = () => {
     throw new Error("There is no line");
@@ -292,7 +292,7 @@ Deno.test("half a handshake is refused as what it is, and is no fault of ours", 
   assert.throws(() => upgrade(asked, wireOn), /upgrade_required/);
 });
 
-Deno.test("a request of /ws that is no upgrade is told so", async () => {
+Deno.test("a request to /ws without an upgrade is refused as such", async () => {
   await using w = world();
   const answer = await get(w, "/ws");
   assert.deepEqual([answer.status, answer.error], [426, "upgrade_required"]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { applyTextChange } from "../../../../daemon/features/agents/install.ts";
 
-/** What is shown for a file that is to become `after`; the file itself is not changed. */
+/** The difference for a file that would become `after`; the file is not changed. */
 function shown(before: string, after: string): string[] {
   const path = Deno.makeTempFileSync();
   try {
@@ -21,7 +21,7 @@ function numbered(letter: string, count: number): string {
   return Array.from({ length: count }, (_, at) => `${letter}${at}\n`).join("");
 }
 
-Deno.test("a difference has the changed lines alone, not those around them", () => {
+Deno.test("a difference shows only the changed lines, not those around them", () => {
   assert.deepEqual(shown("a\nsecret\nb\nc\n", "a\nsecret\nx\nc\nd\n"), ["- b", "+ x", "+ d"]);
   assert.deepEqual(shown("", "a\nb\n"), ["+ a", "+ b"]);
   assert.deepEqual(shown("a\nb\n", "b\n"), ["- a"]);
@@ -31,11 +31,11 @@ Deno.test("a file that keeps its text has no difference", () => {
   assert.deepEqual(shown("a\n", "a\n"), []);
 });
 
-Deno.test("a change of line ends alone is named as such", () => {
-  assert.deepEqual(shown("a\nb\n", "a\r\nb\r\n"), ["(only its layout changes)"]);
+Deno.test("a change of line ends only is named as such", () => {
+  assert.deepEqual(shown("a\nb\n", "a\r\nb\r\n"), ["(only the layout changes)"]);
 });
 
-Deno.test("a file of thousands of new lines is shown as one block, in bounded time", () => {
+Deno.test("a file with thousands of new lines is shown as one block, in bounded time", () => {
   const lines = shown(`same\n${numbered("a", 20_000)}`, `same\n${numbered("b", 20_000)}`);
   assert.deepEqual([lines[0], lines[1], lines[20_001], lines[20_002]], [
     "- same",

@@ -1,4 +1,4 @@
-/** What an agent said last in a turn: from its hook, or from its records where no hook tells. */
+/** An agent's last message in a turn: from its hook, or from its records. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { FakeClock } from "../../../support/clock.ts";
 
 const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 
-/** A folder of an agent's own, with these lines of JSON in it. */
+/** A folder of an agent, with these JSON lines. */
 function records(path: string, lines: readonly unknown[]) {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-records-" });
   const file = join(dir, path);
@@ -40,7 +40,7 @@ const stopped = (timestamp: number) =>
 const EVENTS = `session-state/${ID}/events.jsonl`;
 const STOP_HOOK = { hookName: "agentStop", sessionId: ID, cwd: "/w", timestamp: 7 };
 
-Deno.test("Copilot CLI's last message is the last text of the turn that its records tell of", async () => {
+Deno.test("Copilot CLI's last message is the last text of the turn in its records", async () => {
   const inner = transcriptLine("assistant.message", { content: "I am the subagent" }, {
     agentId: "a-1",
   });
@@ -71,7 +71,7 @@ Deno.test("Copilot CLI's last message is the last text of the turn that its reco
   );
 });
 
-Deno.test("Copilot CLI's records may be a moment late, and a turn may end without a word", async () => {
+Deno.test("Copilot CLI's records may be a moment late, and a turn may end without text", async () => {
   using home = records(EVENTS, [asked, assistantMessage("Let me see")]);
   const clock = new FakeClock();
   const reader = copilotReader({ config_dir: home.dir, clock });
@@ -98,7 +98,7 @@ Deno.test("Copilot CLI's records may be a moment late, and a turn may end withou
 const CHAT = `tmp/api/chats/session-2026-11-21T15-22-${ID.slice(0, 8)}.jsonl`;
 const AFTER_AGENT_HOOK = { hook_event_name: "AfterAgent", session_id: ID, cwd: "/w/api" };
 
-Deno.test("Gemini CLI's hook holds all texts of a turn: the last one is what its records end with", async () => {
+Deno.test("Gemini CLI's hook holds all texts of a turn; the last one is taken from its records", async () => {
   using home = records(CHAT, [
     { sessionId: ID, kind: "main" },
     { type: "user", content: [{ text: "Name it" }] },
@@ -121,10 +121,10 @@ Deno.test("Gemini CLI's hook holds all texts of a turn: the last one is what its
   assert.equal(await last(""), "");
 });
 
-// A turn without a text.
+// A turn without text.
 
 for (const [name, reader] of [["Claude Code", claudeCodeHooks], ["Codex", codexHooks()]] as const) {
-  Deno.test(`a turn of ${name} that ends without a text has an empty last message`, async () => {
+  Deno.test(`a turn of ${name} that ends without text has an empty last message`, async () => {
     const stop = { hook_event_name: "Stop", session_id: "s-1", stop_hook_active: false };
     for (const last of [{}, { last_assistant_message: null }]) {
       assert.equal(await lastOf(reader, { ...stop, ...last }), "");

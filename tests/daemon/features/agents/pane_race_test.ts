@@ -21,7 +21,7 @@ import {
 
 const UNCLEAR: Receipt = { state: "unclear", reason: "typed_not_submitted" };
 
-/** A rung that runs `swap` after its last look at the screen, before the server pastes. */
+/** A transport that runs `swap` after its last check, before the server pastes. */
 function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   let captures = 0;
   return paneTransport(terminal, {
@@ -36,7 +36,7 @@ function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   });
 }
 
-/** A rung that runs `swap` once, when the text is in the pane and Enter is not. */
+/** A transport that runs `swap` once, after the paste and before Enter. */
 function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
   let swapped = false;
   const clock: Clock = {
@@ -51,9 +51,9 @@ function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) 
   return paneTransport(terminal, { clock });
 }
 
-/** What may happen between the last look and the paste: the server must see each by itself. */
+/** Changes between the last check and the paste: the server itself must notice each of them. */
 const BEFORE_PASTE: [string, (terminal: Terminal, agent: Agent) => void][] = [
-  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["the program is replaced", (t, { pane }) => respawn(t, pane)],
   ["a dialog opens", (_, agent) => agent.openDialog()],
   ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
   ["the pane goes", (t, { pane }) => {
@@ -63,7 +63,7 @@ const BEFORE_PASTE: [string, (terminal: Terminal, agent: Agent) => void][] = [
 ];
 
 for (const [what, swap] of BEFORE_PASTE) {
-  withTmux(`when ${what} between check and paste, nothing enters`, async (terminal) => {
+  withTmux(`when ${what} between check and paste, nothing is typed`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
     const receipt = await late.deliver(addressee(terminal, agent), outgoing("x"));
@@ -73,7 +73,7 @@ for (const [what, swap] of BEFORE_PASTE) {
 }
 
 withTmux(
-  "when the human begins to type between check and paste, the draft stays alone",
+  "when the human begins to type between check and paste, only the draft stays",
   async (t) => {
     const agent = await Agent.start(t);
     const late = swappedBeforePaste(t, () => {
@@ -101,9 +101,9 @@ withTmux("when the agent dies between check and paste, its shell gets nothing", 
   assert.equal(t.screen(pane), before);
 });
 
-/** What may happen between the paste and Enter: the text is in, and must not be submitted. */
+/** Changes between the paste and Enter: the text is in, and must not be submitted. */
 const BEFORE_ENTER: [string, (terminal: Terminal, agent: Agent) => void][] = [
-  ["the program is swapped", (t, { pane }) => respawn(t, pane)],
+  ["the program is replaced", (t, { pane }) => respawn(t, pane)],
   ["a dialog opens", (_, agent) => agent.openDialog()],
   ["the human begins to scroll", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
 ];
@@ -120,15 +120,18 @@ for (const [what, swap] of BEFORE_ENTER) {
   });
 }
 
-withTmux("when the human types between paste and Enter, both stay for the human", async (t) => {
-  const agent = await Agent.start(t);
-  const late = swappedBeforeEnter(t, agent, () => {
-    t.cli("send-keys", "-t", agent.pane, "my words");
-    waitSync("the words", () => t.screen(agent.pane).includes("my words"));
-  });
-  assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
-  assert.deepEqual(agent.submitted, []);
-});
+withTmux(
+  "when the human types between paste and Enter, both texts stay for the human",
+  async (t) => {
+    const agent = await Agent.start(t);
+    const late = swappedBeforeEnter(t, agent, () => {
+      t.cli("send-keys", "-t", agent.pane, "my words");
+      waitSync("the words", () => t.screen(agent.pane).includes("my words"));
+    });
+    assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
+    assert.deepEqual(agent.submitted, []);
+  },
+);
 
 withTmux("a paste that the composer does not show is not submitted", async (terminal) => {
   const agent = await Agent.start(terminal);
@@ -144,7 +147,7 @@ withTmux("a paste that the composer does not show is not submitted", async (term
   assert.deepEqual(agent.submitted, []);
 });
 
-withTmux("a server that dies before the paste refuses; a new one is delivered to", async (t) => {
+withTmux("a server that dies before the paste refuses; a new one gets the message", async (t) => {
   const agent = await Agent.start(t);
   const late = swappedBeforePaste(t, () => t.killServer());
   const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
@@ -155,8 +158,11 @@ withTmux("a server that dies before the paste refuses; a new one is delivered to
   assert.deepEqual(await paneTransport(t).deliver(peer, outgoing("x")), { state: "sent" });
 });
 
-withTmux("a server that dies between paste and Enter leaves it unclear", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
-  assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
-});
+withTmux(
+  "a server that dies between paste and Enter leaves the message unclear",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
+  },
+);

@@ -1,4 +1,4 @@
-/** A whole daemon on real tmux: what is in a pane is swapped at the worst moments. */
+/** A whole daemon on real tmux: a pane's program is replaced at the worst moments. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -37,10 +37,10 @@ class RealProcesses extends FakeProcesses {
 
 const SETTLE_MS = 30;
 
-/** The last looks of a delivery: before the server pastes, and before it presses Enter. */
+/** The last checks of a delivery: before the server pastes, and before it presses Enter. */
 type SwapPoint = { paste: () => void } | { enter: () => void };
 
-/** A daemon on this tmux; `worst` runs right after one of the transport's last looks. */
+/** A daemon on this tmux; `onLastCheck` runs right after one of the transport's last checks. */
 function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
   const options = { tmuxServers, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
   const generic = genericAdapter(options);
@@ -51,7 +51,7 @@ function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
       ...genericScreen,
       composerEmpty(view) {
         const empty = genericScreen.composerEmpty(view);
-        // The courier's look, and two of the delivery.
+        // The dispatcher's check, and two of the delivery.
         if (++captures === 3 && onLastCheck && "paste" in onLastCheck) onLastCheck.paste();
         return empty;
       },
@@ -70,7 +70,7 @@ function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
   });
 }
 
-/** A program that writes down the lines it reads; its pane. */
+/** Starts a program that records the lines it reads; returns its pane. */
 async function agent(terminal: Terminal, session = "work"): Promise<string> {
   const pane = terminal.start(`printf ready; echo; exec cat > ${terminal.dir}/got`, session);
   await until("the agent", () => terminal.format(pane, "#{pane_current_command}") === "cat");
@@ -79,13 +79,13 @@ async function agent(terminal: Terminal, session = "work"): Promise<string> {
 
 const panePid = (terminal: Terminal, pane: string) => Number(terminal.format(pane, "#{pane_pid}"));
 
-/** Registers what runs in a pane. */
+/** Registers the program of a pane. */
 function register(w: World, terminal: Terminal, pane_id: string, name = "ada") {
   const location = { pane_id, tmux_socket: terminal.socket, agent_pid: panePid(terminal, pane_id) };
   return addPeer(w, name, { backend: "generic", ...location });
 }
 
-/** Another program takes the pane over, and records all that it is given. */
+/** Replaces the pane's program by one that records its input. */
 function respawn(terminal: Terminal, pane: string): void {
   const before = panePid(terminal, pane);
   terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
@@ -96,7 +96,7 @@ function respawn(terminal: Terminal, pane: string): void {
 const isOnline = (w: World, peer_id: string) =>
   w.daemon.records.mustGet(peer_id).status === "online";
 
-/** The state of a message, once its try is over. */
+/** The state of a message once its attempt is over. */
 async function waitForSettled(w: World, delivery_id: string) {
   return await until("the end of the try", () => {
     const held = w.daemon.delivery.findMessage(delivery_id);
@@ -104,7 +104,7 @@ async function waitForSettled(w: World, delivery_id: string) {
   });
 }
 
-withTmux("a pane is found, linked, and reached; then it is no orphan", async (terminal) => {
+withTmux("a pane is found, linked and reached; then it is no orphan", async (terminal) => {
   const pane = await agent(terminal);
   await using w = fixture(terminal);
   const before = await get(w, "/panes/orphans");
@@ -120,7 +120,7 @@ withTmux("a pane is found, linked, and reached; then it is no orphan", async (te
   assert.deepEqual(contradictions, []);
 });
 
-withTmux("a shell is not linked: it would run what it is told", async (terminal) => {
+withTmux("a shell is not linked: it would execute messages", async (terminal) => {
   const pane = terminal.start("PS1='$ ' bash --norc --noprofile");
   await until("the prompt", () => terminal.screen(pane) === "$");
   await using w = fixture(terminal);
@@ -130,7 +130,7 @@ withTmux("a shell is not linked: it would run what it is told", async (terminal)
 });
 
 withTmux(
-  "nothing enters a pane whose program is swapped before the paste [c3.pane.owner]",
+  "no text enters a pane whose program is replaced before the paste [c3.pane.owner]",
   async (terminal) => {
     const pane = await agent(terminal);
     await using w = fixture(terminal, { paste: () => respawn(terminal, pane) });
@@ -150,7 +150,7 @@ withTmux(
   },
 );
 
-/** A program that reads each byte that comes, as soon as it comes. */
+/** A program that reads each byte as soon as it arrives. */
 const SUCCESSOR = `
 Deno.stdin.setRaw(true);
 Deno.writeTextFileSync(Deno.args[0] + "/alive", "yes");
@@ -158,7 +158,7 @@ for await (const bytes of Deno.stdin.readable) {
   Deno.writeFileSync(Deno.args[0] + "/other", bytes, { append: true });
 }`;
 
-withTmux("nothing enters the program that follows the agent under one shell", async (t) => {
+withTmux("no text reaches the program that follows the agent under the same shell", async (t) => {
   const successor = `${t.program("heir.ts", SUCCESSOR)} ${t.dir}`;
   const combinedProgram = t.program("both.sh", `cat > ${t.dir}/got; ${successor}; :`).replace(
     /^sh/,
@@ -187,7 +187,7 @@ withTmux("nothing enters the program that follows the agent under one shell", as
 });
 
 withTmux(
-  "no Enter reaches a program that takes the pane over behind the pasted text",
+  "no Enter reaches a program that replaces the agent behind the pasted text",
   async (t) => {
     const pane = await agent(t);
     await using w = fixture(t, { enter: () => respawn(t, pane) });
@@ -195,13 +195,13 @@ withTmux(
     const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
     const { state, reason } = await waitForSettled(w, delivery_id);
     assert.deepEqual([state, reason], ["sent", "typed_not_submitted"], "pasted, so never again");
-    await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this.
+    await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this time.
     assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
   },
 );
 
 withTmux(
-  "at no moment of a delivery does a swap let a text through to another",
+  "replacing the program at any moment of a delivery leaks no text to another one",
   async (terminal) => {
     terminal.start("exec sleep 1000", "keep");
     for (let turn = 0; turn < 8; turn++) {
@@ -215,7 +215,7 @@ withTmux(
         const held = w.daemon.delivery.findMessage(delivery_id);
         return held && held.state !== "attempting" ? held : undefined;
       });
-      await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this.
+      await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this time.
       assert.equal(terminal.read("other"), "", `after ${turn * 12} ms: ${state}`);
       assert.equal(terminal.cli("list-buffers"), "");
       terminal.cli("kill-session", "-t", `s${turn}`);
@@ -224,7 +224,7 @@ withTmux(
 );
 
 withTmux(
-  "a peer known by its pane alone goes offline with the pane, and with the server",
+  "a peer known only by its pane goes offline with the pane, and with the server",
   async (terminal) => {
     await using w = fixture(terminal);
     for (
@@ -251,7 +251,7 @@ withTmux(
 );
 
 withTmux(
-  "a kill ends the agent's own process, and leaves the pane beside it alone",
+  "a kill ends the agent's own process, and leaves the next pane alone",
   async (terminal) => {
     const pane = await agent(terminal);
     const beside = terminal.start("exec sleep 1000", "beside");

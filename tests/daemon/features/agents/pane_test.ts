@@ -83,11 +83,11 @@ withTmux("control characters are stripped, tabs become spaces, newlines stay", a
   assert.equal(got, outgoing("a[201~\nb    cde\nf").framed);
 });
 
-/** Situations in which nothing may be typed: how each comes about, and its reason. */
+/** Situations in which nothing may be typed: the reason, and how each comes about. */
 const REFUSED: [string, string, (terminal: Terminal, agent: Agent) => void | Promise<void>][] = [
   ["a pane in copy mode", "copy_mode", (t, { pane }) => void t.cli("copy-mode", "-t", pane)],
   ["an open dialog", "dialog_open", (_, agent) => agent.openDialog()],
-  ["a pane that another program has taken", "agent_gone", replaceProgram],
+  ["a pane whose program was replaced", "agent_gone", replaceProgram],
   ["a pane that is gone", "pane_missing", (t, { pane }) => {
     t.start("cat", "other");
     t.cli("kill-pane", "-t", pane);
@@ -125,21 +125,24 @@ withTmux("a screen without a composer refuses, and nothing is typed", async (ter
   assert.equal(terminal.screen(pane), "");
 });
 
-withTmux("an agent that warms up is typed to once it was ready for a while", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  let now = 0;
-  const clock = { ...systemClock, now: () => now };
-  const pane = paneTransport(terminal, { clock, warm_up_ms: 2_000 });
-  const deliver = () => pane.deliver(addressee(terminal, agent), outgoing("hello"));
-  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
-  now = 1_999;
-  assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
-  assertNothingTyped(terminal, agent);
-  now = 2_000;
-  assert.deepEqual(await deliver(), { state: "sent" });
-});
+withTmux(
+  "an agent that warms up gets messages once it has been ready for a while",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    let now = 0;
+    const clock = { ...systemClock, now: () => now };
+    const pane = paneTransport(terminal, { clock, warm_up_ms: 2_000 });
+    const deliver = () => pane.deliver(addressee(terminal, agent), outgoing("hello"));
+    assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+    now = 1_999;
+    assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
+    assertNothingTyped(terminal, agent);
+    now = 2_000;
+    assert.deepEqual(await deliver(), { state: "sent" });
+  },
+);
 
-withTmux("a draft of the human's refuses, and stays as it is", async (terminal) => {
+withTmux("a human's draft refuses delivery, and stays unchanged", async (terminal) => {
   const agent = await Agent.start(terminal);
   terminal.cli("send-keys", "-t", agent.pane, "my draft");
   await until("the draft", () => terminal.screen(agent.pane).includes("my draft"));
@@ -148,32 +151,38 @@ withTmux("a draft of the human's refuses, and stays as it is", async (terminal) 
   assert.equal(agent.input, "my draft");
 });
 
-withTmux("a registration that is incomplete, old or of another pane refuses", async (terminal) => {
-  const agent = await Agent.start(terminal);
-  const peer = addressee(terminal, agent);
-  const other = terminal.start("cat", "other");
-  const cases: [Partial<AgentPeer>, string][] = [
-    [{ tmux_socket: null }, "no_pane"],
-    [{ pane_id: null }, "no_pane"],
-    [{ pane_id: "work" }, "no_pane"],
-    [{ pane_id: "%999" }, "pane_missing"],
-    [{ agent_pid: null }, "no_process"],
-    [{ agent_started: null }, "no_process"],
-    [{ agent_started: "1" }, "agent_gone"],
-    [{ agent_pid: Deno.pid, agent_started: startTimeOf(Deno.pid) ?? null }, "agent_elsewhere"],
-    [{ tmux_socket: `${terminal.dir}/none` }, "tmux_unreachable"],
-  ];
-  for (const [change, reason] of cases) {
-    const receipt = await paneTransport(terminal).deliver({ ...peer, ...change }, outgoing("x"));
-    assert.deepEqual(receipt, { state: "refused", reason }, JSON.stringify(change));
-  }
-  const elsewhere = await paneTransport(terminal).check({ ...peer, pane_id: other }, outgoing("x"));
-  assert.equal(elsewhere.ready, false);
-  assertNothingTyped(terminal, agent);
-});
+withTmux(
+  "a registration that is incomplete, outdated or for another pane refuses",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    const peer = addressee(terminal, agent);
+    const other = terminal.start("cat", "other");
+    const cases: [Partial<AgentPeer>, string][] = [
+      [{ tmux_socket: null }, "no_pane"],
+      [{ pane_id: null }, "no_pane"],
+      [{ pane_id: "work" }, "no_pane"],
+      [{ pane_id: "%999" }, "pane_missing"],
+      [{ agent_pid: null }, "no_process"],
+      [{ agent_started: null }, "no_process"],
+      [{ agent_started: "1" }, "agent_gone"],
+      [{ agent_pid: Deno.pid, agent_started: startTimeOf(Deno.pid) ?? null }, "agent_elsewhere"],
+      [{ tmux_socket: `${terminal.dir}/none` }, "tmux_unreachable"],
+    ];
+    for (const [change, reason] of cases) {
+      const receipt = await paneTransport(terminal).deliver({ ...peer, ...change }, outgoing("x"));
+      assert.deepEqual(receipt, { state: "refused", reason }, JSON.stringify(change));
+    }
+    const elsewhere = await paneTransport(terminal).check(
+      { ...peer, pane_id: other },
+      outgoing("x"),
+    );
+    assert.equal(elsewhere.ready, false);
+    assertNothingTyped(terminal, agent);
+  },
+);
 
 withTmux(
-  "an agent suspended with a shell in front refuses, back in front it is reached",
+  "a suspended agent behind its shell refuses, and is reached again in the foreground",
   async (t) => {
     const pane = t.start("bash --norc --noprofile");
     t.cli("send-keys", "-t", pane, Agent.command(t), "Enter");
@@ -202,7 +211,7 @@ withTmux("an agent that exited to its shell refuses, though its screen still sta
 });
 
 withTmux(
-  "an agent's own word that a dialog is open refuses, whatever its screen shows",
+  "an open dialog in the agent's own registry refuses, whatever its screen shows",
   async (t) => {
     const agent = await Agent.start(t);
     const warned = paneTransport(t, { hasOpenDialog: () => Promise.resolve(true) });
@@ -213,7 +222,7 @@ withTmux(
 );
 
 withTmux(
-  "ten messages at once for one pane arrive one after the other, whole",
+  "ten concurrent messages for one pane arrive one after the other, complete",
   async (terminal) => {
     const agent = await Agent.start(terminal);
     const peer = addressee(terminal, agent);

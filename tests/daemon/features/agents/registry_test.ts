@@ -22,19 +22,19 @@ const OUTSIDE = PROGRAM.filter(({ path }) =>
 /** Backends of programs that connect by themselves. */
 const NO_AGENTS: readonly string[] = ["mcp-http", "sdk"];
 
-Deno.test("every folder of an agent is in the registry, and every backend of the contract", () => {
+Deno.test("the registry lists every agent folder, and the contract every backend", () => {
   const named = AGENT_FOLDERS.map((folder) => folder.split("/").at(-1)?.replaceAll("_", "-"));
   assert.deepEqual(named.toSorted(), IDS.toSorted());
   const backends = Backend.options.filter((backend) => !NO_AGENTS.includes(backend));
   assert.deepEqual(backends.toSorted(), IDS.toSorted());
 });
 
-/** Files that name an agent, and have a reason to. */
+/** Files that may name an agent, each with the reason. */
 const NAMING: Readonly<Record<string, string>> = {
   "daemon/features/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
 };
 
-/** The ids that a source writes as a string, or several of them in one text or pattern. */
+/** Agent ids in string literals of a source. */
 function idsIn({ code }: Source): string[] {
   const strings = IDS.filter((id) => code.includes(`"${id}"`) || code.includes(`'${id}'`));
   const lines = code.split("\n").flatMap((line) => {
@@ -44,12 +44,12 @@ function idsIn({ code }: Source): string[] {
   return [...new Set([...strings, ...lines])];
 }
 
-Deno.test("no source outside an agent's folder names its id, but the contract", () => {
+Deno.test("no source outside an agent's folder names its id, except the contract", () => {
   const found = OUTSIDE.filter((source) => idsIn(source).length > 0).map(({ path }) => path);
   assert.deepEqual(found, Object.keys(NAMING));
 });
 
-Deno.test("nothing but the registry imports from the folder of an agent", () => {
+Deno.test("only the registry imports from an agent's folder", () => {
   const found = OUTSIDE.flatMap(({ path, imports }) =>
     imports.filter(({ to }) => AGENT_FOLDERS.some((folder) => to.startsWith(`${folder}/`)))
       .map(({ to }) => `${path} → ${to}`)
@@ -60,7 +60,7 @@ Deno.test("nothing but the registry imports from the folder of an agent", () => 
   assert.deepEqual(found.toSorted(), lines.toSorted());
 });
 
-Deno.test("a definition names the agent, and its files lie in the folder that its user chose", () => {
+Deno.test("a definition names the agent, and its files are in the folder that the user configured", () => {
   const files = (env: Record<string, string>) =>
     Object.fromEntries(
       AGENTS.flatMap(({ id, setup }) =>
@@ -92,7 +92,7 @@ Deno.test("a definition names the agent, and its files lie in the folder that it
   });
 });
 
-Deno.test("setup edits the files that the definition names, and nothing else", async () => {
+Deno.test("setup edits only the files that the definition names", async () => {
   const home = Deno.makeTempDirSync({ prefix: "mesh-registry-" });
   try {
     const env = { HOME: home };
@@ -109,7 +109,7 @@ Deno.test("setup edits the files that the definition names, and nothing else", a
   }
 });
 
-Deno.test("an adapter is of the agent that loads it, and uses the transports of the definition", async () => {
+Deno.test("an adapter belongs to the agent that loads it, and uses the definition's transports", async () => {
   const state = Deno.makeTempDirSync({ prefix: "mesh-registry-" });
   try {
     const env = { HOME: state, PATH: "/usr/bin:/bin" };
@@ -131,7 +131,7 @@ Deno.test("an adapter is of the agent that loads it, and uses the transports of 
     for (const adapter of platform.adapters) {
       const used = adapter.transports(peer, { ...message, kind: "ask" }).map(({ name }) => name);
       const named = definitionOf(adapter.backend)?.transports ?? [];
-      // A plugin's WebSocket is tried before any of the adapter's own transports.
+      // A plugin's WebSocket is tried before the adapter's own transports.
       const own = named.filter((transport) => transport !== "websocket");
       assert.deepEqual([...new Set(used)], own, adapter.backend);
       assert.equal(
@@ -145,7 +145,7 @@ Deno.test("an adapter is of the agent that loads it, and uses the transports of 
   }
 });
 
-Deno.test("every agent that is set up can be tested: on its own model, by its own transports", async () => {
+Deno.test("every agent with a setup can be tested: with its own model and its own transports", async () => {
   for (const { id, setup, fixture, transports } of AGENTS) {
     assert.equal(setup !== undefined, fixture !== undefined, id);
     const found = await fixture?.();
@@ -158,7 +158,7 @@ Deno.test("every agent that is set up can be tested: on its own model, by its ow
   }
 });
 
-Deno.test("an agent is known by the name of its process; an unknown one is nobody's", () => {
+Deno.test("an agent is found by the name of its process; an unknown name finds none", () => {
   assert.equal(agentNamed(["node", "claude-code"])?.id, "claude-code");
   assert.equal(agentNamed(["gemini-cli"])?.id, "gemini");
   assert.equal(agentNamed(["bash", "claudette"]), undefined);
@@ -166,7 +166,7 @@ Deno.test("an agent is known by the name of its process; an unknown one is nobod
   assert.equal(definitionOf(null), undefined);
 });
 
-Deno.test("a release is tested with if it is a later patch of the tested line", () => {
+Deno.test("a later patch of the tested release line counts as tested", () => {
   assert.equal(lineOf("2.1.329"), "2.1");
   for (const version of ["2.1.329", "2.1.400"]) assert.ok(isLaterPatch(version, "2.1.329"));
   for (const version of ["2.1.328", "2.2.0", "2.10.329", "2.1.330-beta", "2.1", ""]) {

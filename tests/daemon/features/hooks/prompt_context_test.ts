@@ -1,4 +1,4 @@
-/** What a prompt hook hands its agent: whole where that fits, else its beginning; none waits on. */
+/** What a prompt hook hands to its agent: whole messages, or the beginning of long ones. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
@@ -7,7 +7,7 @@ import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 
-/** The agent's next prompt; what the hook gives it to read. */
+/** The agent's next prompt; returns the context that its hook adds. */
 async function prompted(w: World, prompt = "Go on"): Promise<string> {
   const submitted = { ...SESSION, hook_event_name: "UserPromptSubmit", prompt };
   const { hookSpecificOutput } = await post(w, "/hooks/claude-code", submitted);
@@ -24,7 +24,7 @@ async function agent(w: World): Promise<string> {
   return name;
 }
 
-Deno.test("a text that is longer than a hook may hand over is cut, and keeps nothing back", async () => {
+Deno.test("a text longer than a hook's context is cut, and holds nothing back", async () => {
   await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
   const name = await agent(w);
   const long = await notify(w, "ada", name, "long ".repeat(5000));
@@ -41,7 +41,7 @@ Deno.test("a text that is longer than a hook may hand over is cut, and keeps not
   }
 });
 
-Deno.test("what a peer quotes proves nothing of the message that it quotes", async () => {
+Deno.test("a quoted message id in a peer's text proves nothing", async () => {
   await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
   const name = await agent(w);
   const before = await notify(w, "ada", name, "First");
@@ -52,7 +52,7 @@ Deno.test("what a peer quotes proves nothing of the message that it quotes", asy
   assert.notEqual((await get(w, `/messages/${before.delivery_id}`)).state, "seen");
 });
 
-Deno.test("what a session was handed right before it ended is not seen by its next start", async () => {
+Deno.test("messages handed to a session right before its end are not seen by its next start", async () => {
   await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
   const name = await agent(w);
   const { delivery_id } = await notify(w, "ada", name, "First");

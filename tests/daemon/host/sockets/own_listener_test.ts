@@ -1,4 +1,4 @@
-/** Who listens at an address, and that `mesh` sends the token to no other user's program. */
+/** Who listens at an address; `mesh` sends the token to no other user's program. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
 const NOBODY_UID = 65_534;
 
-/** Listens as another user, on a port of its own, and writes down what it is sent. */
+/** Listens as another user, on a port of its own, and records what it receives. */
 const THIEF = `use Socket; $| = 1; socket(my $s, PF_INET, SOCK_STREAM, 0);
 bind($s, sockaddr_in(0, inet_aton("127.0.0.1"))) and listen($s, 5) or die;
 my ($port) = sockaddr_in(getsockname($s)); print "$port\\n";
@@ -20,7 +20,7 @@ while (accept(my $c, $s)) { sysread($c, my $said, 4096); print $said;
 
 const addressOf = (port: number, host = "127.0.0.1") => new URL(`http://${host}:${port}`);
 
-Deno.test("our own listener is ours, at its address and at a wildcard's", {
+Deno.test("our own listener is recognized, at its address and at a wildcard address", {
   ignore: !isLinux,
 }, () => {
   for (const [hostname, host] of [["127.0.0.1", "localhost"], ["0.0.0.0", "127.0.0.1"]] as const) {
@@ -32,7 +32,7 @@ Deno.test("our own listener is ours, at its address and at a wildcard's", {
   assert.equal(listenerAt(addressOf(listener.addr.port, "127.0.0.2")), "nobody");
 });
 
-Deno.test("where no daemon is up, another user's program at its address is sent nothing", {
+Deno.test("without a daemon, another user's program at its address receives nothing", {
   ignore: !isLinux || !isRoot,
 }, async () => {
   const args = [

@@ -1,4 +1,4 @@
-/** Who holds the other end of a connection, as the kernel of this machine tells it. */
+/** Who holds the other end of a connection, according to the kernel of this machine. */
 
 import assert from "node:assert/strict";
 import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
@@ -15,7 +15,7 @@ const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
 const NOBODY_UID = 65_534;
 
-/** A listener on loopback, and the connections that it has taken. */
+/** A listener on loopback, and the connections it has accepted. */
 class Server implements AsyncDisposable {
   readonly #listener: Deno.TcpListener;
   readonly #hostname: string;
@@ -59,7 +59,7 @@ async function end(child: Deno.ChildProcess): Promise<void> {
 }
 
 for (const hostname of ["127.0.0.1", "::1"]) {
-  Deno.test(`a connection to ${hostname} is of its user and held by its process`, {
+  Deno.test(`a connection to ${hostname} belongs to its user and is held by its process`, {
     ignore: !isLinux,
   }, async () => {
     await using server = new Server(hostname);
@@ -72,7 +72,7 @@ for (const hostname of ["127.0.0.1", "::1"]) {
   });
 }
 
-Deno.test("a process holds what a process below it has opened, and no other does", {
+Deno.test("a process holds the sockets of its descendants, and no other process does", {
   ignore: !isLinux,
 }, async () => {
   await using server = new Server();
@@ -87,7 +87,7 @@ Deno.test("a process holds what a process below it has opened, and no other does
   await end(other);
 });
 
-Deno.test("a process with many children is looked through as far as the caller says", {
+Deno.test("a process with many children is searched up to the caller's limit", {
   ignore: !isLinux,
 }, async () => {
   await using server = new Server();
@@ -100,7 +100,7 @@ Deno.test("a process with many children is looked through as far as the caller s
   await end(owner);
 });
 
-/** Connects to two addresses of this machine from one port: to a wildcard it is the same client. */
+/** Connects to two local addresses from one port: for a wildcard listener it is the same client. */
 const TWINS = `use Socket; my ($port) = @ARGV; my ($bound, @held) = 0;
 for my $address ("127.0.0.1", "127.0.0.3") {
   socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -110,7 +110,7 @@ for my $address ("127.0.0.1", "127.0.0.3") {
   push @held, $s; <STDIN>;
 }`;
 
-Deno.test("where a wildcard is listened on, two connections of one port prove nothing", {
+Deno.test("with a wildcard listener, two connections from one port prove nothing", {
   ignore: !isLinux || !hasPerl(),
 }, async () => {
   await using server = new Server("0.0.0.0");
@@ -143,7 +143,7 @@ function hasPerl(): boolean {
 }
 
 Deno.test(
-  "the connection of another user is told as that user's",
+  "a connection of another user is reported as that user's",
   { ignore: !isLinux || !isRoot },
   async () => {
     await using server = new Server();
@@ -155,7 +155,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a connection whose process has closed it is nobody's, though the kernel then says root",
+  "a connection that its process has closed belongs to nobody, though the kernel reports root",
   { ignore: !isLinux },
   async () => {
     await using server = new Server();
@@ -180,7 +180,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a listener does not stand in for a connection that is gone",
+  "a listener is not taken for a connection that is gone",
   { ignore: !isLinux },
   async () => {
     await using server = new Server();
@@ -190,7 +190,7 @@ Deno.test(
   },
 );
 
-Deno.test("the table of connections tells the same as netlink", { ignore: !isLinux }, async () => {
+Deno.test("the kernel's connection table agrees with netlink", { ignore: !isLinux }, async () => {
   for (const hostname of ["127.0.0.1", "::1"]) {
     await using server = new Server(hostname);
     using _client = await Deno.connect({ hostname, port: server.port });
@@ -202,7 +202,7 @@ Deno.test("the table of connections tells the same as netlink", { ignore: !isLin
   }
 });
 
-Deno.test("addresses are read as the kernel takes them, and nothing else is", () => {
+Deno.test("addresses are parsed into the kernel's form, and anything else is refused", () => {
   assert.deepEqual([...parseAddress("127.0.0.1")?.bytes ?? []], [127, 0, 0, 1]);
   assert.deepEqual(parseAddress("::ffff:10.0.0.1"), parseAddress("10.0.0.1"));
   assert.deepEqual([...parseAddress("::1")?.bytes ?? []], [...Array(15).fill(0), 1]);
@@ -212,7 +212,7 @@ Deno.test("addresses are read as the kernel takes them, and nothing else is", ()
   }
 });
 
-Deno.test("of the connections that lsof lists, only the client's end counts", () => {
+Deno.test("in the output of lsof only the client's end counts", () => {
   const output = "p4242\nf9\nn127.0.0.1:50000->127.0.0.1:8377\n";
   assert.equal(namesConnection(output, 50_000, 8377), true);
   assert.equal(namesConnection(output, 8377, 50_000), false);

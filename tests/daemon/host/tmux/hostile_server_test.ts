@@ -1,4 +1,4 @@
-/** The attacks by a tmux server of another user, in every way that a caller can name one. */
+/** Attacks by another user's tmux server, in every way in which a caller can name one. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ const NOBODY_UID = 65_534;
 const PANE = "%0";
 const SECRETS = { MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
 
-/** How a socket comes to be one that others may have put there. */
+/** Ways in which a socket may have been created by another user. */
 const KINDS: Readonly<Record<string, (socket: string) => void>> = {
   "in a folder that others may write to": (socket) => Deno.chmodSync(dirname(socket), 0o777),
   "of another user": (socket) => Deno.chownSync(socket, NOBODY_UID, NOBODY_UID),
@@ -28,7 +28,7 @@ interface AttackFixture {
   readonly dir: string;
 }
 
-/** A daemon with the machine's real tmux in a directory; `TMUX_TMPDIR` is there, too. */
+/** A daemon with the machine's real tmux in a directory, which is also `TMUX_TMPDIR`. */
 async function withDaemon(
   dir: string,
   work: (w: AttackFixture["w"]) => Promise<void>,
@@ -65,7 +65,7 @@ function testAttack(
       spoil(hostile.socket);
       try {
         await withDaemon(dir, (w) => by({ w, hostile, dir }));
-      } finally { // What was run counts more than how it was answered.
+      } finally { // Whether anything was run matters more than the answer.
         assert.deepEqual({ clients: hostile.clients, ran: hostile.ran }, {
           clients: 0,
           ran: false,
@@ -76,7 +76,7 @@ function testAttack(
   }
 }
 
-/** Has every server asked that the daemon knows of, its own included. */
+/** Queries every server that the daemon knows, its own included. */
 const listOrphans = ({ w }: AttackFixture) => get(w, "/panes/orphans");
 
 const refusal = { status: 422, error: "invalid_request" };
@@ -163,7 +163,7 @@ testAttack("a row from before is asked nothing, and its messages wait", async (t
 });
 
 testAttack(
-  "the user's own socket, where another user made it first, is not used",
+  "the user's own socket is not used if another user created it first",
   async (testAttack) => {
     const { w, dir } = testAttack;
     await listOrphans(testAttack);
@@ -173,7 +173,7 @@ testAttack(
   { in_own_folder: true },
 );
 
-withTmux("a pane on another machine is not looked for on this one", async ({ dir }) => {
+withTmux("a pane on another machine is not looked up on this one", async ({ dir }) => {
   await using server = new HostileTmux(dir);
   await withDaemon(dir, async (w) => {
     w.processes.start(7);
@@ -200,7 +200,7 @@ Deno.test("a socket is named by an absolute path without control characters", as
   }
 });
 
-withTmux("a client sends its server nothing of the daemon's environment", async (terminal) => {
+withTmux("a tmux client sends its server nothing of the daemon's environment", async (terminal) => {
   await using server = new HostileTmux(terminal.dir);
   const ctx = { clock: systemClock, ids: randomIds, log: silent };
   const options = { ...ctx, state_dir: terminal.dir, search_path: SEARCH_PATH };

@@ -1,4 +1,4 @@
-/** How many tmux servers are known, for how long, and what is looked at before each connect. */
+/** How many tmux servers are known, for how long, and what is checked before each connect. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -7,7 +7,7 @@ import { IDLE_MS_MAX, SERVERS_MAX, TmuxServers } from "../../../../daemon/host/t
 import { FakeClock } from "../../../support/clock.ts";
 import { SEARCH_PATH, silent, until, withTmux } from "../../../support/host/private_tmux.ts";
 
-/** A server never answers these in time, by a clock that only the test moves. */
+/** A clock that only the test moves; no server answers in time by it. */
 const LONG_TIMEOUTS = { answer_ms_max: 10 * IDLE_MS_MAX };
 
 function clients(log: Log = silent) {
@@ -31,21 +31,24 @@ function clients(log: Log = silent) {
 
 const ASK = ["display-message", "-p", "x"];
 
-withTmux("a client that nobody asks for ten minutes is ended, and comes back", async (t) => {
-  t.start("cat");
-  await using at = clients();
-  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
-  await at.pass(IDLE_MS_MAX - 1);
-  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
-  await at.pass(IDLE_MS_MAX - 1);
-  assert.deepEqual([at.tmuxServers.size, t.cli("list-clients").split("\n").length], [1, 1]);
-  await at.pass(1);
-  assert.equal(at.tmuxServers.size, 0);
-  await until("the client to leave", () => t.cli("list-clients") === "");
-  assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
-});
+withTmux(
+  "a client that is idle for ten minutes is ended, and comes back on the next command",
+  async (t) => {
+    t.start("cat");
+    await using at = clients();
+    assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
+    await at.pass(IDLE_MS_MAX - 1);
+    assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
+    await at.pass(IDLE_MS_MAX - 1);
+    assert.deepEqual([at.tmuxServers.size, t.cli("list-clients").split("\n").length], [1, 1]);
+    await at.pass(1);
+    assert.equal(at.tmuxServers.size, 0);
+    await until("the client to leave", () => t.cli("list-clients") === "");
+    assert.ok((await at.tmuxServers.at(t.socket).run(ASK)).ok);
+  },
+);
 
-withTmux("a client whose command waits is kept, and so is one whose turn lasts", async (t) => {
+withTmux("a client is kept while a command waits or an exclusive operation runs", async (t) => {
   t.start("cat");
   await using at = clients();
   const tmux = at.tmuxServers.at(t.socket);
@@ -64,7 +67,7 @@ withTmux("a client whose command waits is kept, and so is one whose turn lasts",
   assert.ok((await next).ok);
 });
 
-Deno.test("no caller makes more servers known than there is room for", async () => {
+Deno.test("callers cannot make more servers known than the limit", async () => {
   await using at = clients();
   for (let number = 0; number < 10 * SERVERS_MAX; number++) {
     const answer = await at.tmuxServers.at(`/nowhere/${number}`).run(ASK);
@@ -73,7 +76,7 @@ Deno.test("no caller makes more servers known than there is room for", async () 
   assert.equal(at.tmuxServers.size, SERVERS_MAX);
 });
 
-withTmux("a server in use keeps its place, however many others are named", async (t) => {
+withTmux("a server in use is kept, however many others are named", async (t) => {
   t.start("cat");
   await using at = clients();
   const tmux = at.tmuxServers.at(t.socket);
@@ -82,7 +85,7 @@ withTmux("a server in use keeps its place, however many others are named", async
   assert.equal(at.tmuxServers.at(t.socket), tmux);
 });
 
-Deno.test("where all servers are in use, another one is refused until one is free", async () => {
+Deno.test("if all servers are in use, another one is refused until one is free", async () => {
   await using at = clients();
   const barrier = Promise.withResolvers<void>();
   const sockets = Array.from({ length: SERVERS_MAX }, (_, number) => `/nowhere/${number}`);

@@ -1,4 +1,4 @@
-/** Looks at panes: one question for all of them, and screens only after something was written. */
+/** PaneCache: one query for concurrent callers, and screens read only after new output. */
 
 import assert from "node:assert/strict";
 import { PaneCache } from "../../../../daemon/host/tmux/pane_cache.ts";
@@ -6,14 +6,14 @@ import { FakeClock } from "../../../support/clock.ts";
 import { paneRecord } from "../../../support/host/fake_panes.ts";
 import { withTmux } from "../../../support/host/private_tmux.ts";
 
-/** Many more looks than a second has room for. */
+/** Many more reads than fit into a second. */
 const LOOKS_MAX = 2000;
 
-/** A server with one pane, `%1`, that tells what it was asked. */
+/** A server with one pane, `%1`, that records its queries. */
 function fixture() {
   const clock = new FakeClock();
   const server = { asked: [] as string[], lists: true, wrote_at: clock.now(), text: "" };
-  const looks = new PaneCache({
+  const cache = new PaneCache({
     panes() {
       server.asked.push("list-panes");
       if (!server.lists) return Promise.resolve({ ok: false, reason: "no_server", message: "" });
@@ -27,7 +27,7 @@ function fixture() {
   }, clock);
   return {
     clock,
-    looks,
+    cache,
     server,
     write(text: string) {
       server.text = text;
@@ -36,22 +36,22 @@ function fixture() {
     /** What the pane shows, and what the server was asked to learn it. */
     async shown() {
       server.asked = [];
-      const screen = await looks.screen("%1");
+      const screen = await cache.screen("%1");
       return [screen.ok ? screen.lines[0] : screen.reason, server.asked.length];
     },
   };
 }
 
-Deno.test("those who look at panes at once share one answer, later ones get a new one", async () => {
-  const { looks, server } = fixture();
-  const [one, other] = await Promise.all([looks.panes(), looks.panes()]);
+Deno.test("concurrent callers share one query, later ones get a new one", async () => {
+  const { cache, server } = fixture();
+  const [one, other] = await Promise.all([cache.panes(), cache.panes()]);
   assert.equal(one, other);
   assert.ok(one?.ok && one.panes.get("%1")?.dead === false);
-  await looks.panes();
+  await cache.panes();
   assert.deepEqual(server.asked, ["list-panes", "list-panes"]);
 });
 
-Deno.test("a screen is read again only once something was written to it", async () => {
+Deno.test("a screen is read again only after new output", async () => {
   const { clock, write, shown } = fixture();
   write("one");
   await clock.advance(2000);
@@ -64,7 +64,7 @@ Deno.test("a screen is read again only once something was written to it", async 
   assert.deepEqual(await shown(), ["two", 1]);
 });
 
-Deno.test("what is written in the second that a screen was read in is not missed", async () => {
+Deno.test("output in the second in which a screen was read is not missed", async () => {
   const { clock, write, shown } = fixture();
   await clock.advance(2000);
   write("one");
@@ -75,23 +75,24 @@ Deno.test("what is written in the second that a screen was read in is not missed
   assert.deepEqual(await shown(), ["two", 2]);
 });
 
-Deno.test("a server that is gone, or has lost a pane, is not answered for", async () => {
-  const { clock, server, shown, looks } = fixture();
+Deno.test("a server that is gone, or has lost a pane, gives no cached result", async () => {
+  const { clock, server, shown, cache } = fixture();
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["", 2]);
   server.lists = false;
   assert.deepEqual(await shown(), ["no_server", 1]);
   server.lists = true;
   server.asked = [];
-  await looks.screen("%2");
+  await cache.screen("%2");
   assert.deepEqual(server.asked, ["list-panes", "capture-pane"], "tmux says that it is missing");
 });
 
-withTmux("tmux counts what a program writes, so that a look finds it", async (terminal) => {
+withTmux("tmux reports a program's output, so that the next read finds it", async (terminal) => {
   const pane = terminal.start("cat");
-  const looks = new PaneCache(terminal.tmux, new FakeClock()); // For it all seconds are over.
+  // A clock far in the future: output of any second counts as settled.
+  const cache = new PaneCache(terminal.tmux, new FakeClock());
   const shown = async () => {
-    const screen = await looks.screen(pane);
+    const screen = await cache.screen(pane);
     return screen.ok ? screen.lines.join("\n") : screen.message;
   };
   assert.doesNotMatch(await shown(), /hello/);

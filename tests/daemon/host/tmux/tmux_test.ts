@@ -1,4 +1,4 @@
-/** The control-mode connection: exact texts, concurrent commands, faults, and no trace left. */
+/** The control-mode connection: exact texts, concurrent commands and errors. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
@@ -12,7 +12,7 @@ import {
   withTmux,
 } from "../../../support/host/private_tmux.ts";
 
-const AWKWARD_NAMES = [
+const AWKWARD_TEXTS = [
   `plain`,
   ``,
   `two words`,
@@ -42,8 +42,8 @@ async function lines(result: ReturnType<Tmux["run"]>): Promise<readonly string[]
   return answer.lines;
 }
 
-for (const text of AWKWARD_NAMES) {
-  withTmux(`quote hands ${JSON.stringify(text)} to tmux unchanged`, async (terminal) => {
+for (const text of AWKWARD_TEXTS) {
+  withTmux(`quote passes ${JSON.stringify(text)} to tmux unchanged`, async (terminal) => {
     terminal.start("cat");
     await lines(terminal.tmux.run(["set-environment", "-g", "PROBE", text]));
     const shown = terminal.cli("show-environment", "-g", "PROBE");
@@ -57,7 +57,7 @@ Deno.test("quote leaves nothing that could end the string or the line", () => {
   assert.doesNotMatch(quote(every).slice(1, -1), /["$~`\x00-\x1f\x7f-\uffff]|\\(?![0-3][0-7]{2})/);
 });
 
-/** Every kind of character, in the order of a fixed pattern, up to `bytes` of UTF-8. */
+/** Every kind of character, in a fixed order, up to `bytes` of UTF-8. */
 function text(bytes: number): string {
   const alphabet = [..."az09 \n\"'\\$;#~{}%`!/@[]()<>&|*?é你🙂של\u0301\u202e"];
   const encoder = new TextEncoder();
@@ -96,24 +96,27 @@ withTmux("a text never appears in the server's message log", async (terminal) =>
   assert.doesNotMatch(terminal.cli("show-messages"), /very private/);
 });
 
-withTmux("two hundred commands at once each get their own answer", async (terminal) => {
+withTmux("two hundred concurrent commands each get their own answer", async (terminal) => {
   terminal.start("cat");
-  const idCodec = Array.from({ length: 200 }, (_, at) => String(at));
-  const answers = idCodec.map((number) =>
+  const numbers = Array.from({ length: 200 }, (_, at) => String(at));
+  const answers = numbers.map((number) =>
     lines(terminal.tmux.run(["display-message", "-p", number]))
   );
-  assert.deepEqual(await Promise.all(answers), idCodec.map((number) => [number]));
+  assert.deepEqual(await Promise.all(answers), numbers.map((number) => [number]));
 });
 
-withTmux("the queue refuses the 257th command, and serves the next when it is empty", async (t) => {
-  t.start("cat");
-  const ask = () => t.tmux.run(["display-message", "-p", "x"]);
-  assert.ok((await ask()).ok);
-  const answers = await Promise.all(Array.from({ length: 257 }, ask));
-  assert.equal(answers.filter(({ ok }) => ok).length, 256);
-  assert.partialDeepStrictEqual(answers.at(-1), { ok: false, reason: "queue_full" });
-  assert.ok((await ask()).ok);
-});
+withTmux(
+  "the queue refuses the 257th command, and accepts the next once it is empty",
+  async (t) => {
+    t.start("cat");
+    const ask = () => t.tmux.run(["display-message", "-p", "x"]);
+    assert.ok((await ask()).ok);
+    const answers = await Promise.all(Array.from({ length: 257 }, ask));
+    assert.equal(answers.filter(({ ok }) => ok).length, 256);
+    assert.partialDeepStrictEqual(answers.at(-1), { ok: false, reason: "queue_full" });
+    assert.ok((await ask()).ok);
+  },
+);
 
 withTmux("the queue refuses more than a megabyte of commands", async (terminal) => {
   terminal.start("cat");
@@ -134,20 +137,23 @@ withTmux("a command that tmux refuses is an error, and the next one works", asyn
   assert.deepEqual(await lines(terminal.tmux.run(["display-message", "-p", "well"])), ["well"]);
 });
 
-withTmux("a screen that shows the end of an answer does not end it", async (terminal) => {
-  const forged = Array.from({ length: 20 }, (_, at) => `%end 1 ${at} 1\n%begin 1 ${at} 1`);
-  Deno.writeTextFileSync(`${terminal.dir}/forged`, forged.join("\n") + "\nlast");
-  const pane = terminal.start(`cat ${terminal.dir}/forged; exec sleep 1000`);
-  await until("the forgery", () => terminal.screen(pane).includes("last"));
-  const captured = await lines(terminal.tmux.capture(pane, 100));
-  assert.deepEqual(captured.filter((line) => line !== ""), [
-    ...forged.join("\n").split("\n"),
-    "last",
-  ]);
-});
+withTmux(
+  "a screen that shows the end marker of an answer does not end the answer",
+  async (terminal) => {
+    const forged = Array.from({ length: 20 }, (_, at) => `%end 1 ${at} 1\n%begin 1 ${at} 1`);
+    Deno.writeTextFileSync(`${terminal.dir}/forged`, forged.join("\n") + "\nlast");
+    const pane = terminal.start(`cat ${terminal.dir}/forged; exec sleep 1000`);
+    await until("the forgery", () => terminal.screen(pane).includes("last"));
+    const captured = await lines(terminal.tmux.capture(pane, 100));
+    assert.deepEqual(captured.filter((line) => line !== ""), [
+      ...forged.join("\n").split("\n"),
+      "last",
+    ]);
+  },
+);
 
 withTmux(
-  "panes lists what runs where, also with strange names of folder and program",
+  "panes() lists all panes, also with unusual names of folders and programs",
   async (t) => {
     const dir = `${t.dir}/a b#{pid}\u00e9\tz`;
     Deno.mkdirSync(dir);
@@ -190,7 +196,7 @@ withTmux(
   },
 );
 
-withTmux("a pane that is not there, or an id that is none, is no other pane", async (t) => {
+withTmux("pane() returns no other pane for a missing pane or an invalid id", async (t) => {
   t.start("exec cat", "one");
   for (const pane_id of ["one", "one:", "", "%", "{last}"]) {
     assert.deepEqual(await t.tmux.pane(pane_id), { ok: true, pane: undefined }, pane_id);
@@ -199,26 +205,29 @@ withTmux("a pane that is not there, or an id that is none, is no other pane", as
   assert.ok(gone.ok ? gone.pane === undefined : gone.reason === "error");
 });
 
-withTmux("no server is a failure of that name, and no server is started", async (terminal) => {
+withTmux("a missing server is reported as no_server, and none is started", async (terminal) => {
   const answer = await terminal.tmux.run(["display-message", "-p", "x"]);
   assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_server" });
   assert.throws(() => terminal.cli("list-sessions"), /No such file|no server running/);
 });
 
-withTmux("a server that dies loses what waits; a new one is reached and told apart", async (t) => {
-  t.start("cat");
-  assert.ok((await t.tmux.run(["display-message", "-p", "x"])).ok);
-  const first = t.tmux.server_pid;
-  const waiting = [t.tmux.run(["wait-for", "never"]), t.tmux.run(["display-message", "-p", "x"])];
-  Deno.kill(first ?? assert.fail("the server is not known"), "SIGKILL");
-  for (const answer of await Promise.all(waiting)) {
-    assert.partialDeepStrictEqual(answer, { ok: false, reason: "lost" });
-  }
-  t.start("cat");
-  assert.deepEqual(await lines(t.tmux.run(["display-message", "-p", "again"])), ["again"]);
-  assert.notEqual(t.tmux.server_pid, first);
-  assert.equal(String(t.tmux.server_pid), t.cli("display-message", "-p", "#{pid}"));
-});
+withTmux(
+  "when a server dies, waiting commands fail; a new server is reached and distinguished",
+  async (t) => {
+    t.start("cat");
+    assert.ok((await t.tmux.run(["display-message", "-p", "x"])).ok);
+    const first = t.tmux.server_pid;
+    const waiting = [t.tmux.run(["wait-for", "never"]), t.tmux.run(["display-message", "-p", "x"])];
+    Deno.kill(first ?? assert.fail("the server is not known"), "SIGKILL");
+    for (const answer of await Promise.all(waiting)) {
+      assert.partialDeepStrictEqual(answer, { ok: false, reason: "lost" });
+    }
+    t.start("cat");
+    assert.deepEqual(await lines(t.tmux.run(["display-message", "-p", "again"])), ["again"]);
+    assert.notEqual(t.tmux.server_pid, first);
+    assert.equal(String(t.tmux.server_pid), t.cli("display-message", "-p", "#{pid}"));
+  },
+);
 
 withTmux("when its session ends, the connection moves to another one", async (terminal) => {
   terminal.start("cat", "one");
@@ -242,7 +251,7 @@ withTmux("a command without an answer times out, and the next one works", async 
   assert.deepEqual(await lines(tmux.run(["display-message", "-p", "fine"])), ["fine"]);
 });
 
-withTmux("a closed connection refuses, and ends what waits", async (terminal) => {
+withTmux("a closed connection refuses commands, and fails those that wait", async (terminal) => {
   terminal.start("cat");
   const waiting = terminal.tmux.run(["wait-for", "never"]);
   await terminal.tmux.close();
@@ -251,7 +260,7 @@ withTmux("a closed connection refuses, and ends what waits", async (terminal) =>
   assert.partialDeepStrictEqual(later, { ok: false, reason: "closed" });
 });
 
-Deno.test("a machine without tmux answers no_tmux", async () => {
+Deno.test("without tmux installed, commands fail with no_tmux", async () => {
   const dir = Deno.makeTempDirSync();
   using _listener = Deno.listen({ transport: "unix", path: `${dir}/sock` });
   const options = { ...CONTEXT, state_dir: dir, search_path: "/nowhere" };
@@ -261,7 +270,7 @@ Deno.test("a machine without tmux answers no_tmux", async () => {
   Deno.removeSync(dir, { recursive: true });
 });
 
-withTmux("a state directory that cannot be written is a failure, not a crash", async (terminal) => {
+withTmux("a state directory that is not writable is a failure, not a crash", async (terminal) => {
   terminal.start("cat");
   const options = { ...CONTEXT, state_dir: "/nowhere" };
   await using tmux = new Tmux(terminal.socket, options);
@@ -269,7 +278,7 @@ withTmux("a state directory that cannot be written is a failure, not a crash", a
 });
 
 withTmux(
-  "work for one pane takes turns, even after a fault; panes do not wait for each other",
+  "exclusive operations on one pane run in turn, even after an error; panes do not wait for each other",
   async (t) => {
     const order: string[] = [];
     const { promise: barrier, resolve: open } = Promise.withResolvers<void>();

@@ -72,7 +72,7 @@ class AttachedUsers implements Disposable {
   }
 }
 
-withTmux("two users who look at one session keep their sizes", async (terminal) => {
+withTmux("two users attached to one session keep their window sizes", async (terminal) => {
   const pane = terminal.start("cat", "one");
   using users = new AttachedUsers(terminal);
   await users.attach("one", 70);
@@ -87,12 +87,17 @@ withTmux("two users who look at one session keep their sizes", async (terminal) 
   assert.equal(size(), before);
 });
 
-withTmux("the connection joins a session that a user looks at, and marks no other", async (t) => {
-  for (const session of ["one", "two", "three", "four"]) t.start("cat", session);
-  using users = new AttachedUsers(t);
-  await users.attach("three", 70);
-  await users.attach("two", 60);
-  assert.ok((await t.tmux.panes()).ok);
-  const attached = t.cli("list-sessions", "-F", "#{session_name} #{session_attached}").split("\n");
-  assert.deepEqual(attached, ["four 0", "one 0", "three 2", "two 1"]);
-});
+withTmux(
+  "the connection joins a session that a user is attached to, and leaves others unmarked",
+  async (t) => {
+    for (const session of ["one", "two", "three", "four"]) t.start("cat", session);
+    using users = new AttachedUsers(t);
+    await users.attach("three", 70);
+    await users.attach("two", 60);
+    assert.ok((await t.tmux.panes()).ok);
+    const attached = t.cli("list-sessions", "-F", "#{session_name} #{session_attached}").split(
+      "\n",
+    );
+    assert.deepEqual(attached, ["four 0", "one 0", "three 2", "two 1"]);
+  },
+);

@@ -1,4 +1,4 @@
-/** Tools that end an ask which was sent to the caller: by a reply, a typed answer, or a refusal. */
+/** Tools that close an ask sent to the caller: by a reply, a typed answer, or a refusal. */
 
 import * as z from "zod";
 import { Text, TextOrEmpty } from "kit/core/schema.ts";
@@ -20,7 +20,7 @@ const ack = tool({
   title: "Answer an ask",
   description:
     "Answer an ask that was sent to you. With a message it is your reply and closes the ask; " +
-    "without one it only acknowledges, for an ask that wants no words. Use it once, after the " +
+    "without one it only acknowledges, for an ask that needs no text. Use it once, after the " +
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, to choose an option (answer), or to refuse (decline).",
   hints: SEND_HINTS,
@@ -64,26 +64,26 @@ const answer = tool({
   title: "Answer a structured question",
   description:
     "Answer a structured question that was sent to you: an ask that lists options, or wants a " +
-    "text or an acknowledgement of a set kind. Give the id of one option, or the text. Use it " +
+    "text or an acknowledgement of a given kind. Give the id of one option, or the text. Use it " +
     "once; the first valid answer wins. Do not use it for an ask without a question (ack), for " +
-    "what was asked of another peer or of the human, or to permit a tool: that is the human's.",
+    "questions to another peer or to the human, or to permit a tool: only the human may do that.",
   hints: SEND_HINTS,
   input: z.object({
     correlation_id,
     option_id: z.string().min(1).max(255).optional()
       .describe("The id of one of the options, exactly as the question lists it"),
-    text: Text.optional().describe("The answer, where the question asks for a text"),
+    text: Text.optional().describe("The answer, if the question asks for a text"),
     outcome: answerAsk.body.shape.outcome
-      .describe("Only to give no answer: denied, declined or cancelled"),
-    message: Text.optional().describe("Words beside the answer, for the asker"),
+      .describe("Only to refuse an answer: denied, declined or cancelled"),
+    message: Text.optional().describe("A remark beside the answer, for the asker"),
   }),
   output: z.object({ ...ClosedFields, outcome: z.string() }),
   async run(args, { caller, call, signal }) {
-    const from_peer = mustBePeer(caller, "nothing can have been asked of you");
-    // What the human says comes through its own doors; no tool of an agent's is one (contract 2).
+    const from_peer = mustBePeer(caller, "no ask can have been sent to you");
+    // The human answers through human surfaces; no tool of an agent is one (contract 2).
     const { role } = await call(getPeer, { params: { id: from_peer }, query: {}, signal });
     if (role === "human") {
-      throw new Problem("not_an_agent", { why: "the human answers by doors of its own" });
+      throw new Problem("not_an_agent", { why: "the human answers through a human surface" });
     }
     const { correlation_id } = args;
     const { ok, ...end } = await call(answerAsk, { body: { ...args, from_peer }, signal });

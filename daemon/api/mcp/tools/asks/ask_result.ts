@@ -1,4 +1,4 @@
-/** How the end of an ask is told to the one who asked: in words for a model, and as data. */
+/** The result of an ask for its asker: as text for a model, and as data. */
 
 import * as z from "zod";
 import { type Call, type WireResponse } from "kit/http/client.ts";
@@ -9,11 +9,11 @@ import type { McpCaller } from "../../identify.ts";
 import { AttachedFile, maybe } from "../fields.ts";
 import { nameTag, printable, quote } from "../quoting.ts";
 
-/** What an ask has come to. While it is `pending`, all the rest is null. */
+/** The result of an ask. While it is `pending`, all other fields are null. */
 export const Ending = {
   status: z.enum(["pending", "resolved"]),
   outcome: maybe.describe("acknowledged, answered, declined, cancelled, failed, …"),
-  reply: maybe.describe("The reply's whole text, or the reason given"),
+  reply: maybe.describe("The whole text of the reply, or the reason"),
   responder: maybe,
   close_reason: maybe,
   option_id: maybe,
@@ -42,13 +42,13 @@ export function toEnding(resolution: Resolution): Ending {
   return { ...ending, reply_attachments };
 }
 
-/** What is told of an end, wherever it was read. */
+/** The fields of a closed ask that are shown, wherever it was read. */
 type ResolvedAsk = Pick<
   Resolution,
   "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
 >;
 
-/** The human's word is an instruction; a peer's is data between tags that hold (contract 5). */
+/** A human's reply is an instruction; a peer's is data between tags (contract 5). */
 export async function formatEnding(
   ask: ResolvedAsk,
   { caller, call }: { caller: McpCaller; call: Call },
@@ -58,7 +58,7 @@ export async function formatEnding(
   const reply = ask.reply ?? "";
   const responderName = quotedName(responder ?? "nobody");
   const head = `${correlation_id} is closed: ${outcome}, by @${responderName}.`;
-  if (!reply && files.length === 0) return `${head} It holds no text.`;
+  if (!reply && files.length === 0) return `${head} The reply has no text.`;
   const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
   if (reply_voice === "human") {
     const line = `[mesh] @${responderName} → @${quotedName(caller.name)}: ${printable(reply)}`;

@@ -29,8 +29,8 @@ const ask = tool({
   description:
     "Ask another agent, or the human, something that needs a reply. Use it when you need an " +
     "answer, a decision or work from exactly one peer. Give all the context in the message: the " +
-    "peer does not see your conversation. Do not use it for what needs no reply (notify_peer), " +
-    "to put the same to several peers (ask_many), to answer an ask you were sent (ack), to find " +
+    "peer does not see your conversation. Do not use it if you need no reply (notify_peer), " +
+    "to ask several peers the same (ask_many), to answer an ask you were sent (ack), to find " +
     "out who is there (list_peers), or to repeat an ask that is still open. Without wait_seconds " +
     "it returns at once.",
   hints: SEND_HINTS,
@@ -81,10 +81,10 @@ const waitOnAck = tool({
   name: "wait_on_ack",
   title: "Wait for a reply",
   description:
-    "Wait for the reply to an ask of yours, and get it whole. Use it when you cannot go on " +
+    "Wait for the reply to an ask of yours, and get it in full. Use it when you cannot go on " +
     "without the reply, or when ask said to come back. Do not use it in a loop while other work " +
     "is left: unless you waited, replies come to you by themselves. From the first wait on, the " +
-    "reply to this ask is only told here. A wait that times out changes nothing else.",
+    "reply to this ask comes only here. A wait that times out has no other effect.",
   hints: UPDATE_HINTS,
   input: z.object({
     correlation_id,
@@ -101,7 +101,7 @@ const waitOnAck = tool({
 
 export const ASKING_TOOLS: readonly Tool[] = [ask, waitOnAck];
 
-/** Waits for the end of an ask, as long as it may. */
+/** Waits until an ask is closed, up to the limit. */
 async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
   const timeout_seconds = Math.min(seconds, WAIT_SECONDS_MAX);
   const found = await toolContext.call(waitAsk, {

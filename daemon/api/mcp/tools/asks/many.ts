@@ -1,4 +1,4 @@
-/** Tools that put the same to several peers, and look how far their replies are. */
+/** Tools that ask several peers the same, and show their replies. */
 
 import * as z from "zod";
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
@@ -24,7 +24,7 @@ const ask = tool({
   name: "ask_many",
   title: "Ask several peers",
   description:
-    "Put the same question to several peers, each of which replies by itself. Use it to gather " +
+    "Ask several peers the same question; each of them replies by itself. Use it to gather " +
     "opinions or facts from peers that you name. One that cannot be asked fails alone. Do not " +
     "use it for one peer (ask), for what needs no reply (broadcast), or to have the same work " +
     "done several times over. It does not wait: see ask_many_result.",
@@ -34,7 +34,7 @@ const ask = tool({
     message: Text,
     circle,
     timeout_seconds: seconds.describe(
-      "When it passes, what is still open is closed; without it they stay open for a day",
+      "After this time open asks are closed; without it they stay open for a day",
     ),
     idempotency_key,
   }),
@@ -45,7 +45,7 @@ const ask = tool({
       peer: z.string(),
       peer_id: maybe,
       correlation_id: maybe,
-      error: maybe.describe("Why it was not asked"),
+      error: maybe.describe("Why this peer was not asked"),
     })),
   }),
   async run({ peers, message, idempotency_key, ...rest }, { caller, call, signal }) {
@@ -55,8 +55,8 @@ const ask = tool({
     const headers = idempotencyHeaders(idempotency_key);
     const { parent_id, children } = await call(askMany, { body, headers, signal });
     const later = reply_delivery === "push"
-      ? "Each reply comes to you as a message of its own; go on, or end your turn. How far " +
-        "they are: "
+      ? "Each reply comes to you as a message of its own; go on, or end your turn. The " +
+        "replies so far: "
       : "No reply can be pushed to you, as you are not a registered peer. Get them with ";
     return {
       text: `${formatAsked(parent_id, children)}\n` +
@@ -77,12 +77,12 @@ const ask = tool({
 
 const result = tool({
   name: "ask_many_result",
-  title: "Look at the replies of several peers",
+  title: "Show the replies of several peers",
   description:
-    "Tell how far an ask_many of yours is, with the replies so far; it does not wait. Use it " +
-    "when you need all replies side by side, or when none can be pushed to you; long ones are " +
-    "cut, and wait_on_ack has them whole. Do not poll it in a loop while other work is left, and " +
-    "do not use it for an ask to one peer (wait_on_ack).",
+    "Show the state and the replies so far of an ask_many of yours; it does not wait. Use it " +
+    "when you need all replies side by side, or when none can be pushed to you; long replies are " +
+    "cut, and wait_on_ack returns them in full. Do not poll it in a loop while other work is " +
+    "left, and do not use it for an ask to one peer (wait_on_ack).",
   hints: READ_HINTS,
   input: z.object({
     parent_id: z.string().min(1).describe("The id that ask_many gave, such as askm-3f9c04d1a2b7"),
@@ -99,7 +99,7 @@ const result = tool({
       truncated: z.boolean().describe("wait_on_ack with the correlation_id has the whole reply"),
       responder: maybe,
       close_reason: maybe,
-      error: maybe.describe("Why it was not asked"),
+      error: maybe.describe("Why this peer was not asked"),
       reply_attachments: z.array(AttachedFile).describe(
         "Files of the reply; read each at its path",
       ),
@@ -124,7 +124,7 @@ const result = tool({
         lines.push(`${label}: ${error ?? outcome ?? "no reply yet"}.`);
       }
       if (truncated) {
-        lines.push(`(cut; the whole: wait_on_ack(correlation_id="${correlation_id}"))`);
+        lines.push(`(cut; in full: wait_on_ack(correlation_id="${correlation_id}"))`);
       }
     }
     const { state } = found;
@@ -153,7 +153,7 @@ function formatAsked(
   return failed.length === 0 ? head : `${head}\nNot asked: ${failed.join("; ")}.`;
 }
 
-/** The whole record of a child that has an end; undefined when nothing is kept of it. */
+/** The whole record of a closed child; undefined if the record is gone. */
 async function getClosedAsk(
   { correlation_id, state }: WireResponse<typeof getMany>["children"][number],
   call: Call,

@@ -1,10 +1,10 @@
-/** The connection to the daemon: opened again for as long as opencode runs. */
+/** The connection to the daemon: reopened for as long as opencode runs. */
 
 import { platform } from "node:process";
 import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
-/** The daemon closes for good: a newer connection of this process, or a peer that is retired. */
+/** Final close codes: the peer is retired, or this process has a newer connection. */
 const FINAL_CODES: ReadonlySet<number> = new Set([4004, 4009]);
 
 export type Frame = Readonly<Record<string, unknown>>;
@@ -17,8 +17,8 @@ export interface Listener {
 }
 
 /**
- * Whether the daemon of this file runs: at the address of one that has ended another user's program
- * may listen, for the token.
+ * Whether the daemon of this file runs: another user's program could now listen at the address of a
+ * daemon that has ended, to obtain the token.
  */
 function isUp({ pid, process_started }: Frame): boolean {
   if (platform !== "linux" || process_started === undefined) return true;
@@ -36,7 +36,7 @@ export class DaemonConnection {
   #failures = 0;
   #ended = false;
 
-  /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
+  /** `state` is the daemon's state directory; `connectFields` fills the first frame. */
   constructor(state: string, connectFields: () => Frame, listener: Listener) {
     this.#state = state;
     this.#connectFields = connectFields;

@@ -1,8 +1,8 @@
-/** The messages that the daemon sent, and how far each got: none is given to the agent twice. */
+/** The messages that the daemon sent, and how far each got: no message reaches the agent twice. */
 
 import type { Frame } from "./connection.ts";
 
-/** Deliveries that are remembered; more are forgotten once they are accepted. */
+/** Deliveries that are remembered; the oldest accepted ones are forgotten first. */
 const KNOWN_MAX = 5000;
 
 export interface Delivery {
@@ -53,13 +53,14 @@ export class Deliveries {
     this.#queue.unshift(delivery);
   }
 
-  /** The daemon keeps what was not taken, and sends it again. */
+  /** The daemon keeps undelivered messages and sends them again. */
   dropWaiting(): void {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
 
   accepted(delivery: Delivery): void {
-    if (delivery.state === "accepted") return; // Its own message came before the call returned.
+    // The message itself arrived before the call returned.
+    if (delivery.state === "accepted") return;
     delivery.state = "accepted";
     this.#report(delivery);
   }

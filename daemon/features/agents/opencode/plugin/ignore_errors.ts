@@ -1,4 +1,4 @@
-/** Runs the plugin's work so that no error of it reaches opencode, nor keeps opencode waiting. */
+/** Runs the plugin's work so that its errors and its delays never reach opencode. */
 
 // deno-lint-ignore-file house/time-and-chance-by-the-door -- It runs in opencode, not in mesh.
 
@@ -12,7 +12,7 @@ export function ignoreErrors<Args extends unknown[]>(
     try {
       Promise.resolve(work(...args)).catch(() => undefined);
     } catch {
-      // opencode must not notice.
+      // Errors must not reach opencode.
     }
     return Promise.resolve();
   };
@@ -27,7 +27,7 @@ export function later(ms: number, work: () => unknown): Timer {
   return timer;
 }
 
-/** Runtimes differ in what a timer is: in some it is a number, which cannot be let go. */
+/** A timer is an object with `unref` in some runtimes, and a number in others. */
 function unref(timer: unknown): void {
   if (typeof timer !== "object" || timer === null || !("unref" in timer)) return;
   if (typeof timer.unref === "function") timer.unref();

@@ -7,13 +7,13 @@ import type { Hooks, PluginContext } from "./opencode.ts";
 import { ignoreErrors, readText } from "./ignore_errors.ts";
 import { Session } from "./session.ts";
 
-/** The surroundings that a test gives in place of this process's own. */
+/** Inputs that a test passes instead of this process's own. */
 export interface TestInputs {
   readonly env: Env;
   readonly args: readonly string[];
 }
 
-/** The only export, because opencode takes each export for a plugin. */
+/** The only export, because opencode takes each export as a plugin. */
 export const MeshPlugin = (ctx: PluginContext, inputs?: TestInputs): Promise<Hooks> => {
   const { env, args } = inputs ?? { env: environment(), args: commandLine() };
   const session = new Session(ctx, env, args);
@@ -33,7 +33,7 @@ function environment(): Env {
   );
 }
 
-/** The command line of opencode; its plugins run in a worker that has another. */
+/** opencode's command line; plugins run in a worker with another one. */
 function commandLine(): readonly string[] {
   return readText("/proc/self/cmdline")?.split("\0") ?? commandLineOfPs();
 }

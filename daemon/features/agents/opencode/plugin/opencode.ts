@@ -54,7 +54,7 @@ export interface Model {
   readonly modelID?: string;
 }
 
-/** A session, in events about sessions; else a message. */
+/** The session in events about sessions, else a message. */
 export interface Info extends Model {
   readonly id?: string;
   readonly role?: string;
@@ -66,7 +66,7 @@ export interface Part {
   readonly id?: string;
   readonly type?: string;
   readonly text?: string;
-  /** Added by opencode, not written by anybody. */
+  /** Added by opencode, not written by the user or the model. */
   readonly synthetic?: boolean;
   readonly messageID?: string;
   readonly sessionID?: string;
@@ -95,7 +95,7 @@ export interface TranscriptMessage {
   readonly parts: readonly Part[];
 }
 
-/** What opencode calls. */
+/** The hooks that opencode calls. */
 export interface Hooks {
   event(input: { readonly event: Event }): Promise<void>;
   "chat.message"(input: { readonly sessionID: string }, output: TranscriptMessage): Promise<void>;

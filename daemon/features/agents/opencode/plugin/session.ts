@@ -1,4 +1,4 @@
-/** The session in front of this opencode: registered with the daemon, and given its messages. */
+/** The active session of this opencode: registers it with the daemon and delivers its messages. */
 
 import process from "node:process";
 import { type Env, statePath } from "../../../../host/paths.ts";
@@ -9,13 +9,13 @@ import { later, type Timer } from "./ignore_errors.ts";
 import { Sessions } from "./sessions.ts";
 import { Turn } from "./turn.ts";
 
-/** Raised with every change of the plugin. */
+/** Increased with every change of the plugin. */
 const HOOK_VERSION = "1";
-/** A turn that ended with an unread message starts no other by itself after so long. */
+/** If a turn ended with an unread message, none follows by itself after this time. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
-/** 262,144 bytes, whatever the characters are. */
+/** At most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
@@ -29,7 +29,7 @@ export class Session {
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
-  /** What a resumed session was told before. */
+  /** Prompts of a resumed session, from an earlier process. */
   #history = "";
   #reading = false;
   #prompting = false;
@@ -74,7 +74,7 @@ export class Session {
     };
   }
 
-  /** Gives what waits to the agent, one message after the other. */
+  /** Prompts the agent with the waiting messages, one after the other. */
   async #deliver(): Promise<void> {
     if (this.#prompting) return;
     this.#prompting = true;
@@ -90,11 +90,11 @@ export class Session {
 
   #mayPrompt(): boolean {
     if (!this.#turn.takesPrompts || this.#reading) return false;
-    // `opencode run` ends with its turn: what comes in later would be lost in its transcript.
+    // `opencode run` ends with its turn: a later message would be lost in its transcript.
     return this.#turn.busy || !this.#args.includes("run");
   }
 
-  /** False when no message can be given now. */
+  /** Returns false if no message can be delivered now. */
   async #prompt(delivery: Delivery): Promise<boolean> {
     if (this.#history.includes(delivery.proof)) {
       delivery.seen = true;
@@ -112,20 +112,20 @@ export class Session {
       const { error, response } = await this.#sessions.prompt(id, delivery.text);
       if (!error) this.#deliveries.accepted(delivery);
       else if (response?.status === 404) {
-        // The session was deleted meanwhile: the next one takes the message.
+        // The session was deleted meanwhile: the next one gets the message.
         if (this.#id === id) this.#id = undefined;
         this.#deliveries.requeue(delivery);
       } else {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
     } catch {
-      // opencode may have taken it: it is not given again, and its own message would prove it.
+      // opencode may have accepted it, so it is not sent again; its own message would prove it.
       delivery.state = "unclear";
     }
     return true;
   }
 
-  /** The first screen has no session yet; a draft in its composer stays where it is. */
+  /** The first screen has no session yet. A draft in its composer is kept. */
   async #create(): Promise<string | undefined> {
     const id = await this.#sessions.create();
     if (!id) return undefined;
@@ -140,7 +140,7 @@ export class Session {
     else this.#connection.open();
   }
 
-  /** Puts a session in front; a new greeting reports it to the daemon. */
+  /** Makes a session the active one; a new connection reports it to the daemon. */
   #serve(id: string): void {
     if (this.#id === id) return;
     this.#id = id;
@@ -150,7 +150,7 @@ export class Session {
     this.#connection.open();
   }
 
-  /** Reads what a resumed session was told by an earlier process. */
+  /** Reads the prompts that a resumed session got from an earlier process. */
   async #readHistory(id: string): Promise<void> {
     this.#reading = true;
     try {
@@ -162,7 +162,7 @@ export class Session {
     void this.#deliver();
   }
 
-  /** A message of the user's, or of ours, in any session of this process. */
+  /** A message of the user, or one of ours, in any session of this process. */
   async said(id: string, { message, parts }: TranscriptMessage): Promise<void> {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
@@ -171,7 +171,7 @@ export class Session {
     const text = parts.filter(({ type, synthetic }) => type === "text" && !synthetic)
       .map((part) => part.text).join("\n");
     const shown = this.#deliveries.markSeenIn(text);
-    // A message that only names others is not named itself.
+    // A message that names unread messages is not tracked itself.
     if (!text.startsWith(NOT_READ)) {
       for (const { proof } of shown) this.#turn.sent(message.id, proof);
     }
@@ -217,7 +217,9 @@ export class Session {
     }
   }
 
-  /** The user broke a turn off, with our messages in its queue: they are named, not repeated. */
+  /**
+   * The user interrupted a turn with our messages in its queue: names them instead of repeating.
+   */
   async #nameUnread(): Promise<void> {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
     const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;

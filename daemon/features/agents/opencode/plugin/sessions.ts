@@ -2,7 +2,7 @@
 
 import type { Client, Info } from "./opencode.ts";
 
-/** Messages of a resumed session among which repeats are looked for. */
+/** Messages of a resumed session that are searched for repeats. */
 const HISTORY_MAX = 200;
 
 export class Sessions {
@@ -15,7 +15,7 @@ export class Sessions {
     this.#client = client;
   }
 
-  /** Records a session that this process has created. */
+  /** Records a session that this process created. */
   add({ id, parentID }: Info): void {
     if (id) (parentID ? this.#children : this.#created).add(id);
   }
@@ -24,7 +24,7 @@ export class Sessions {
     return this.#created.has(id);
   }
 
-  /** Whether it is no subagent's. */
+  /** Whether the session does not belong to a subagent. */
   async isRoot(id: string): Promise<boolean> {
     if (this.#children.has(id)) return false;
     if (this.#created.has(id)) return true;
@@ -33,7 +33,7 @@ export class Sessions {
     return !data?.parentID;
   }
 
-  /** Creates a session; undefined where opencode refuses. */
+  /** Creates a session; undefined if opencode refuses. */
   async create(): Promise<string | undefined> {
     const { data } = await this.#client.session.create({});
     if (data?.id) this.#created.add(data.id);
@@ -47,7 +47,7 @@ export class Sessions {
     await this.#client._client?.post(options)?.catch?.(() => undefined);
   }
 
-  /** The session of this folder that was used last. */
+  /** The most recently used session of this folder. */
   async last(): Promise<string | undefined> {
     const { data } = await this.#client.session.list();
     const roots = (data ?? []).filter(({ parentID }) => !parentID);

@@ -1,4 +1,4 @@
-/** The turn of the session in front: busy or idle, its dialogs, its answer, what is unread. */
+/** The turn of the active session: busy or idle, its dialogs, its answer, what is unread. */
 
 import type { Frame } from "./connection.ts";
 import type { Info, Model, Part, Properties } from "./opencode.ts";
@@ -16,13 +16,13 @@ export class Turn {
   model: string | undefined;
   /** Open dialogs: id to session. */
   readonly #dialogs = new Map<string, string | undefined>();
-  /** After a declined dialog opencode ends the turn, and leaves unread what came in meanwhile. */
+  /** After a declined dialog opencode ends the turn without reading what arrived meanwhile. */
   #declined = false;
   #answer: Answer = { id: "", texts: new Map() };
   /** Our messages that no answer has followed yet: message id to the delivery's proof. */
   readonly #unread = new Map<string, string>();
 
-  /** Another session is in front. */
+  /** Another session became active. */
   begin({ hasBegun }: { hasBegun: boolean }): void {
     this.busy = false;
     this.hasBegun = hasBegun;
@@ -33,7 +33,7 @@ export class Turn {
     return this.#dialogs.size > 0;
   }
 
-  /** False at a dialog: what comes in while one is open is never read if it is declined. */
+  /** False at a dialog: if it is declined, messages that arrived meanwhile are never read. */
   get takesPrompts(): boolean {
     return !this.atDialog && !this.#declined;
   }
@@ -45,7 +45,7 @@ export class Turn {
     }
   }
 
-  /** The assistant answers a message, and with it all that came before: ids rise. */
+  /** The assistant answers a message, and all earlier ones, since ids ascend. */
   beginAnswer({ id = "", parentID = "", ...model }: Info): void {
     if (id !== this.#answer.id) this.#answer = { id, texts: new Map() };
     for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
@@ -78,14 +78,14 @@ export class Turn {
     return this.#unread.size > 0;
   }
 
-  /** The proofs of what is unread; they are named once. */
+  /** The proofs of the unread messages, each returned once. */
   takeUnread(): readonly string[] {
     const proofs = [...this.#unread.values()];
     this.#unread.clear();
     return proofs;
   }
 
-  /** As the daemon is told. */
+  /** The status frame for the daemon. */
   get status(): Frame {
     const rest = this.hasBegun ? "idle" : "pending_first_turn";
     const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;

@@ -1,4 +1,4 @@
-/** Files and the tools for agents: ids go along, and a reply says where its files lie. */
+/** Attachments in the tools: ids go in, and a reply shows the paths of its files. */
 
 import assert from "node:assert/strict";
 import { connect, mcpFixture, PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
@@ -61,7 +61,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   });
 
   for (const [reply, replyText] of [["Here", "Here"], [null, ""]] as const) {
-    Deno.test(`${protocolVersion}: the files of a reply ${reply ?? "without words"} are told`, async () => {
+    Deno.test(`${protocolVersion}: the files of a reply ${reply ?? "without text"} are shown`, async () => {
       const { fetch } = mcpFixture({
         "POST /asks/ask-1/wait": () => ({ ...RESOLVED, reply, reply_attachments: [FILE] }),
         "GET /asks/ask-1": () => OPENED,

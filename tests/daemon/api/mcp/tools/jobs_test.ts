@@ -6,7 +6,7 @@ import { agents } from "../../../../support/daemon/mcp_agents.ts";
 import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
-  Deno.test(`${protocolVersion}: an agent hands work to another, which says how it goes and is done with it`, async () => {
+  Deno.test(`${protocolVersion}: an agent creates a job for another, which reports on it and completes it`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const asked = {
@@ -47,7 +47,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   });
 }
 
-Deno.test("a recurring job is handed out and called off by an agent [c6.jobs]", async () => {
+Deno.test("an agent creates and cancels a recurring job [c6.jobs]", async () => {
   await using w = world();
   await using at = await agents(w, "2025-11-25");
   const asked = { prompt: "Look around", assigned_peer: "web", cron: "0 9 * * *" };
@@ -59,7 +59,7 @@ Deno.test("a recurring job is handed out and called off by an agent [c6.jobs]", 
   assert.equal((await template(w, job_id)).state, "cancelled");
 });
 
-Deno.test("a caller that nobody knows starts no agent and calls nothing off", async () => {
+Deno.test("an unknown caller starts no agent and cancels no job", async () => {
   await using w = world();
   await using at = await agents(w, "2025-11-25");
   const own = { prompt: "Go", path: "/work", backend: "codex" };

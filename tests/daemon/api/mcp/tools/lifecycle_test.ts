@@ -1,4 +1,4 @@
-/** The tools and commands about peers' lives, against a real daemon in memory. */
+/** Tools and commands that end, rename and lead peers, against a real daemon in memory. */
 
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
@@ -9,7 +9,7 @@ import { addPeer, eventData, get } from "../../../../support/daemon/peer_clients
 import { FakeAgents, FakePanes, SOCKET } from "../../../../support/host/fake_panes.ts";
 import { connect } from "../../../../support/daemon/mcp_server.ts";
 
-/** MCP as a program of this machine speaks it, started by process `pid`. */
+/** MCP as a program of this machine uses it, started by process `pid`. */
 function tools(w: World, pid?: number) {
   const headers: Record<string, string> = pid === undefined ? {} : { "x-mesh-pid": String(pid) };
   return connect((request) => w.daemon.fetch(request, LOOPBACK), { headers });
@@ -36,7 +36,7 @@ Deno.test("an agent may end a peer by its tool: the one of its own circle that i
   assert.equal(again.problemResponse, false, "even itself: it is proved to be that process");
 });
 
-Deno.test("a caller that nobody knows ends nobody, unless the configuration lets it [c6.unknown-caller]", async () => {
+Deno.test("an unknown caller ends no peer, unless the configuration allows it [c6.unknown-caller]", async () => {
   await using at = await circle();
   await using stranger = await tools(at.w);
   const refused = await stranger.call("kill_peer", { peer: "api" });
@@ -55,12 +55,12 @@ Deno.test("a refused kill tells the model why", async () => {
   assert.deepEqual([refused.data["error"], refused.data["reason"]], ["kill_refused", "no_process"]);
 });
 
-Deno.test("an agent claims the lead of its circle, by force where another leads", async () => {
+Deno.test("an agent claims the orchestrator role, by force if another peer has it", async () => {
   await using at = await circle();
   await using boss = await tools(at.w, 7);
   await using api = await tools(at.w, 8);
   const nobody = await boss.call("orchestrator_status");
-  assert.deepEqual([nobody.text, nobody.data["live"]], ["Nobody leads here.", false]);
+  assert.deepEqual([nobody.text, nobody.data["live"]], ["This circle has no orchestrator.", false]);
   const claimed = await boss.call("claim_orchestrator_role");
   assert.match(claimed.text, /^You are @boss, the orchestrator of circle main/);
   const refused = await api.call("claim_orchestrator_role");
@@ -79,7 +79,7 @@ Deno.test("an agent claims the lead of its circle, by force where another leads"
   assert.deepEqual(all.data["circle"], null);
 });
 
-/** The command line, on a port of its own. */
+/** The command line, with a daemon on a port of its own. */
 function shell(w: World) {
   const dir = Deno.makeTempDirSync();
   const options = { port: 0, hostname: "127.0.0.1", onListen: () => {} };
@@ -128,7 +128,7 @@ Deno.test("mesh peer shows, renames, kills and closes a peer", async () => {
   assert.deepEqual([found.peer.name, found.doctor.peer_id], ["boss", at.boss.peer_id]);
 });
 
-Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook finds the way again", async () => {
+Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook restores delivery", async () => {
   const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
   await using w = world({ paneObserver, adapters: [agents] });
   await using cli = shell(w);

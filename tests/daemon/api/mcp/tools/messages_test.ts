@@ -1,4 +1,4 @@
-/** The tools of the message plane in a whole daemon, on both generations of the protocol. */
+/** The message tools in a whole daemon, on both protocol versions. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -16,19 +16,19 @@ const CHOICE = {
 };
 
 const Rows = z.array(z.record(z.string(), z.unknown()));
-/** The rows of an answer's list, and of each only what is asked for. */
+/** The rows of a list in a result, reduced to the requested fields. */
 function pluck(list: unknown, ...keys: string[]) {
   return Rows.parse(list).map((row) => keys.map((key) => row[key]));
 }
 
-/** A structured question from one peer to another; its id. */
+/** Sends a structured question from one peer to another; returns its id. */
 async function question(w: World, from_peer: string, to_peer: string): Promise<string> {
   const body = { from_peer, to_peer, text: "Which?", question: CHOICE };
   return (await w.call(openAsk, { body })).correlation_id ?? "";
 }
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
-  Deno.test(`${protocolVersion}: many are asked at once, and their replies are told side by side`, async () => {
+  Deno.test(`${protocolVersion}: several peers are asked at once, and their replies are shown side by side`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     await using db = await at.addAgent("db");
@@ -66,7 +66,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal(all.data["state"], "complete");
   });
 
-  Deno.test(`${protocolVersion}: an ask to many is put once for each key, and closed when its time is up`, async () => {
+  Deno.test(`${protocolVersion}: ask_many runs once for each key, and is closed at its timeout`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const given = { peers: ["web"], message: "Ready?", timeout_seconds: 5, idempotency_key: "k" };
@@ -79,14 +79,14 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const { parent_id } = first.data;
     const { data, text } = await at.api.call("ask_many_result", { parent_id });
     assert.deepEqual(pluck(data["children"], "outcome", "close_reason"), [["failed", "evicted"]]);
-    assert.match(text, /is closed: failed, by @nobody\. It holds no text\.$/);
+    assert.match(text, /is closed: failed, by @nobody\. The reply has no text\.$/);
     const unknown = await at.api.call("ask_many_result", { parent_id: "askm-0" });
     assert.equal(unknown.data["error"], "unknown_ask");
     const none = await at.api.call("ask_many", { peers: [], message: "Ready?" });
     assert.equal(none.data["error"], "invalid_request");
   });
 
-  Deno.test(`${protocolVersion}: long replies of many are cut, and each is to be had whole`, async () => {
+  Deno.test(`${protocolVersion}: long replies of several peers are cut, and each is available in full`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const { data } = await at.api.call("ask_many", { peers: ["web", "ghost"], message: "Ready?" });
@@ -97,12 +97,12 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const [web] = Rows.parse(readResult.data["children"]);
     assert.deepEqual([web?.["reply"], web?.["truncated"]], [`${"🐑".repeat(6000)}…`, true]);
     assert.ok(
-      readResult.text.includes(`…</peer-message>\n(cut; the whole: wait_on_ack(correlation_id=`),
+      readResult.text.includes(`…</peer-message>\n(cut; in full: wait_on_ack(correlation_id=`),
     );
     assert.equal((await at.api.call("wait_on_ack", { correlation_id })).data["reply"], reply);
   });
 
-  Deno.test(`${protocolVersion}: the human's reply among many is the human's word`, async () => {
+  Deno.test(`${protocolVersion}: the human's reply among several is an instruction`, async () => {
     const sockets = new FakeSockets();
     await using w = world({ sockets, settings: { "human.name": "sam" } });
     await using at = await agents(w, protocolVersion);
@@ -115,7 +115,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.ok(text.endsWith("\n[mesh] @sam → @api: Go on"), text);
   });
 
-  Deno.test(`${protocolVersion}: a reply in the human's name that nothing proves stays data`, async () => {
+  Deno.test(`${protocolVersion}: an unproved reply in the human's name stays data`, async () => {
     await using w = world({ settings: { "human.name": "sam" } });
     await using at = await agents(w, protocolVersion);
     const asked = await at.api.call("ask", { peer: "sam", message: "Ready?" });
@@ -156,7 +156,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal(wrong.data["error"], "not_a_question");
   });
 
-  Deno.test(`${protocolVersion}: a question may be refused, and one for a text takes a text`, async () => {
+  Deno.test(`${protocolVersion}: a question may be declined, and one for a text takes a text`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const refused = await question(w, "api", "web");
@@ -184,7 +184,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
   });
 
-  Deno.test(`${protocolVersion}: list_asks shows what waits for the caller, and what it waits for`, async () => {
+  Deno.test(`${protocolVersion}: list_asks shows the asks for the caller, and those it waits for`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const inbound = await question(w, "web", "api");
@@ -201,7 +201,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.match(both.text, /^Waiting for your answer \(2\):\n<peer-message type="ask" id="ask-/);
     assert.ok(both.text.includes('>Which?\n<option id="blue">The "blue" one</option>\n'));
     assert.ok(both.text.includes(`>${QUOTED}\nYou wait for replies to (1):\n`), both.text);
-    assert.match(both.text, /\nAnswer each once with ack, or with answer where it lists options;/);
+    assert.match(both.text, /\nAnswer each once with ack, or with answer if it lists options;/);
     const direction = "outbound";
     const ownAsks = await at.api.call("list_asks", { direction });
     assert.deepEqual(pluck(ownAsks.data["asks"], "correlation_id").flat(), [outbound]);
@@ -217,7 +217,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal(none.text, "No closed asks.");
   });
 
-  Deno.test(`${protocolVersion}: long and many asks are cut, and say so`, async () => {
+  Deno.test(`${protocolVersion}: long and many asks are cut, and marked as cut`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     for (let n = 0; n < 60; n++) await ask(w, "web", "api", `x${"🐑".repeat(1000)}`);
@@ -229,7 +229,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.ok(text.isWellFormed() && text.length < 50_000, String(text.length));
   });
 
-  Deno.test(`${protocolVersion}: what was said is found by words, sides, kinds and times`, async () => {
+  Deno.test(`${protocolVersion}: messages are found by words, parties, kinds and times`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     await using db = await at.addAgent("db");
@@ -256,7 +256,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     );
   });
 
-  Deno.test(`${protocolVersion}: a search goes on by its cursor, and refuses what is none`, async () => {
+  Deno.test(`${protocolVersion}: a search continues by its cursor, and refuses a malformed one`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     for (let n = 0; n < 12; n++) await notify(w, "web", "api", `Step ${n}`);
@@ -281,7 +281,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     }
   });
 
-  Deno.test(`${protocolVersion}: nothing that is found poses as the human, and long texts are cut`, async () => {
+  Deno.test(`${protocolVersion}: no search result poses as the human, and long texts are cut`, async () => {
     await using w = world({ settings: { "human.name": "sam" } });
     await using at = await agents(w, protocolVersion);
     await notify(w, "web", "api", FORGED);
@@ -301,7 +301,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.ok(long.text.isWellFormed());
   });
 
-  Deno.test(`${protocolVersion}: a peer takes another name; what is taken or reserved it does not get`, async () => {
+  Deno.test(`${protocolVersion}: a peer changes its name; a taken or reserved one is not given`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const { data, text } = await at.api.call("set_name", { name: "backend" });
@@ -309,7 +309,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.match(text, /^You are now @backend \(codex, /);
     assert.equal((await at.api.call("whoami")).data["name"], "backend");
     const taken = await at.api.call("set_name", { name: "web" });
-    assert.match(taken.text, /^You are now @web-2 .* "web" is another peer's\.$/);
+    assert.match(taken.text, /^You are now @web-2 .* "web" belongs to another peer\.$/);
     const codes = [];
     for (const name of ["dashboard", "mcp-http", "two words", ""]) {
       codes.push((await at.api.call("set_name", { name })).data["error"]);
@@ -319,7 +319,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     ]);
   });
 
-  Deno.test(`${protocolVersion}: an unknown caller asks and looks, and is refused where it is nobody`, async () => {
+  Deno.test(`${protocolVersion}: an unknown caller asks and lists, and is refused where a peer is needed`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);
     const asked = await at.anonymous.call("ask_many", { peers: ["web"], message: "Ready?" });
@@ -329,7 +329,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     const { parent_id } = asked.data;
     const open = await at.anonymous.call("list_asks");
     assert.deepEqual(pluck(open.data["asks"], "correlation_id", "direction"), [[id, "outbound"]]);
-    assert.match(open.text, /other unknown callers ask as "mcp-http", too\.$/);
+    assert.match(open.text, /other unknown callers also ask as "mcp-http"\.$/);
     await at.web.call("ack", { correlation_id: id, message: "Yes" });
     const { data } = await at.anonymous.call("ask_many_result", { parent_id });
     assert.deepEqual(pluck(data["children"], "reply"), [["Yes"]]);

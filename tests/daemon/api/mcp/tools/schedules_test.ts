@@ -1,4 +1,4 @@
-/** Agents schedule messages, see what is scheduled, and cancel it. */
+/** Agents schedule messages, list what is scheduled, and cancel it. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
@@ -48,7 +48,7 @@ function shown({ schedules }: Record<string, unknown>): string[] {
   return (schedules as { schedule_id: string }[]).map(({ schedule_id }) => schedule_id);
 }
 
-Deno.test("a tool says what is no time, and whom nobody knows", async () => {
+Deno.test("an invalid time and an unknown peer are refused", async () => {
   await using w = world();
   await using fixture = await agents(w, protocolVersion);
   const bad = await fixture.api.call("schedule_create", {
@@ -71,7 +71,7 @@ Deno.test("a tool says what is no time, and whom nobody knows", async () => {
   assert.deepEqual(await ids(w), []);
 });
 
-Deno.test("what does not fit into one answer is left off, and said so", async () => {
+Deno.test("a long list of schedules is cut, and the result says so", async () => {
   await using w = world();
   await using fixture = await agents(w, protocolVersion);
   for (let count = 0; count < 52; count++) {
@@ -83,7 +83,7 @@ Deno.test("what does not fit into one answer is left off, and said so", async ()
   assert.ok(text.length < 40_000, String(text.length));
 });
 
-Deno.test("a caller that nobody knows looks at schedules, and changes none, unless it is allowed to [c6.tools.schedules-unknown]", async () => {
+Deno.test("an unknown caller lists schedules, and changes none unless it is allowed to [c6.tools.schedules-unknown]", async () => {
   for (const allowed of [false, true]) {
     await using w = world({ settings: { "daemon.mcp.allow_admin_tools": String(allowed) } });
     await using fixture = await agents(w, protocolVersion);
@@ -98,7 +98,7 @@ Deno.test("a caller that nobody knows looks at schedules, and changes none, unle
   }
 });
 
-Deno.test("an agent that is gone still speaks, and nobody is told in vain", async () => {
+Deno.test("a schedule of an agent that is gone still fires, and notifies nobody in vain", async () => {
   await using w = world();
   await using fixture = await agents(w, protocolVersion);
   const asked = { peer: "web", message: "Stand up", fire_at: "10m" };

@@ -1,12 +1,12 @@
-/** What each tool of the message plane takes, by name, and what it promises of itself. */
+/** The arguments of each message tool, and its annotations. */
 
 import assert from "node:assert/strict";
 import { connect, mcpFixture, PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
-/** Looks only; settles something; says something anew with each call. */
+/** Only reads; changes something; sends something new with each call. */
 type ToolEffect = "looks" | "settles" | "says";
 
-/** Contract 6; a question mark stands behind what may be left out. */
+/** From contract 6; a question mark marks an optional argument. */
 // deno-fmt-ignore
 const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["ask",             "says",    "peer message circle? attachments? reply_to? idempotency_key? wait_seconds?"],
@@ -33,7 +33,7 @@ const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
 ];
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
-  Deno.test(`${protocolVersion}: the tools take what contract 6 names, and say what they change`, async () => {
+  Deno.test(`${protocolVersion}: the tools take the arguments of contract 6, and declare their effects`, async () => {
     await using at = await connect(mcpFixture().fetch, { protocolVersion });
     const { tools } = await at.client.listTools();
     for (const [name, effect, takes] of SIGNATURES) {

@@ -17,7 +17,7 @@ function connected({ w }: SpawningWorld, pid?: number) {
   return connect(fetch, { headers });
 }
 
-Deno.test("an agent spawns another, and speaks to it in its own name", async () => {
+Deno.test("an agent spawns another, and sends it a message in its own name", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, processes } = fixture;
   processes.start(41);
@@ -53,7 +53,7 @@ Deno.test("an agent that restarts itself does not wait for its own end", async (
   assert.equal((await get(w, "/peers/api/restart")).stages.at(-1).stage, "quiesce");
 });
 
-Deno.test("a caller that nobody knows starts and stops nothing, unless it is allowed to", async () => {
+Deno.test("an unknown caller starts and stops nothing, unless it is allowed to", async () => {
   for (const allowed of ["false", "true"]) {
     const settings = { "daemon.mcp.allow_admin_tools": allowed };
     await using fixture = await spawningWorld({ settings });

@@ -27,7 +27,8 @@ function golden(path: string): string {
 const WRITE = { tool: "Write", input: { file_path: "LAB/proj/claude/perm.txt", content: "x" } };
 // deno-fmt-ignore
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
-  ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }], // Inside a turn, or not.
+  // Inside a turn or between turns.
+  ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }],
   ["SessionEnd",        { end_reason: "other" }],
   ["UserPromptSubmit",  { turn_state: "working" }],
   ["Stop",              { turn_state: "idle" }],
@@ -47,7 +48,7 @@ for (const [event, expected] of REPORTS) {
 
 const common = { session_id: "s-1", transcript_path: "/t", cwd: "/w" };
 
-Deno.test("a prompt and a last message are taken as they are", () => {
+Deno.test("a prompt and a last message are taken unchanged", () => {
   const prompt = '[mesh] <peer-message id="ask-1">a\tb</peer-message>';
   const submitted = { ...common, hook_event_name: "UserPromptSubmit", prompt };
   assert.equal(readHook(submitted).prompt, prompt);
@@ -62,14 +63,14 @@ Deno.test("an open dialog is awaiting_input, and /clear ends no process", () => 
   assert.equal(readHook(cleared).end_reason, undefined);
 });
 
-Deno.test("an event of a later version is named, and one without a session is refused", () => {
+Deno.test("an unknown event is read by name, and one without a session is refused", () => {
   const later = readHook({ ...common, hook_event_name: "SomethingNew", more: [1] });
   assert.deepEqual([later.event, later.turn_state], ["SomethingNew", undefined]);
   assert.throws(() => readHook({ hook_event_name: "Stop", stop_hook_active: false }));
   assert.throws(() => readHook("not an object"));
 });
 
-Deno.test("context goes beside a prompt; a stop is put off once, and never again", () => {
+Deno.test("context is added to a prompt; a stop is blocked once, and never again", () => {
   const submitted = { ...common, hook_event_name: "UserPromptSubmit", prompt: "hello" };
   assert.deepEqual(hookAnswer(submitted, "[mesh] text"), {
     hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: "[mesh] text" },
@@ -87,7 +88,7 @@ Deno.test("context goes beside a prompt; a stop is put off once, and never again
 
 // The registry, and the socket that it names.
 
-/** A session registry that holds this very process, and the socket of a session. */
+/** A session registry that names this process, and the socket of a session. */
 class Registry implements Disposable {
   readonly #dir = Deno.makeTempDirSync({ prefix: "mesh-claude-" });
   readonly config_dirs = [this.#dir];
@@ -132,7 +133,7 @@ class Registry implements Disposable {
   }
 }
 
-/** A session's end of the socket: it reads one connection, and hangs up at its end if told to. */
+/** A session's end of the socket: reads one connection, and closes it at the end if told to. */
 function listenAt(path: string, { hangs_up }: { hangs_up: boolean }) {
   const listener = Deno.listen({ transport: "unix", path });
   let text = "";
@@ -156,10 +157,10 @@ function listenAt(path: string, { hangs_up }: { hangs_up: boolean }) {
   };
 }
 
-/** What a killed session leaves: a socket that nobody listens on. */
+/** What a killed session leaves: a socket without a listener. */
 function leaveStaleSocket(path: string): void {
   const listener = Deno.listen({ transport: "unix", path: `${path}.open` });
-  Deno.linkSync(`${path}.open`, path); // To close the listener takes its own name away.
+  Deno.linkSync(`${path}.open`, path); // Closing the listener removes its own name.
   listener.close();
 }
 
@@ -180,7 +181,7 @@ function nativeTransport({ config_dirs }: Registry, clock = systemClock) {
   });
 }
 
-/** The last line that a session was sent, which is its user line. */
+/** The last line that a session received, which is its user line. */
 function userLine(received: string): unknown {
   return JSON.parse(received.trimEnd().split("\n").at(-1) ?? "");
 }
@@ -192,14 +193,14 @@ Deno.test("the registry finds a live session by its process, and by no other", (
   assert.equal(sessionOf(registry.config_dirs, Deno.ppid), undefined);
 });
 
-Deno.test("an entry that a killed session left behind is not believed", () => {
+Deno.test("an entry that a killed session left behind is ignored", () => {
   using reused = new Registry({ procStart: "1" });
   assert.equal(sessionOf(reused.config_dirs, Deno.pid), undefined);
   using renamed = new Registry({ pid: 1 });
   assert.equal(sessionOf(renamed.config_dirs, Deno.pid), undefined);
 });
 
-Deno.test("an entry half written, of an unknown shape or status, does not throw", () => {
+Deno.test("an incomplete entry, or one of unknown form or status, does not throw", () => {
   using registry = new Registry({ status: "dreaming" });
   assert.equal(sessionOf(registry.config_dirs, Deno.pid)?.status, undefined);
   for (const text of ["", '{"pid":', "[]", '{"pid":"x"}']) {
@@ -208,7 +209,7 @@ Deno.test("an entry half written, of an unknown shape or status, does not throw"
   }
 });
 
-Deno.test("a socket gets the whole text in one user line, and the session hangs up", async () => {
+Deno.test("a socket receives the whole text in one user line, and the session hangs up", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: true });
   const transport = nativeTransport(registry);
@@ -221,7 +222,7 @@ Deno.test("a socket gets the whole text in one user line, and the session hangs 
   });
 });
 
-Deno.test("a text of 256 kB arrives whole", async () => {
+Deno.test("a text of 256 kB arrives completely", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: true });
   const framed = `[mesh] ask-1 ${"ü".repeat(131_072)}`;
@@ -234,7 +235,7 @@ Deno.test("a text of 256 kB arrives whole", async () => {
   });
 });
 
-Deno.test("a session that does not hang up is not waited for", async () => {
+Deno.test("delivery does not wait for a session that does not hang up", async () => {
   using registry = new Registry();
   await using session = listenAt(registry.socket, { hangs_up: false });
   const clock = new FakeClock();
@@ -244,7 +245,7 @@ Deno.test("a session that does not hang up is not waited for", async () => {
   assert.deepEqual(await delivering, { state: "sent" });
 });
 
-Deno.test("the session's own token goes first, one of an older process not at all", async () => {
+Deno.test("the session's own token is sent first, and never that of an older process", async () => {
   for (const procStart of [startTimeOf(Deno.pid) ?? "", "1"]) {
     using registry = new Registry();
     const key = join(registry.config_dirs[0] ?? "", "sessions", `${Deno.pid}.abc.key`);
@@ -259,7 +260,7 @@ Deno.test("the session's own token goes first, one of an older process not at al
   }
 });
 
-Deno.test("a session that hangs up while it is written to leaves the message unclear", async () => {
+Deno.test("a session that hangs up during the write leaves the message unclear", async () => {
   using registry = new Registry();
   using listener = Deno.listen({ transport: "unix", path: registry.socket });
   const framed = `[mesh] ask-1 ${"x".repeat(900_000)}`; // More than a socket buffers.
@@ -268,7 +269,7 @@ Deno.test("a session that hangs up while it is written to leaves the message unc
   assert.deepEqual(await delivering, { state: "unclear", reason: "write_failed" });
 });
 
-Deno.test("a socket that is gone, or that nobody listens on, is a definite no", async () => {
+Deno.test("a socket that is gone, or has no listener, is refused", async () => {
   using registry = new Registry();
   const transport = nativeTransport(registry);
   const gone = { state: "refused", reason: "no_socket" };
@@ -305,7 +306,7 @@ for (const [what, entry, changed, reason] of UNREADY) {
   });
 }
 
-Deno.test("a line longer than the socket takes is refused, not lost", async () => {
+Deno.test("a line longer than the socket accepts is refused, not lost", async () => {
   using registry = new Registry();
   leaveStaleSocket(registry.socket);
   const framed = `[mesh] ask-1 ${"x".repeat(1_048_576)}`;
@@ -313,7 +314,7 @@ Deno.test("a line longer than the socket takes is refused, not lost", async () =
   assert.deepEqual(readiness, { ready: false, reason: "too_large" });
 });
 
-Deno.test("a newer patch is believed while it speaks the proved protocol", () => {
+Deno.test("a newer patch is accepted if it speaks the tested protocol", () => {
   const session = { pid: 1, sessionId: "s", cwd: "/", peerProtocol: 1 };
   const proved = ["2.1.329", "2.1.330", "2.1.1000"];
   for (const version of proved) {
@@ -339,7 +340,7 @@ const SCREENS: [name: string, dialog: boolean, empty: boolean | undefined, colla
 ];
 
 for (const [name, dialog, empty, collapsed] of SCREENS) {
-  Deno.test(`the captured screen "${name}" is read as what it is`, () => {
+  Deno.test(`the captured screen "${name}" is read correctly`, () => {
     const lines = golden(`screens/claude-code/${name}.txt`).trimEnd().split("\n");
     const view = { above: [], lines, cursor_x: 0, cursor_y: 0 };
     assert.equal(claudeScreen.dialogOpen(view), dialog);

@@ -1,4 +1,4 @@
-/** `mesh setup` for Claude Code: what it writes, what it leaves alone, and how it is undone. */
+/** `mesh setup` for Claude Code: what it writes, what it keeps, and how it is undone. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import {
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
 
-/** A folder that ends with the test. */
+/** A folder that is removed after the test. */
 class Folder implements Disposable {
   readonly path = Deno.makeTempDirSync({ prefix: "mesh-claude-" });
 
@@ -38,7 +38,7 @@ class Folder implements Disposable {
   }
 }
 
-/** Somebody's settings, with hooks of their own, laid out in their own way. */
+/** A user's settings, with hooks and a layout of their own. */
 const USER_CONFIG = {
   model: "opus",
   hooks: {
@@ -53,7 +53,7 @@ Deno.test("installing hooks twice is the same as once", () => {
   assert.equal(JSON.stringify(installHooks(once, PLAN)), JSON.stringify(once));
 });
 
-Deno.test("hooks of others, and the order of everything, stay as they are", () => {
+Deno.test("hooks of others, and the order of everything, stay unchanged", () => {
   const installed = installHooks(USER_CONFIG, PLAN);
   assert.deepEqual(Object.keys(installed), Object.keys(USER_CONFIG));
   const hooks = Object.entries(installed["hooks"] ?? {});
@@ -63,12 +63,12 @@ Deno.test("hooks of others, and the order of everything, stay as they are", () =
   assert.equal(JSON.stringify(removeHooks(installed)), JSON.stringify(USER_CONFIG));
 });
 
-Deno.test("a hook's command is one that a shell takes apart as it was meant", () => {
+Deno.test("a hook's command survives parsing by a shell", () => {
   const text = JSON.stringify(installHooks({}, PLAN));
   assert(text.includes("'/opt/my tools/mesh' hook claude-code SessionStart"));
 });
 
-Deno.test("only the hook of a permission may take as long as the human thinks", () => {
+Deno.test("only the permission hook may take as long as the human needs", () => {
   const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
   const limits = Object.keys(hooks).map((event) => [event, hooks[event][0].hooks[0].timeout]);
   assert.equal(Object.fromEntries(limits)["PermissionRequest"], 3660);
@@ -88,27 +88,27 @@ Deno.test("after a start and a turn's end a hook waits in the background, and no
   }
 });
 
-Deno.test("an older release's hooks, without one that waits, are completed", () => {
+Deno.test("hooks of an older release, without the waiting hook, are completed", () => {
   const older = JSON.parse(JSON.stringify(installHooks(USER_CONFIG, PLAN)));
   for (const event of ["SessionStart", "Stop"]) older.hooks[event].at(-1).hooks.pop();
   const installed = installHooks(older, PLAN);
   assert.deepEqual(installed, installHooks(USER_CONFIG, PLAN));
 });
 
-Deno.test("hooks of an older place are replaced, and are found again without a plan", () => {
+Deno.test("hooks with an older path are replaced, and are recognized without a plan", () => {
   const moved = installHooks(installHooks(USER_CONFIG, PLAN), NEWER_PLAN);
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
   assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));
 });
 
-Deno.test("a group that others share with us keeps what is theirs", () => {
+Deno.test("a group shared with others keeps their hooks", () => {
   const meshHook = { type: "command", command: "/bin/mesh hook claude-code Stop" };
   const userHook = { type: "command", command: "say done" };
   const shared = { hooks: { Stop: [{ hooks: [meshHook, userHook] }] } };
   assert.deepEqual(removeHooks(shared), { hooks: { Stop: [{ hooks: [userHook] }] } });
 });
 
-Deno.test("settings that are not what they must be are refused", () => {
+Deno.test("malformed settings are refused", () => {
   const wrong: Json[] = ["x", [], 3];
   for (const hooks of wrong) {
     assert.throws(() => installHooks({ hooks }, PLAN), Unchangeable);
@@ -116,7 +116,7 @@ Deno.test("settings that are not what they must be are refused", () => {
   assert.throws(() => installHooks({ hooks: { Stop: {} } }, PLAN), Unchangeable);
 });
 
-Deno.test("the MCP server is loaded at once, and leaves the servers of others alone", () => {
+Deno.test("the MCP server is always loaded, and the servers of others are kept", () => {
   const before = { numStartups: 5, mcpServers: { other: { command: "other" } }, theme: "dark" };
   const installed = installMcp(before, PLAN);
   assert.deepEqual(installed["mcpServers"], {
@@ -127,7 +127,7 @@ Deno.test("the MCP server is loaded at once, and leaves the servers of others al
   assert.equal(JSON.stringify(removeMcp(installed)), JSON.stringify(before));
 });
 
-Deno.test("another program's server of our name is neither replaced nor removed", () => {
+Deno.test("another program's server with our name is neither replaced nor removed", () => {
   const before = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
   assert.throws(() => installMcp(before, PLAN), Unchangeable);
   assert.equal(removeMcp(before), before);
@@ -136,7 +136,7 @@ Deno.test("another program's server of our name is neither replaced nor removed"
 const INSTALL = { dry_run: false } as const;
 const UNINSTALL = { dry_run: false, undo: true } as const;
 
-Deno.test("uninstalling restores a file byte for byte, in whatever way it was laid out", () => {
+Deno.test("uninstalling restores a file byte for byte, whatever its layout", () => {
   const layouts = [
     JSON.stringify(USER_CONFIG, null, 2),
     `${JSON.stringify(USER_CONFIG, null, 2)}\n`,
@@ -158,7 +158,7 @@ Deno.test("uninstalling restores a file byte for byte, in whatever way it was la
   }
 });
 
-Deno.test("what others changed meanwhile outlives our uninstalling", () => {
+Deno.test("changes that others made meanwhile survive uninstalling", () => {
   using folder = new Folder();
   const path = folder.write("settings.json", JSON.stringify(USER_CONFIG));
   applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
@@ -167,7 +167,7 @@ Deno.test("what others changed meanwhile outlives our uninstalling", () => {
   assert.deepEqual(JSON.parse(Deno.readTextFileSync(path)), { ...USER_CONFIG, model: "sonnet" });
 });
 
-Deno.test("a file that we made is the owner's alone, and is gone after uninstalling", () => {
+Deno.test("a file that we created is private, and is removed by uninstalling", () => {
   using folder = new Folder();
   const path = join(folder.path, "settings.json");
   applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
@@ -176,7 +176,7 @@ Deno.test("a file that we made is the owner's alone, and is gone after uninstall
   assert.deepEqual(folder.names(), []);
 });
 
-Deno.test("a dry run tells every line that would change, and writes nothing", () => {
+Deno.test("a dry run shows every line that would change, and writes nothing", () => {
   using folder = new Folder();
   const text = JSON.stringify(USER_CONFIG, null, 2);
   const path = folder.write("settings.json", text);
@@ -187,7 +187,7 @@ Deno.test("a dry run tells every line that would change, and writes nothing", ()
   assert.deepEqual(folder.names(), ["settings.json"]);
 });
 
-Deno.test("a file that is not JSON is refused by name, and left as it is", () => {
+Deno.test("a file that is not JSON is refused by name, and left unchanged", () => {
   for (const text of ['{"hooks": ', "[]", "// mine\n{}"]) {
     using folder = new Folder();
     const path = folder.write("settings.json", text);

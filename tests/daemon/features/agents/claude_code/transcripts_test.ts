@@ -4,7 +4,7 @@ import { resumeClaude } from "../../../../../daemon/features/agents/claude_code/
 
 const ID = "0b0c6c3e-8f4e-4c55-9d5c-6a1f0e1f2a3b";
 
-/** A configuration folder with one transcript in it. */
+/** A configuration folder with one transcript. */
 async function withTranscript(
   text: string | undefined,
   test: (at: { config: string; project: string }) => Promise<void>,
@@ -26,7 +26,7 @@ async function withTranscript(
 
 const LINES = '{"type":"mode"}\n{"cwd":"PROJECT","type":"user"}\n';
 
-Deno.test("a session is resumed when its transcript is there, and of this folder", async () => {
+Deno.test("a session is resumed if its transcript exists and belongs to this folder", async () => {
   await withTranscript(LINES, async ({ config, project }) => {
     const session = { runtime_session_id: ID, path: project };
     const found = await resumeClaude(["/none", config], session);
@@ -50,7 +50,7 @@ Deno.test("a session without a transcript is not resumed", async () => {
   });
 });
 
-Deno.test("an id that is none is neither looked for nor put on a command line", async () => {
+Deno.test("an invalid id is neither looked up nor put on a command line", async () => {
   await withTranscript(LINES, async ({ config, project: path }) => {
     for (
       const id of ["../x", "--dangerously", "a b", "", `${ID}\n`, "a/../../b", "x".repeat(200)]
@@ -61,7 +61,7 @@ Deno.test("an id that is none is neither looked for nor put on a command line", 
   });
 });
 
-Deno.test("a transcript whose head names no folder is believed", async () => {
+Deno.test("a transcript whose head names no folder is accepted", async () => {
   await withTranscript(`{"half":\n${"x".repeat(70_000)}`, async ({ config, project: path }) => {
     assert.equal((await resumeClaude([config], { runtime_session_id: ID, path })).ok, true);
   });

@@ -1,4 +1,4 @@
-/** The hook that waits beside an idle session: who is kept, who is let go, and what is claimed. */
+/** The hook that waits beside an idle session: when it waits, is released, and delivers. */
 
 import assert from "node:assert/strict";
 import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
@@ -14,7 +14,7 @@ import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 
-/** A mesh with one session, of an agent whose socket is there only when a test says so. */
+/** A daemon with one session; the test decides whether the session has a socket. */
 async function fixture(headers = {}) {
   const clock = new FakeClock(), waiters = new WaitingHookList(clock);
   const socket = { ready: false, written: 0 };
@@ -40,7 +40,7 @@ function hook(w: World, hook_event_name: string, more = {}, headers = {}) {
   return post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more }, headers);
 }
 
-/** A hook that waits, and what it was told once it was. */
+/** A waiting hook, and the instruction it got. */
 async function waiting(w: World, session_id = "s-1", signal?: AbortSignal) {
   const path = "/hooks/claude-code/wait", body = JSON.stringify({ session_id });
   const response = w.fetch(path, { method: "POST", body, ...(signal && { signal }) });
@@ -79,7 +79,7 @@ Deno.test("an idle session that nothing else reaches is woken by its hook", asyn
   await typedLines(w, line.hookAnswer ?? {});
   await w.clock.settle();
   assert.deepEqual((await stages(w, id)).slice(-2), ["attempting hook", "sent"]);
-  // Another event of the session proves nothing: it may have been under way before.
+  // Another event of the session proves nothing: it may have started before.
   await hook(w, "Stop", { stop_hook_active: false });
   assert.equal((await stages(w, id)).at(-1), "sent");
   const prompt = `<task-notification>feedback: ${line.hookAnswer?.["text"]}</task-notification>`;
@@ -87,7 +87,7 @@ Deno.test("an idle session that nothing else reaches is woken by its hook", asyn
   assert.equal((await stages(w, id)).at(-1), "seen");
 });
 
-Deno.test("what waited before the hook came wakes the session at once", async () => {
+Deno.test("a message that was queued before the hook came wakes the session at once", async () => {
   const { w } = await fixture();
   await using _ = w;
   const id = await ask(w, "web", "api-claude-code");
@@ -98,7 +98,7 @@ Deno.test("what waited before the hook came wakes the session at once", async ()
   await typedLines(w, line.hookAnswer ?? {});
 });
 
-Deno.test("what waits for a session that is resumed is not spent on its start", async () => {
+Deno.test("a message queued for a resumed session is not spent on its start", async () => {
   const { w } = await fixture();
   await using _ = w;
   await hook(w, "SessionEnd", { reason: "other" });
@@ -110,7 +110,7 @@ Deno.test("what waits for a session that is resumed is not spent on its start", 
   assert.match(prompted.hookSpecificOutput.additionalContext, new RegExp(`id="${id}"`));
 });
 
-Deno.test("a hook whose text nobody saw written is unclear, and the text is not sent again", async () => {
+Deno.test("if nobody confirms the write, the delivery is unclear, and the text is not sent again", async () => {
   const { w, socket } = await fixture();
   await using _ = w;
   await waiting(w);
@@ -123,7 +123,7 @@ Deno.test("a hook whose text nobody saw written is unclear, and the text is not 
   assert.deepEqual([next.hookAnswer?.["then"], socket.written], ["end", 0]);
 });
 
-Deno.test("no hook is kept for a session that has a pane or a socket", async () => {
+Deno.test("no hook waits for a session that has a pane or a socket", async () => {
   const paned = await fixture({ "x-mesh-pane": "%1", "x-mesh-tmux": "/tmp/tmux,1,0" });
   await using _paned = paned.w;
   assert.equal((await waiting(paned.w)).hookAnswer?.["then"], "end");
@@ -133,7 +133,7 @@ Deno.test("no hook is kept for a session that has a pane or a socket", async () 
   assert.equal((await waiting(w)).hookAnswer?.["then"], "end");
 });
 
-Deno.test("a hook is let go at the next look once its session has a socket", async () => {
+Deno.test("a hook is released at the next observation once its session has a socket", async () => {
   const { w, socket } = await fixture();
   await using _ = w;
   const line = await waiting(w);
@@ -144,7 +144,7 @@ Deno.test("a hook is let go at the next look once its session has a socket", asy
   assert.equal(line.hookAnswer?.["then"], "end");
 });
 
-Deno.test("a hook is let go when its session has ended", async () => {
+Deno.test("a hook is released when its session has ended", async () => {
   const { w } = await fixture();
   await using _ = w;
   const line = await waiting(w);
@@ -153,7 +153,7 @@ Deno.test("a hook is let go when its session has ended", async () => {
   assert.equal(line.hookAnswer?.["then"], "end");
 });
 
-Deno.test("a session has one hook that waits, the newest", async () => {
+Deno.test("a session has one waiting hook, the newest", async () => {
   const { w } = await fixture();
   await using _ = w;
   const first = await waiting(w), second = await waiting(w);
@@ -164,7 +164,7 @@ Deno.test("a session has one hook that waits, the newest", async () => {
   await typedLines(w, second.hookAnswer ?? {});
 });
 
-Deno.test("a hook that hung up is not called: the message waits for the next", async () => {
+Deno.test("a hook that hung up gets no message: the message waits for the next", async () => {
   const { w } = await fixture();
   await using _ = w;
   const gone = new AbortController();
@@ -180,7 +180,7 @@ Deno.test("a hook that hung up is not called: the message waits for the next", a
   await typedLines(w, next.hookAnswer ?? {});
 });
 
-Deno.test("a hook that waits long, or over a daemon's end, is told to ask again", async () => {
+Deno.test("a hook that waits long, or while the daemon shuts down, is told to ask again", async () => {
   const { w } = await fixture();
   const line = await waiting(w);
   await w.clock.advance(5 * 60_000);
@@ -191,7 +191,7 @@ Deno.test("a hook that waits long, or over a daemon's end, is told to ask again"
   assert.deepEqual(last.hookAnswer, { then: "again" });
 });
 
-Deno.test("a session that registers a moment after its hook came is waited for", async () => {
+Deno.test("a waiting hook waits a moment for its session to register", async () => {
   const { w } = await fixture();
   await using _ = w;
   const line = await waiting(w, "s-2");
@@ -203,7 +203,7 @@ Deno.test("a session that registers a moment after its hook came is waited for",
   assert.deepEqual(stranger.hookAnswer, { then: "end" });
 });
 
-Deno.test("an agent whose hooks wake nobody has no place to wait", async () => {
+Deno.test("an agent without waking hooks cannot wait", async () => {
   const { w } = await fixture();
   await using _ = w;
   const { status, error } = await post(w, "/hooks/gemini/wait", { session_id: "s-1" });
@@ -212,7 +212,7 @@ Deno.test("an agent whose hooks wake nobody has no place to wait", async () => {
 
 // The hook's own side.
 
-/** What each question is answered, in order; an undefined one stands for a daemon that is away. */
+/** The answers, in order; undefined stands for a daemon that is not running. */
 function hookAnswering(...answers: (Record<string, string> | undefined)[]) {
   const asked: Record<string, unknown>[] = [], typedLines: string[] = [];
   const clock = new FakeClock();
@@ -228,7 +228,7 @@ function hookAnswering(...answers: (Record<string, string> | undefined)[]) {
   return { asked, typedLines, clock, code };
 }
 
-Deno.test("a hook that is called writes the text, says so, and ends as one that wakes", async () => {
+Deno.test("a hook that gets a text writes it, confirms it, and exits with the waking code", async () => {
   const called = { then: "write", delivery_id: "qd-1", text: "[mesh] hello" };
   const { code, asked, typedLines, clock } = hookAnswering({ then: "again" }, called, {
     then: "end",
@@ -239,14 +239,14 @@ Deno.test("a hook that is called writes the text, says so, and ends as one that 
   assert.deepEqual(asked.at(-1), { session_id: "s-1", written: "qd-1" });
 });
 
-Deno.test("a hook ends quietly when it is let go, and when there is no daemon", async () => {
+Deno.test("a hook exits quietly when it is released, and when there is no daemon", async () => {
   for (const answer of [{ then: "end" }, undefined]) {
     const { code, typedLines } = hookAnswering(answer);
     assert.deepEqual([await code, typedLines], [0, []]);
   }
 });
 
-Deno.test("a hook outlasts a daemon that starts anew, for a minute", async () => {
+Deno.test("a hook waits up to a minute for a daemon that restarts", async () => {
   const resumedHook = hookAnswering({ then: "again" }, undefined, undefined, { then: "end" });
   await resumedHook.clock.advance(3_000);
   assert.deepEqual([await resumedHook.code, resumedHook.asked.length], [0, 4]);

@@ -17,8 +17,6 @@ import {
   WORKING,
 } from "../../../../support/agents/codex_server.ts";
 
-// Observation.
-
 // deno-fmt-ignore
 const OBSERVATIONS: [what: string, answers: Answers, alive: boolean, turn_state: string | null][] = [
   ["idle",       { "thread/read": IDLE },       true,  "idle"],
@@ -28,21 +26,21 @@ const OBSERVATIONS: [what: string, answers: Answers, alive: boolean, turn_state:
 ];
 
 for (const [what, answers, alive, turn_state] of OBSERVATIONS) {
-  Deno.test(`a session of the shared server is seen as its thread is: ${what}`, async () => {
+  Deno.test(`a session of the shared server is observed as its thread is: ${what}`, async () => {
     await using home = new CodexHome().listen(answers);
     const observation = await adapterOf(home).observe(SHARED);
     assert.deepEqual(observation, { alive, turn_state, source: "app server" });
   });
 }
 
-Deno.test("a session without a server has ended, and what cannot be read tells nothing", async () => {
+Deno.test("a session without a server has ended, and an unreadable one is not observed", async () => {
   await using none = new CodexHome();
   assert.equal((await adapterOf(none).observe(SHARED))?.alive, false);
   await using odd = new CodexHome().listen({ "thread/read": thread({ type: "dreaming" }) });
   assert.equal(await adapterOf(odd).observe(SHARED), undefined);
 });
 
-Deno.test("a session in a process of its own lives as long as that", async () => {
+Deno.test("a session with its own process lives as long as the process", async () => {
   await using home = new CodexHome();
   const own = { ...SHARED, agent_pid: Deno.pid, agent_started: startTimeOf(Deno.pid) ?? null };
   const adapter = adapterOf(home);
@@ -53,7 +51,7 @@ Deno.test("a session in a process of its own lives as long as that", async () =>
   assert.equal(adapter.transport(own), "none");
 });
 
-Deno.test("a queue that the human's interruption holds is started for our message only", async () => {
+Deno.test("a queue held after the human's interruption is started only if our message is first", async () => {
   const ownIds = ["qd-3f9c04d1a2b7", "notif-3f9c04d1a2b7"];
   for (const first of [...ownIds, "their-own"]) {
     const starts = ownIds.includes(first);
@@ -70,9 +68,7 @@ Deno.test("a queue that the human's interruption holds is started for our messag
   }
 });
 
-// Calls.
-
-Deno.test("a call is of the thread that it names, if it comes from below a Codex", async () => {
+Deno.test("a call belongs to the thread that it names, if a Codex process sends it", async () => {
   await using home = new CodexHome();
   const hostOf = (pid: number) => pid === 41 ? { pid: 40, kind: "server" as const } : undefined;
   const { sessionOfCall } = adapterOf(home, { hostOf });
@@ -89,9 +85,7 @@ Deno.test("a call is of the thread that it names, if it comes from below a Codex
   assert.equal(sessionOfCall({ pid: 41, meta: undefined }), undefined);
 });
 
-// Resuming.
-
-/** Writes a rollout as Codex does; the changes go into its first line. */
+/** Writes a rollout as Codex does; `payload` changes its first line. */
 function rollout(home: CodexHome, id: string, payload: Record<string, unknown>, day = "21"): void {
   const dir = join(home.dir, "sessions", "2026", "11", day);
   Deno.mkdirSync(dir, { recursive: true });
@@ -108,7 +102,7 @@ async function resume(home: CodexHome, runtime_session_id: string, path: string)
   return await adapterOf(home).resume?.({ runtime_session_id, path });
 }
 
-Deno.test("a session is resumed once its rollout says that it is this one, in this folder", async () => {
+Deno.test("a session is resumed if its rollout names this session and this folder", async () => {
   await using home = new CodexHome();
   rollout(home, THREAD, { cwd: "/w/api" });
   rollout(home, OTHER_THREAD, { cwd: "/w/api" }, "20");
@@ -118,7 +112,7 @@ Deno.test("a session is resumed once its rollout says that it is this one, in th
   assert.deepEqual(await resume(home, THREAD, "/w/web"), { ok: false, reason: "other_path" });
 });
 
-Deno.test("what is not on the disk, or not what its name says, is not resumed", async () => {
+Deno.test("a session is not resumed if its rollout is missing, or is not what its name says", async () => {
   await using home = new CodexHome();
   const no = (reason: string) => ({ ok: false, reason });
   assert.deepEqual(await resume(home, THREAD, "/w"), no("no_rollout"));
@@ -130,7 +124,7 @@ Deno.test("what is not on the disk, or not what its name says, is not resumed", 
   assert.deepEqual(await resume(home, THREAD, "/w"), no("rollout_damaged"));
 });
 
-Deno.test("what a session does is broken off by its server, turn by turn, and only what is under way", async () => {
+Deno.test("interrupting a session interrupts its running turns, and no other", async () => {
   const turns = [{ id: "t-1", status: "completed" }, { id: "t-2", status: "inProgress" }];
   await using home = new CodexHome().listen({
     "thread/read": thread({ type: "active", activeFlags: [] }, { turns }),

@@ -23,7 +23,7 @@ const [API, WEB] = [
   "01a1fd98-e6b7-7203-8c25-4d2ca61a583d",
   "01a1fd9b-579c-7990-9425-992190aa141e",
 ];
-/** The shared server, a hook and an MCP server of its own; and a session in its own process. */
+/** The shared server, a hook and an MCP server of it; and a session with its own process. */
 const [SERVER, HOOK, PROXY, OWN, OWN_HOOK] = [500, 501, 502, 600, 601];
 const PANE = { "x-mesh-pane": "%0", "x-mesh-tmux": "/tmp/tmux-0/default,1,0" };
 
@@ -63,7 +63,7 @@ for (const [event, expected] of REPORTS) {
   });
 }
 
-Deno.test("the Codex above a process is found, and told from the shared server", () => {
+Deno.test("the Codex process above a process is found, and distinguished from the shared server", () => {
   const table = (names: Record<number, [name: string, args: string[], parent?: number]>) => ({
     commandOf: (pid: number) => names[pid]?.[0],
     argumentsOf: (pid: number) => names[pid]?.[1],
@@ -81,7 +81,7 @@ Deno.test("the Codex above a process is found, and told from the shared server",
 
 // A whole daemon.
 
-/** Codex's own adapter, save for what it sees, which a test says. */
+/** Codex's own adapter, except that the test decides what it observes. */
 function codex(observe: () => Observation | undefined = () => undefined): Adapter {
   const ctx = { clock: new FakeClock(), log: silent };
   const tmuxServers = new TmuxServers({
@@ -154,7 +154,7 @@ async function peers(w: World): Promise<Shown[]> {
   return (await get(w, "/peers")).peers;
 }
 
-Deno.test("sessions of one server are peers of their own, in no pane", async () => {
+Deno.test("sessions of one server are separate peers without a pane", async () => {
   await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   await hook(w, WEB, "SessionStart", { cwd: "/w/web" });
@@ -169,7 +169,7 @@ Deno.test("sessions of one server are peers of their own, in no pane", async () 
   ]);
 });
 
-Deno.test("a session in a process of its own is where its hooks are", async () => {
+Deno.test("a session with its own process is located by its hooks", async () => {
   await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api", pid: OWN_HOOK });
   const [found] = await peers(w);
@@ -178,14 +178,14 @@ Deno.test("a session in a process of its own is where its hooks are", async () =
   assert.equal((await peers(w))[0]?.status, "offline");
 });
 
-Deno.test("a hook whose process nobody knows says nothing of a pane", async () => {
+Deno.test("a hook of an unknown process reports no pane", async () => {
   await using w = fixture();
   await hook(w, API, "SessionStart", { pid: 999 });
   const [found] = await peers(w);
   assert.deepEqual([found?.agent_pid, found?.pane_id], [null, null]);
 });
 
-Deno.test("a turn, a dialog and its end are told by the hooks", async () => {
+Deno.test("a turn, a dialog and its end are reported by the hooks", async () => {
   await using w = fixture();
   const state = async () => (await peers(w))[0]?.turn_state;
   await hook(w, API, "SessionStart");
@@ -197,7 +197,7 @@ Deno.test("a turn, a dialog and its end are told by the hooks", async () => {
   assert.equal(await state(), "idle");
 });
 
-Deno.test("a gated tool of Codex waits for the human, and silence denies it", async () => {
+Deno.test("a gated tool of Codex waits for the human, and is denied without an answer", async () => {
   const settings = {
     "human.name": "sam",
     "approvals.gated_tools": `["${PERMISSION.tool}"]`,
@@ -222,7 +222,7 @@ Deno.test("a gated tool of Codex waits for the human, and silence denies it", as
   assert.deepEqual(await broken_off, {});
 });
 
-Deno.test("a session is gone once its server has unloaded it, and back when it is loaded", async () => {
+Deno.test("a session goes offline once its server has unloaded it, and back online when it is loaded", async () => {
   let seen: Observation | undefined;
   await using w = fixture(() => seen);
   await hook(w, API, "SessionStart");
@@ -237,7 +237,7 @@ Deno.test("a session is gone once its server has unloaded it, and back when it i
   assert.equal(await status(), "busy");
 });
 
-Deno.test("what was asked of a session meanwhile reaches it once it is loaded again", async () => {
+Deno.test("an ask sent meanwhile reaches the session once it is loaded again", async () => {
   let seen: Observation = { alive: false, turn_state: null, source: "app server" };
   await using w = fixture(() => seen);
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
@@ -268,7 +268,7 @@ async function whoami(w: World, threadId: string | undefined, pid = PROXY) {
   return { peer_id: peer?.peer_id ?? null, proof };
 }
 
-Deno.test("of two sessions on one server, each call is of the thread that it names", async () => {
+Deno.test("with two sessions on one server, each call belongs to the thread that it names", async () => {
   await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   await hook(w, WEB, "SessionStart", { cwd: "/w/web" });
@@ -290,7 +290,7 @@ Deno.test("a pane, a process or a thread alone proves nothing for Codex", async 
   assert.deepEqual(await whoami(w, API, PROXY), nobody, "its thread, from below another Codex");
 });
 
-Deno.test("what Codex's queue has taken is accepted; its prompt hook proves it", async () => {
+Deno.test("a message in Codex's queue is accepted; its prompt hook proves it seen", async () => {
   await using w = fixture();
   await hook(w, API, "SessionStart", { cwd: "/w/api" });
   const id = await ask(w, "ada", "api-codex", "Which port?");

@@ -69,10 +69,10 @@ const UNREADY: [what: string, answers: Answers, peer: Partial<AgentPeer>, reason
   ["a thread in an error",      { "thread/read": thread({ type: "systemError" }) },    {}, "broken"],
   ["a status that is unknown",  { "thread/read": thread({ type: "dreaming" }) },       {}, "thread_unknown"],
   ["a thread closed to input",  { "thread/read": thread({ type: "idle" }, { canAcceptDirectInput: false }) }, {}, "thread_unknown"],
-  ["an answer about another",   { "thread/read": () => thread({ type: "idle" })({ threadId: OTHER_THREAD }) }, {}, "thread_unknown"],
-  ["a refusal of the look",     { "thread/read": () => new Error("internal") },        {}, "thread_unknown"],
+  ["an answer about another thread", { "thread/read": () => thread({ type: "idle" })({ threadId: OTHER_THREAD }) }, {}, "thread_unknown"],
+  ["a failed read of the thread", { "thread/read": () => new Error("internal") },        {}, "thread_unknown"],
   ["a peer without a session",  { "thread/read": IDLE }, { runtime_session_id: null },     "no_session"],
-  ["a session that is no id",   { "thread/read": IDLE }, { runtime_session_id: "--resume" }, "no_session"],
+  ["an invalid session id",     { "thread/read": IDLE }, { runtime_session_id: "--resume" }, "no_session"],
 ];
 
 for (const [what, answers, changed, reason] of UNREADY) {
@@ -86,7 +86,7 @@ for (const [what, answers, changed, reason] of UNREADY) {
   });
 }
 
-Deno.test("without a server, or with one that has gone, nothing is sent", async () => {
+Deno.test("without a server, or with one that is gone, nothing is sent", async () => {
   await using home = new CodexHome();
   const { socket } = transportsOf(home);
   const refusal = async () => await socket.deliver(SHARED, OUTGOING);
@@ -94,12 +94,12 @@ Deno.test("without a server, or with one that has gone, nothing is sent", async 
   const path = join(home.dir, "left");
   const listener = Deno.listen({ transport: "unix", path });
   Deno.mkdirSync(join(home.dir, "app-server-control"));
-  Deno.linkSync(path, socketPath(home.dir)); // To close the listener takes its own name away.
+  Deno.linkSync(path, socketPath(home.dir)); // Closing the listener removes its own name.
   listener.close();
   assert.deepEqual(await refusal(), { state: "refused", reason: "connection_refused" });
 });
 
-Deno.test("a folder of Codex's that lies too deep for a socket's path is served as any other", async () => {
+Deno.test("a Codex folder whose path exceeds a socket's limit is reached all the same", async () => {
   await using home = new CodexHome(..."deep/".repeat(30).split("/")).listen({
     "thread/read": IDLE,
   });
@@ -108,7 +108,7 @@ Deno.test("a folder of Codex's that lies too deep for a socket's path is served 
   assert.deepEqual(await socket.check(SHARED, OUTGOING), { ready: true });
 });
 
-Deno.test("a server that does not greet as Codex does is told nothing", async () => {
+Deno.test("a server with an unknown handshake is sent nothing", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "");
   const { socket } = transportsOf(home);
   assert.deepEqual(await socket.check(SHARED, OUTGOING), {
@@ -118,7 +118,7 @@ Deno.test("a server that does not greet as Codex does is told nothing", async ()
   assert.deepEqual(home.asked, []);
 });
 
-Deno.test("a server that refuses the message is a definite no", async () => {
+Deno.test("a message that the server refuses is definitely refused", async () => {
   const refuse = () => new Error("queue is full");
   await using home = new CodexHome().listen({ "thread/read": IDLE, "thread/queue/add": refuse });
   const receipt = await transportsOf(home).socket.deliver(SHARED, OUTGOING);
@@ -135,7 +135,7 @@ Deno.test("a server that does not answer the message leaves it unclear", async (
   assert.deepEqual(await delivering, { state: "unclear", reason: "no_answer" });
 });
 
-Deno.test("only releases that were proved are written to by the socket", async () => {
+Deno.test("the socket is used only with tested releases", async () => {
   for (const version of ["0.169.0", "0.169.7"]) {
     assert(isLaterPatch(version, TESTED_VERSION), version);
   }
@@ -149,7 +149,7 @@ Deno.test("only releases that were proved are written to by the socket", async (
 
 // The command.
 
-/** A program named `codex` that notes its arguments and its folder, and ends as told. */
+/** A program named `codex` that records its arguments and its folder, and exits with `code`. */
 function program(home: CodexHome, code: number): Record<string, string> {
   const script = `#!/bin/sh
 printf '%s\\n' "$CODEX_HOME" "$@" > ${home.dir}/said
@@ -160,7 +160,7 @@ exit ${code}
   return { PATH: `${home.dir}/bin:/usr/bin:/bin` };
 }
 
-Deno.test("a release that was not proved is given the message by `codex queue`", async () => {
+Deno.test("a message for an untested release goes through `codex queue`", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
   const { command } = transportsOf(home, SHARED, { env: program(home, 0) });
   assert.deepEqual(await command.check(SHARED, OUTGOING), { ready: true });
@@ -171,7 +171,7 @@ Deno.test("a release that was not proved is given the message by `codex queue`",
   assert(home.asked.every(({ method }) => method === "thread/read"));
 });
 
-Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited", async () => {
+Deno.test("`codex queue` gets none of the daemon's secrets, given or inherited", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
   const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
   const seen = join(home.dir, "seen");
@@ -186,7 +186,7 @@ Deno.test("`codex queue` sees none of the daemon's secrets, given or inherited",
   assert.doesNotMatch(Deno.readTextFileSync(seen), /s3cret/);
 });
 
-Deno.test("the command is not used where the socket serves, at a dialog, or for a book", async () => {
+Deno.test("the command refuses where the socket serves, at a dialog, and for a very long text", async () => {
   await using proved = new CodexHome().listen({ "thread/read": IDLE });
   const reason = async (home: CodexHome, outgoing = OUTGOING) => {
     const readiness = await transportsOf(home).command.check(SHARED, outgoing);
@@ -199,7 +199,7 @@ Deno.test("the command is not used where the socket serves, at a dialog, or for 
   assert.equal(await reason(idle, { ...OUTGOING, framed: "ü".repeat(60_001) }), "too_large");
 });
 
-Deno.test("a command that fails leaves it unclear, one that is misused or missing is a no", async () => {
+Deno.test("a command that fails leaves the message unclear; wrong usage or a missing command refuses it", async () => {
   const ends = [[1, "unclear", "command_failed"], [2, "refused", "queue_refused"]] as const;
   for (const [code, state, reason] of ends) {
     await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");

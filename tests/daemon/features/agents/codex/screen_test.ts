@@ -17,7 +17,7 @@ const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, emp
 ];
 
 for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
-  Deno.test(`Codex's captured screen "${name}" is read as what it is`, () => {
+  Deno.test(`Codex's captured screen "${name}" is read correctly`, () => {
     const view = { above: [], lines: captured(name), cursor_x: 2, cursor_y };
     assert.equal(codexScreen.dialogOpen(view), dialog);
     assert.equal(codexScreen.composerEmpty(view), empty);
@@ -30,7 +30,7 @@ function captured(name: string): string[] {
   return Deno.readTextFileSync(url).split("\n");
 }
 
-Deno.test("the composer holds what was pasted, over all its rows, and nothing else", () => {
+Deno.test("the composer holds the pasted text, over all its rows, and nothing else", () => {
   const args = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
   const view = { above: [], lines: captured("pasted-whole"), cursor_x: 22, cursor_y: 46 };
   assert(codexScreen.composerHolds(view, args));

@@ -1,4 +1,4 @@
-/** `mesh setup` for Codex: hooks in its JSON, a server in its TOML, and both undone to the byte. */
+/** `mesh setup` for Codex: hooks in its JSON, a server in its TOML, both undone to the byte. */
 
 import assert from "node:assert/strict";
 import { parse } from "smol-toml";
@@ -13,7 +13,7 @@ import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
 
-/** Somebody's settings, laid out in their own way. */
+/** A user's settings with a layout of their own. */
 const USER_CONFIG = `# My Codex
 model = "gpt-5"   # the good one
 approval_policy   = 'on-request'
@@ -32,12 +32,12 @@ trust_level = "trusted"
   # the end
 `;
 
-/** What a file says, as plain objects. */
+/** The values of a TOML file, as plain objects. */
 function read(text: string): Record<string, unknown> {
   return JSON.parse(JSON.stringify(parse(text)));
 }
 
-/** Files of every ending: what was there must be there again. */
+/** Files with various endings, each of which must be restored. */
 const FILES: Record<string, string> = {
   "a whole file": USER_CONFIG,
   "no file, or an empty one": "",
@@ -52,7 +52,7 @@ const FILES: Record<string, string> = {
 };
 
 for (const [what, text] of Object.entries(FILES)) {
-  Deno.test(`${what}: our server comes to its end, once, and goes again to the byte`, () => {
+  Deno.test(`${what}: our server is added at the end, once, and removed to the byte`, () => {
     const installed = installServer(text, PLAN);
     assert(installed.startsWith(text), "nothing before it changes");
     const { mcp_servers, ...rest } = read(installed);
@@ -74,7 +74,7 @@ for (const [what, text] of Object.entries(FILES)) {
   });
 }
 
-Deno.test("what Codex writes after us stays when we go, and we go alone", () => {
+Deno.test("entries that Codex writes after ours stay when ours is removed", () => {
   const trust =
     `\n[hooks.state."/home/sam/.codex/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n`;
   const installed = installServer(USER_CONFIG, PLAN) + trust;
@@ -83,12 +83,12 @@ Deno.test("what Codex writes after us stays when we go, and we go alone", () => 
   assert.equal(removeServer(remarked), `${USER_CONFIG}\n# mine\n${trust}`);
 });
 
-Deno.test("tables that the user has put below our server go with it", () => {
+Deno.test("tables that the user added below our server are removed with it", () => {
   const tools = `\n[mcp_servers.mesh.tools.ask]\napproval_mode = "prompt"\n`;
   assert.equal(removeServer(installServer(USER_CONFIG, PLAN) + tools), USER_CONFIG);
 });
 
-Deno.test("another place of mesh replaces the entry; another wish of the user's stays", () => {
+Deno.test("another path of mesh replaces the entry; other settings of the user stay", () => {
   const moved = installServer(installServer(USER_CONFIG, PLAN), NEWER_PLAN);
   assert.equal(moved, installServer(USER_CONFIG, NEWER_PLAN));
   assert.equal(removeServer(moved), USER_CONFIG);
@@ -98,11 +98,11 @@ Deno.test("another place of mesh replaces the entry; another wish of the user's 
 
 // deno-fmt-ignore
 const UNCHANGEABLE: [what: string, text: string][] = [
-  ["no TOML",                    "model = \n"],
+  ["invalid TOML",               "model = \n"],
   ["another program's server",   '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n'],
   ["a server without arguments", '[mcp_servers.mesh]\nurl = "http://127.0.0.1:1"\n'],
-  ["servers in one line",        'mcp_servers = { docs = { command = "x" } }\n'],
-  ["servers that are no table",  'mcp_servers = "none"\n'],
+  ["servers in an inline table", 'mcp_servers = { docs = { command = "x" } }\n'],
+  ["servers that are not a table", 'mcp_servers = "none"\n'],
 ];
 
 for (const [what, text] of UNCHANGEABLE) {
@@ -111,14 +111,14 @@ for (const [what, text] of UNCHANGEABLE) {
   });
 }
 
-Deno.test("our server in a form that we did not write is not torn out", () => {
+Deno.test("our server in a form that we did not write is not removed", () => {
   const inline = 'mcp_servers.mesh = { command = "/x/mesh", args = ["mcp"] }\n';
   assert.throws(() => removeServer(inline), Unchangeable);
   const userConfig = '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n';
   assert.equal(removeServer(userConfig), userConfig);
 });
 
-/** A home of its own, in which Codex has left a folder. */
+/** A home with a Codex folder. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
   readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
@@ -153,7 +153,7 @@ class Home implements Disposable {
 const USER_HOOKS =
   `{"hooks": {"Stop": [ {"hooks": [{"type": "command", "command": "say done"}]} ]}}`;
 
-Deno.test("setup puts hooks and server in, says that hooks want trust, and undoes both", async () => {
+Deno.test("setup installs hooks and server, says that hooks need trust, and undoes both", async () => {
   using home = new Home();
   home.write("config.toml", USER_CONFIG);
   home.write("hooks.json", USER_HOOKS);
@@ -177,7 +177,7 @@ Deno.test("setup puts hooks and server in, says that hooks want trust, and undoe
   assert.deepEqual(home.files, before);
 });
 
-Deno.test("files that setup has made are gone once it is undone", async () => {
+Deno.test("files that setup created are removed by uninstalling", async () => {
   using home = new Home();
   assert.equal(await home.setup(), 0, "Codex is found by its folder");
   assert.deepEqual(Object.keys(home.files), ["config.toml", "hooks.json"]);
@@ -185,7 +185,7 @@ Deno.test("files that setup has made are gone once it is undone", async () => {
   assert.deepEqual(home.files, {});
 });
 
-Deno.test("a dry run and a damaged second file leave everything as it is", async () => {
+Deno.test("a dry run, or a malformed second file, leaves everything unchanged", async () => {
   using home = new Home();
   home.write("hooks.json", USER_HOOKS);
   home.write("config.toml", "model = \n");
@@ -198,7 +198,7 @@ Deno.test("a dry run and a damaged second file leave everything as it is", async
   assert.deepEqual(home.files, sound);
 });
 
-Deno.test("only the hook of a dialog may be held for as long as the human may think", () => {
+Deno.test("only the dialog's hook may wait for as long as the human needs", () => {
   const { hooks } = installCodexHooks({}, PLAN) as {
     hooks: Record<string, { hooks: { timeout: number }[] }[]>;
   };

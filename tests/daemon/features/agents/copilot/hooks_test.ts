@@ -34,7 +34,7 @@ for (const [event, expected] of REPORTS) {
 const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 const common = { sessionId: ID, cwd: "/w" };
 
-Deno.test("Copilot's question is a dialog, its other news is none, a later event is named", () => {
+Deno.test("a question is a dialog, other notifications are not, and an unknown event is read by name", () => {
   const notificationHook = (notification_type: string) =>
     copilotHooks.read({ ...common, hookName: "notification", notification_type }).turn_state;
   assert.equal(notificationHook("elicitation_dialog"), "awaiting_input");
@@ -46,7 +46,7 @@ Deno.test("Copilot's question is a dialog, its other news is none, a later event
   }
 });
 
-Deno.test("context goes beside a prompt of Copilot's, and nowhere else", () => {
+Deno.test("context is added to a prompt of Copilot CLI, and to nothing else", () => {
   const submitted = { ...common, hookName: "userPromptSubmitted", prompt: "hello" };
   assert.deepEqual(copilotHooks.answer(submitted, "[mesh] text"), {
     additionalContext: "[mesh] text",
@@ -59,7 +59,7 @@ Deno.test("context goes beside a prompt of Copilot's, and nowhere else", () => {
   }
 });
 
-Deno.test("our own tools need nobody's leave in Copilot, tools of like names do", () => {
+Deno.test("our own tools need no permission in Copilot CLI, tools with similar names do", () => {
   const permissionRequest = (toolName: string) => ({
     ...common,
     hookName: "permissionRequest",
@@ -81,7 +81,7 @@ Deno.test("our own tools need nobody's leave in Copilot, tools of like names do"
   });
 });
 
-Deno.test("a session of Copilot's registers as it arrives, and a prompt proves what it holds", async () => {
+Deno.test("a session of Copilot CLI registers when announced, and a prompt proves its messages seen", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   const hook = (hookName: string, more = {}) =>
     post(w, "/hooks/copilot", { ...common, hookName, ...more });
@@ -102,14 +102,14 @@ Deno.test("a session of Copilot's registers as it arrives, and a prompt proves w
   assert.equal((await get(w, `/peers/${peer.peer_id}`)).status, "offline");
 });
 
-Deno.test("the end of a session that its process has left already is the end of nobody", async () => {
+Deno.test("the end of a session that its process has already left takes no peer offline", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   w.processes.start(7);
   const headers = { "x-mesh-agent-pid": "7" };
   const hook = (sessionId: string, hookName: string, more = {}) =>
     post(w, "/hooks/copilot", { ...common, sessionId, hookName, ...more }, headers);
   await hook("s-1", "arrived");
-  await hook("s-2", "arrived"); // `/clear`: the new session's server is the first to speak.
+  await hook("s-2", "arrived"); // `/clear`: the new session's server reports first.
   await hook("s-1", "sessionEnd", { reason: "user_exit" });
   const { peers } = await get(w, "/peers");
   const found = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
@@ -119,7 +119,7 @@ Deno.test("the end of a session that its process has left already is the end of 
   );
 });
 
-Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its session", async () => {
+Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as its session", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   const inside = { agentId: "a-1", parentAgentId: ID, agentType: "general-purpose" };
   const hook = (hookName: string, more = {}) =>

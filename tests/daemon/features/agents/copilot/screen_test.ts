@@ -34,7 +34,7 @@ function viewOf(name: string, [cursor_x, cursor_y]: [number, number] = [0, 0]) {
 }
 
 for (const [name, at, dialog, empty] of SCREENS) {
-  Deno.test(`Copilot CLI's captured screen "${name}" is read as what it is`, () => {
+  Deno.test(`Copilot CLI's captured screen "${name}" is read correctly`, () => {
     const view = viewOf(name, at);
     assert.equal(copilotScreen.dialogOpen(view), dialog);
     assert.equal(copilotScreen.composerEmpty(view), empty);
@@ -42,7 +42,7 @@ for (const [name, at, dialog, empty] of SCREENS) {
   });
 }
 
-Deno.test("Copilot's composer holds what was pasted, and tells when more was typed", () => {
+Deno.test("Copilot CLI's composer holds the pasted text, and shows when more was typed", () => {
   const draft = viewOf("draft-two-lines", [7, 47]);
   assert(copilotScreen.composerHolds(draft, "one two\nthree"));
   assert(!copilotScreen.composerHolds(draft, "zero one two\nthree"));

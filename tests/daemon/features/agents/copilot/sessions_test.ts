@@ -17,7 +17,7 @@ import { silent, Terminal } from "../../../../support/host/private_tmux.ts";
 const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 const NOON = Date.parse("2026-11-21T12:00:00Z");
 
-/** A record: its type, what it says more, and the subagent whose it is. */
+/** A record: its type, its data, and the subagent it belongs to. */
 type Recorded = string | [type: string, data: Record<string, unknown>, agentId?: string];
 
 /** A home as Copilot CLI leaves it. */
@@ -32,7 +32,7 @@ class Home implements Disposable {
     Deno.writeTextFileSync(whole, text);
   }
 
-  /** A session's records, a second apart. */
+  /** A session's records, one second apart. */
   session(records: readonly Recorded[]): void {
     const lines = records.map((record, index) => {
       const [type, data, agentId] = typeof record === "string" ? [record, {}] : record;
@@ -42,13 +42,13 @@ class Home implements Disposable {
     this.write(`session-state/${ID}/events.jsonl`, lines.map((line) => `${line}\n`).join(""));
   }
 
-  /** The process that has the session open. */
+  /** Marks a process as the one that has the session open. */
   opened(pid = Deno.pid): this {
     this.write(`session-state/${ID}/inuse.${pid}.lock`, String(pid));
     return this;
   }
 
-  /** What the records say of the session, to the process that has it open. */
+  /** The activity that the records show to the process that has the session open. */
   currentTurn() {
     return this.records.activityOf(ID, Deno.pid);
   }
@@ -82,26 +82,26 @@ const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
 // deno-fmt-ignore
 const TURN_STATES: [what: string, records: Recorded[], turn: string | null][] = [
   ["has just begun",          [START],                                                "idle"],
-  ["was spoken to",           [START, USER_MESSAGE],                                          "working"],
+  ["was prompted",            [START, USER_MESSAGE],                                          "working"],
   ["is in a turn",            [START, USER_MESSAGE, TURN_START],                                    "working"],
   ["has ended its turn",      [START, USER_MESSAGE, TURN_START, TURN_END],                              "idle"],
   ["asks for permission",     [START, USER_MESSAGE, TURN_START, ASKED, "hook.start"],               "awaiting_input"],
-  ["was given it",            [START, USER_MESSAGE, TURN_START, ASKED, SETTLED],                    "working"],
-  ["was broken off",          [START, USER_MESSAGE, TURN_START, ASKED, TURN_END, "abort", SETTLED],     "idle"],
+  ["got permission",          [START, USER_MESSAGE, TURN_START, ASKED, SETTLED],                    "working"],
+  ["was interrupted",         [START, USER_MESSAGE, TURN_START, ASKED, TURN_END, "abort", SETTLED],     "idle"],
   ["asks its user",           [START, USER_MESSAGE, TURN_START, QUESTION],                          "awaiting_input"],
-  ["has its answer",          [START, USER_MESSAGE, TURN_START, QUESTION, ["tool.execution_complete", { toolCallId: "c" }]], "working"],
-  ["says what we do not know", [["session.whatever", {}]],                            null],
+  ["got its answer",          [START, USER_MESSAGE, TURN_START, QUESTION, ["tool.execution_complete", { toolCallId: "c" }]], "working"],
+  ["has unknown records", [["session.whatever", {}]],                            null],
 ];
 
 for (const [what, records, turn] of TURN_STATES) {
-  Deno.test(`the records tell of a session of Copilot's that ${what}`, () => {
+  Deno.test(`the turn state of a session of Copilot CLI that ${what} is read from its records`, () => {
     using home = new Home();
     home.opened().session(records);
     assert.equal(home.currentTurn()?.turn_state, turn);
   });
 }
 
-Deno.test("a subagent's turns are not the session's, its dialogs are", () => {
+Deno.test("a subagent's turns are not the session's, but its dialogs are", () => {
   using home = new Home();
   const of = (
     type: string,
@@ -122,7 +122,7 @@ Deno.test("a subagent's turns are not the session's, its dialogs are", () => {
   assert.deepEqual([turn_state, model, at], ["idle", "gpt-6", NOON + 3_000]);
 });
 
-Deno.test("records are a process's own, are read from their end, and name the model", () => {
+Deno.test("records are read only by the process that wrote them, from the end, and name the model", () => {
   using home = new Home();
   assert.equal(home.currentTurn(), undefined);
   const padding = Array.from({ length: 500 }, () => ["noise", { text: "x".repeat(400) }] as const);
@@ -152,7 +152,7 @@ const PEER: AgentPeer = {
 };
 const OUTGOING = outgoingNotification("notif-1", "hi");
 
-Deno.test("what a hook has told since stands against older records; an open dialog in them keeps the pane shut", async () => {
+Deno.test("a newer hook overrules older records; an open dialog in the records blocks the pane", async () => {
   using home = new Home();
   await using terminal = new Terminal();
   const { tmuxServers } = terminal;
@@ -178,7 +178,7 @@ Deno.test("what a hook has told since stands against older records; an open dial
   ]);
 });
 
-Deno.test("a session of Copilot's is taken up again once its own records say that it is there", () => {
+Deno.test("a session of Copilot CLI is resumed if its records exist", () => {
   using home = new Home();
   const refused = (...of: Parameters<Home["resume"]>) => {
     const resumed = home.resume(...of);
@@ -186,23 +186,25 @@ Deno.test("a session of Copilot's is taken up again once its own records say tha
   };
   assert.match(refused(), /^No session 4ece34a9/);
   home.session([START, "session.model_change"]);
-  assert.match(refused(), /^Nothing was said/);
+  assert.match(refused(), /^Session .* has no conversation yet$/);
   home.session([START, USER_MESSAGE]);
   assert.deepEqual(home.resume(), { ok: true, args: ["--resume", ID] });
-  assert.match(refused(ID, "/work/web"), /is at home in \/work\/api$/);
+  assert.match(refused(ID, "/work/web"), /belongs to the folder \/work\/api$/);
   home.session([START, USER_MESSAGE, ["session.resume", { context: { cwd: "/work/web" } }]]);
   assert.equal(refused(ID, "/work/web"), "resumed");
   home.session([["session.start", { sessionId: "another" }], USER_MESSAGE]);
   assert.match(refused(), /^No session/);
-  for (const id of ["latest", "../../x", "--yolo", ""]) assert.match(refused(id), /none of/);
+  for (const id of ["latest", "../../x", "--yolo", ""]) {
+    assert.match(refused(id), /not a session id/);
+  }
 });
 
-Deno.test("Copilot's folder is where its variable says, else in the home", () => {
+Deno.test("Copilot CLI's folder is set by its variable, else in the home", () => {
   assert.equal(copilot.setup?.home({ HOME: "/home/ada" }), "/home/ada/.copilot");
   assert.equal(copilot.setup?.home({ HOME: "/home/ada", COPILOT_HOME: "/srv/cop" }), "/srv/cop");
 });
 
-Deno.test("a session's records are read again only once something was written to them", () => {
+Deno.test("a session's records are read again only after a change", () => {
   const config_dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
   try {
     const folder = join(config_dir, "session-state", ID);

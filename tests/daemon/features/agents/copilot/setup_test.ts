@@ -21,7 +21,7 @@ const USER_CONFIG = {
 } satisfies JsonObject;
 const SERVERS = { mcpServers: { other: { type: "local", command: "other", args: [], tools: [] } } };
 
-Deno.test("Copilot's settings get our hooks, once, beside those of others", () => {
+Deno.test("setup adds our hooks to Copilot CLI's settings once, and keeps those of others", () => {
   const installed = installHooks(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(installHooks(installed, PLAN)), JSON.stringify(installed));
   const { hooks } = JSON.parse(JSON.stringify(installed));
@@ -42,7 +42,7 @@ Deno.test("Copilot's settings get our hooks, once, beside those of others", () =
   assert.equal(removeHooks(USER_CONFIG), USER_CONFIG);
 });
 
-Deno.test("Copilot's servers get ours, and another program's of our name stays", () => {
+Deno.test("setup adds our server to Copilot CLI's servers, and keeps another program's with our name", () => {
   const installed = installMcp(SERVERS, PLAN);
   assert.deepEqual(installed["mcpServers"], {
     ...SERVERS.mcpServers,
@@ -55,7 +55,7 @@ Deno.test("Copilot's servers get ours, and another program's of our name stays",
   assert.throws(() => installHooks({ hooks: { agentStop: "x" } }, PLAN), /hooks\.agentStop/);
 });
 
-/** A home of its own. */
+/** A home for one test. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-copilot-" });
   readonly printed: string[] = [];
@@ -66,7 +66,7 @@ class Home implements Disposable {
     Deno.writeTextFileSync(whole, text);
   }
 
-  /** The file's text; undefined when there is none. */
+  /** The file's text; undefined if there is none. */
   read(path: string): string | undefined {
     try {
       return Deno.readTextFileSync(join(this.dir, path));
@@ -89,7 +89,7 @@ class Home implements Disposable {
 
 const [SETTINGS, MCP] = [".copilot/settings.json", ".copilot/mcp-config.json"];
 
-Deno.test("mesh setup --agent copilot writes two files, and gives them back byte for byte", async () => {
+Deno.test("mesh setup --agent copilot writes two files, and restores them byte for byte", async () => {
   const layouts = [
     undefined,
     "{}",
@@ -113,7 +113,7 @@ Deno.test("mesh setup --agent copilot writes two files, and gives them back byte
   }
 });
 
-Deno.test("a damaged file of Copilot's leaves both as they are", async () => {
+Deno.test("a malformed file of Copilot CLI leaves both files unchanged", async () => {
   using home = new Home();
   home.write(SETTINGS, "{}");
   home.write(MCP, "{ not JSON");

@@ -1,4 +1,4 @@
-/** Gemini CLI's adapter without Gemini CLI: hooks, screens, sessions on the disk, settings. */
+/** Gemini CLI's adapter without Gemini CLI: hooks, screens, sessions and settings. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -47,7 +47,7 @@ for (const [event, expected] of REPORTS) {
 
 const common = { session_id: "s-1", cwd: "/w" };
 
-Deno.test("/clear ends no process, a later event is named, no session is refused", () => {
+Deno.test("/clear ends no process, an unknown event is read by name, a missing session is refused", () => {
   const cleared = { ...common, hook_event_name: "SessionEnd", reason: "clear" };
   assert.equal(geminiHooks.read(cleared).end_reason, undefined);
   const later = geminiHooks.read({ ...common, hook_event_name: "SomethingNew" });
@@ -55,7 +55,7 @@ Deno.test("/clear ends no process, a later event is named, no session is refused
   assert.throws(() => geminiHooks.read({ hook_event_name: "AfterAgent" }));
 });
 
-Deno.test("context goes beside a prompt, and nowhere else", () => {
+Deno.test("context is added to a prompt, and to nothing else", () => {
   const submitted = { ...common, hook_event_name: "BeforeAgent", prompt: "hello" };
   assert.deepEqual(geminiHooks.answer(submitted, "[mesh] text"), {
     hookSpecificOutput: { hookEventName: "BeforeAgent", additionalContext: "[mesh] text" },
@@ -65,7 +65,7 @@ Deno.test("context goes beside a prompt, and nowhere else", () => {
   assert.deepEqual(geminiHooks.answer(submitted, null), {});
 });
 
-Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves what it holds", async () => {
+Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves its messages seen", async () => {
   await using w = world({ hooks: { gemini: geminiHooks } });
   const hook = (hook_event_name: string, more = {}) =>
     post(w, "/hooks/gemini", { ...common, hook_event_name, ...more });
@@ -107,7 +107,7 @@ function viewOf(name: string, [cursor_x, cursor_y]: [number, number] = [0, 0]) {
 }
 
 for (const [name, at, dialog, empty, turn] of SCREENS) {
-  Deno.test(`Gemini CLI's captured screen "${name}" is read as what it is`, () => {
+  Deno.test(`Gemini CLI's captured screen "${name}" is read correctly`, () => {
     const view = viewOf(name, at);
     assert.equal(geminiScreen.dialogOpen(view), dialog);
     assert.equal(geminiScreen.composerEmpty(view), empty);
@@ -116,14 +116,14 @@ for (const [name, at, dialog, empty, turn] of SCREENS) {
   });
 }
 
-Deno.test("the composer holds what was pasted, and tells when more was typed", () => {
+Deno.test("the composer holds the pasted text, and shows when more was typed", () => {
   const view = viewOf("draft-three-lines", [13, 14]);
   assert(geminiScreen.composerHolds(view, "line one\nline two\nthree four"));
   assert(!geminiScreen.composerHolds(view, "line one\nline two\nthree"));
   assert(!geminiScreen.composerHolds(viewOf("permission"), "touch made.txt"));
 });
 
-Deno.test("words like the placeholder's are a draft where the cursor stands behind them", () => {
+Deno.test("the placeholder's text is a draft if the cursor is behind it", () => {
   assert.equal(geminiScreen.composerEmpty(viewOf("empty", [37, 10])), false);
 });
 
@@ -133,7 +133,7 @@ const ID = "dc6161d5-cd59-4971-8fe4-84775e0ac063";
 const USER_MESSAGE = { id: "1", type: "user", content: [{ text: "hello" }] };
 const CONTEXT = { id: "0", type: "user", content: [{ text: "<session_context>\nThis is" }] };
 
-/** A home of its own, as Gemini CLI leaves it. */
+/** A home as Gemini CLI leaves it. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-gemini-" });
   readonly config_dir = join(this.dir, ".gemini");
@@ -164,7 +164,7 @@ class Home implements Disposable {
   }
 }
 
-Deno.test("a session is taken up again by its id, once its own file says that it is there", () => {
+Deno.test("a session is resumed by its id if its file exists", () => {
   using home = new Home();
   assert.deepEqual([home.resume().ok], [false]);
   home.session([{ sessionId: ID, kind: "main" }, CONTEXT, USER_MESSAGE]);
@@ -174,13 +174,13 @@ Deno.test("a session is taken up again by its id, once its own file says that it
   assert.equal(home.resume(ID, "/work/web").ok, false);
 });
 
-Deno.test("an older file of a session, one JSON object, is read as well", () => {
+Deno.test("an older session file, one JSON object, is read as well", () => {
   using home = new Home();
   home.session([{ sessionId: ID, messages: [CONTEXT, USER_MESSAGE] }], "session-x-dc6161d5.json");
   assert.equal(home.resume().ok, true);
 });
 
-Deno.test("a session in which nothing was said, a damaged one, a child's, cannot be resumed", () => {
+Deno.test("a session that is empty, malformed or a subagent's cannot be resumed", () => {
   using home = new Home();
   const lines: unknown[][] = [
     [{ sessionId: ID, kind: "main" }, CONTEXT],
@@ -213,7 +213,7 @@ const USER_CONFIG = {
   mcpServers: { other: { command: "other" } },
 } satisfies JsonObject;
 
-Deno.test("Gemini CLI's settings get our hooks and tools, once, beside those of others", () => {
+Deno.test("setup adds our hooks and tools to Gemini CLI's settings once, and keeps those of others", () => {
   const installed = install(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(install(installed, PLAN)), JSON.stringify(installed));
   const { hooks, mcpServers } = JSON.parse(JSON.stringify(installed));
@@ -233,13 +233,13 @@ Deno.test("Gemini CLI's settings get our hooks and tools, once, beside those of 
   assert.equal(JSON.stringify(remove(moved)), JSON.stringify(USER_CONFIG));
 });
 
-Deno.test("another program's server of our name stays as it is in Gemini CLI's settings", () => {
+Deno.test("another program's server with our name stays in Gemini CLI's settings", () => {
   const before = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
   assert.throws(() => install(before, PLAN), Unchangeable);
   assert.equal(remove(before), before);
 });
 
-Deno.test("uninstalling gives Gemini CLI's settings back byte for byte", () => {
+Deno.test("uninstalling restores Gemini CLI's settings byte for byte", () => {
   const layouts = [
     `${JSON.stringify(USER_CONFIG, null, 2)}\n`,
     JSON.stringify(USER_CONFIG, null, "\t"),
@@ -257,7 +257,7 @@ Deno.test("uninstalling gives Gemini CLI's settings back byte for byte", () => {
   }
 });
 
-Deno.test("mesh setup --agent gemini writes one file, and takes it back", async () => {
+Deno.test("mesh setup --agent gemini writes one file, and restores it", async () => {
   using home = new Home();
   const output = { out: () => undefined, err: () => undefined };
   const path = join(home.config_dir, "settings.json");

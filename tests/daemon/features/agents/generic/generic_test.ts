@@ -1,4 +1,4 @@
-/** The pane transport for any program, and how it reads prompts, drafts, boxes and dialogs. */
+/** The pane transport for any program, and how its screens are read: prompts, drafts, dialogs. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -63,7 +63,7 @@ withTmux("a program that reads lines gets each message as one line", async (term
   assert.equal(got, outgoing("first ⏎ second 你好 🙂").framed + "\n");
 });
 
-withTmux("a program with a name that means something to tmux is reached", async (terminal) => {
+withTmux("a program whose name has a meaning for tmux is reached", async (terminal) => {
   const name = "a,b}#{c}(d;";
   Deno.copyFileSync("/bin/cat", `${terminal.dir}/${name}`);
   const pane = terminal.start(`exec '${terminal.dir}/${name}' > ${terminal.dir}/got`);
@@ -72,14 +72,14 @@ withTmux("a program with a name that means something to tmux is reached", async 
   assert.equal(await until("the line", () => terminal.read("got")), outgoing("x").framed + "\n");
 });
 
-withTmux("a long message fits what a terminal keeps of one line", async (terminal) => {
+withTmux("a long message is cut to what a terminal keeps of one line", async (terminal) => {
   const pane = await cat(terminal);
   assert.deepEqual(await deliver(terminal, pane, "0123456789 ".repeat(900)), { state: "sent" });
   const got = await until("the line", () => terminal.read("got"));
   assert.ok(got.length > 3_400 && got.endsWith(`mesh show ${ID}\n`));
 });
 
-withTmux("what a human has typed to a program that shows no prompt refuses", async (terminal) => {
+withTmux("a human's draft in a program without a prompt refuses delivery", async (terminal) => {
   const pane = await cat(terminal);
   terminal.cli("send-keys", "-t", pane, "my draft");
   await until("the draft", () => terminal.screen(pane).includes("my draft"));
@@ -97,7 +97,7 @@ withTmux("a shell's prompt refuses, because a shell would execute the message", 
 });
 
 withTmux(
-  "a shell's prompt is typed at where that is asked for, and never on a draft",
+  "a shell's prompt is typed at if the options allow it, and never on a draft",
   async (t) => {
     const pane = await bash(t);
     t.cli("send-keys", "-t", pane, "echo half");
@@ -110,7 +110,7 @@ withTmux(
   },
 );
 
-withTmux("a question, a password or an agent's dialog on the screen refuses", async (terminal) => {
+withTmux("a question, a password prompt or a dialog on the screen refuses", async (terminal) => {
   const screens: [string, string][] = [
     ["Proceed? [Y/n] ", "draft_present"],
     ["Password: ", "draft_present"],
@@ -126,7 +126,7 @@ withTmux("a question, a password or an agent's dialog on the screen refuses", as
   }
 });
 
-withTmux("a program that does not echo is not sent Enter", async (terminal) => {
+withTmux("a program that does not echo gets no Enter", async (terminal) => {
   const pane = terminal.start(`stty -echo; exec cat > ${terminal.dir}/got`);
   await until("cat", () => terminal.format(pane, "#{pane_current_command}") === "cat");
   const receipt = await deliver(terminal, pane, "x");
@@ -134,7 +134,7 @@ withTmux("a program that does not echo is not sent Enter", async (terminal) => {
   assert.equal(terminal.read("got"), "");
 });
 
-withTmux("a generic agent is seen by its process and by its pane", async (terminal) => {
+withTmux("a generic agent is observed by its process and by its pane", async (terminal) => {
   const pane = await cat(terminal);
   const peer = addressee(terminal, pane);
   const observe = (change: Partial<AgentPeer>) => adapter(terminal).observe({ ...peer, ...change });
@@ -154,7 +154,9 @@ function view(screen: string, cursor_y = 0): View {
 
 const RULE = "\x1b[38;5;244m" + "─".repeat(100);
 
-/** Claude Code 2.1.329 as captured with its colours; `dialog` and `empty` as they must be read. */
+/**
+ * Claude Code 2.1.329 as captured with its colours; `dialog` and `empty` are the expected results.
+ */
 const CLAUDE_COMMAND: [
   string,
   string,
@@ -193,7 +195,7 @@ const CLAUDE_COMMAND: [
     dialog: undefined,
     empty: undefined,
   }],
-  ["that speaks of a dialog", `● Do you want to proceed?\n${RULE}\n❯\u00a0\n${RULE}\n`, {
+  ["that mentions a dialog", `● Do you want to proceed?\n${RULE}\n❯\u00a0\n${RULE}\n`, {
     dialog: false,
     empty: true,
   }],
@@ -213,13 +215,13 @@ const CLAUDE_COMMAND: [
 ];
 
 for (const [what, screen, { dialog, empty }] of CLAUDE_COMMAND) {
-  Deno.test(`a Claude Code screen ${what} is read as such`, () => {
+  Deno.test(`a Claude Code screen ${what} is read correctly`, () => {
     assert.equal(claudeScreen.dialogOpen(view(screen)), dialog);
     assert.equal(claudeScreen.composerEmpty(view(screen)), empty);
   });
 }
 
-Deno.test("a paste is found in Claude's composer, whole, wrapped or collapsed, and alone", () => {
+Deno.test("a paste is found in Claude Code's composer: complete, wrapped or collapsed, and alone", () => {
   const box = (text: string) => view(`❯ old ${ID} x\n${RULE}\n❯\u00a0${text}\n${RULE}\n`);
   const text = `[mesh] ${ID} 你好 x`;
   assert.equal(claudeScreen.composerHolds(box(text), text), true);

@@ -1,4 +1,6 @@
-/** opencode's plugin at the daemon's door, its pane without one, and its sessions on the disk. */
+/**
+ * opencode's plugin on the daemon's WebSocket, its pane without one, and its sessions on the disk.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -41,7 +43,7 @@ function peerOf(w: World) {
   return w.daemon.records.list({}).find(({ backend }) => backend === "opencode");
 }
 
-Deno.test("a plugin registers its agent by process, pane and session, under the usual name", async () => {
+Deno.test("a plugin registers its agent with process, pane and session, under the usual name", async () => {
   await using w = world();
   w.processes.start(PID);
   const socket = await connectPlugin(w, { runtime_session_id: "ses_a" });
@@ -53,7 +55,7 @@ Deno.test("a plugin registers its agent by process, pane and session, under the 
   assert.equal(peer?.transport, "websocket");
 });
 
-Deno.test("an agent that was renamed keeps its name when its plugin comes again", async () => {
+Deno.test("a renamed agent keeps its name when its plugin reconnects", async () => {
   await using w = world();
   w.processes.start(PID);
   const first = await connectPlugin(w);
@@ -65,7 +67,7 @@ Deno.test("an agent that was renamed keeps its name when its plugin comes again"
   assert.equal(peerOf(w)?.name, "backend-sam");
 });
 
-Deno.test("a plugin's messages carry the text as its agent is to read it; others' do not", async () => {
+Deno.test("messages for a plugin carry the framed text; those for other clients do not", async () => {
   await using w = world();
   w.processes.start(PID);
   await addPeer(w, "web");
@@ -80,7 +82,7 @@ Deno.test("a plugin's messages carry the text as its agent is to read it; others
   assert.equal(plain.of("notify")[0]?.framed, undefined);
 });
 
-Deno.test("a plugin's status tells turn and model, and its chat proves what was seen", async () => {
+Deno.test("a plugin's status reports turn and model, and its chat proves what was seen", async () => {
   await using w = world();
   w.processes.start(PID);
   await addPeer(w, "web");
@@ -94,7 +96,7 @@ Deno.test("a plugin's status tells turn and model, and its chat proves what was 
   assert.equal(w.daemon.delivery.findMessage(id)?.state, "seen");
 });
 
-Deno.test("the token of hooks lets a plugin in, to report and for no verb", async () => {
+Deno.test("with the hooks' token a plugin may connect and report, but run no verb", async () => {
   await using w = world({ settings: { "daemon.auth_token": "a-secret-of-the-user" } });
   w.processes.start(PID);
   const auth_token = w.daemon.identity.hook_token;
@@ -107,7 +109,7 @@ Deno.test("the token of hooks lets a plugin in, to report and for no verb", asyn
   assert.match(JSON.stringify(plugin.of("result")), /unauthorized/);
 });
 
-Deno.test("the token of hooks lets in no surface, no human, no other agent and nobody's peer", async () => {
+Deno.test("the hooks' token admits no surface, no human, no other agent and no claimed peer", async () => {
   await using w = world({ settings: { "daemon.auth_token": "a-secret-of-the-user" } });
   w.processes.start(PID);
   const auth_token = w.daemon.identity.hook_token;
@@ -128,7 +130,7 @@ Deno.test("the token of hooks lets in no surface, no human, no other agent and n
   }
 });
 
-/** An adapter whose one transport takes all that it is given. */
+/** An adapter whose one transport accepts everything. */
 function sendingAdapter(deliveredIds: string[]): Adapter {
   const transport: AgentTransport = {
     name: "pane",
@@ -146,7 +148,7 @@ function sendingAdapter(deliveredIds: string[]): Adapter {
   };
 }
 
-Deno.test("what went out to a plugin waits for a socket, and is typed into no pane", async () => {
+Deno.test("a message that was sent to a plugin waits for a socket, and is not typed into a pane", async () => {
   const deliveredIds: string[] = [];
   await using w = world({ adapters: [sendingAdapter(deliveredIds)] });
   w.processes.start(PID);
@@ -162,7 +164,7 @@ Deno.test("what went out to a plugin waits for a socket, and is typed into no pa
   assert.equal(again.of("ask")[0]?.correlation_id, id);
 });
 
-Deno.test("what never went to a plugin is carried by the other transports", async () => {
+Deno.test("a message that never went to a plugin goes by the other transports", async () => {
   const deliveredIds: string[] = [];
   await using w = world({ adapters: [sendingAdapter(deliveredIds)] });
   w.processes.start(PID);
@@ -186,7 +188,7 @@ const PEER: AgentPeer = {
 };
 const OUTGOING = outgoingNotification("notif-1", "hi");
 
-Deno.test("the pane is not looked at before a plugin has had its time to come", async () => {
+Deno.test("the pane is not tried before a plugin had time to connect", async () => {
   const clock = new FakeClock();
   await using terminal = new Terminal();
   const { tmuxServers } = terminal;
@@ -201,7 +203,7 @@ Deno.test("the pane is not looked at before a plugin has had its time to come", 
     await clock.advance(1000);
   }
   assert.equal(await reason(), "no_pane");
-  await clock.advance(60_000); // Nothing waited for it: a daemon may have been started since.
+  await clock.advance(60_000); // No message waited: the daemon may have restarted since.
   assert.equal(await reason(), "plugin_awaited");
 });
 
@@ -211,7 +213,7 @@ function screen(name: string): View {
   return { above: [], lines, cursor_x: 0, cursor_y: 0 };
 }
 
-Deno.test("captured screens are read as what they are: first, empty, a draft, a dialog", () => {
+Deno.test("captured screens are read correctly: first, empty, a draft, a dialog", () => {
   const read = (
     view: View,
   ) => [opencodeScreen.dialogOpen(view), opencodeScreen.composerEmpty(view)];
@@ -222,7 +224,7 @@ Deno.test("captured screens are read as what they are: first, empty, a draft, a 
   assert.deepEqual(read({ ...screen("empty"), lines: ["$ opencode", ""] }), [undefined, undefined]);
 });
 
-Deno.test("a composer holds the pasted text, or the mark of a long one, and nothing else", () => {
+Deno.test("a composer holds the pasted text, or the marker of a long one, and nothing else", () => {
   const shown = (text: string) => ({
     ...screen("draft"),
     lines: screen("draft").lines.map((row) => row.replace("a half-typed thought", text)),
@@ -233,7 +235,7 @@ Deno.test("a composer holds the pasted text, or the mark of a long one, and noth
   assert(!opencodeScreen.collapsedPaste?.(shown("hm [Pasted ~41 lines]")));
 });
 
-/** What opencode 1.18 keeps of its sessions, as far as we read it. */
+/** opencode 1.18's session database, as far as the adapter reads it. */
 function storage(rows: readonly (readonly [string, string, string | null])[]) {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-opencode-" });
   using db = new DatabaseSync(join(dir, "opencode.db"));
@@ -242,7 +244,7 @@ function storage(rows: readonly (readonly [string, string, string | null])[]) {
   return { dir, [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }) };
 }
 
-Deno.test("a session is taken up again only where it is on the disk, and of that folder", () => {
+Deno.test("a session is resumed only if it exists, and belongs to that folder", () => {
   using data = storage([
     ["ses_a", "/work/api", null],
     ["ses_sub", "/work/api", "ses_a"],

@@ -1,4 +1,4 @@
-/** `mesh setup` for opencode: a plugin and one MCP server, undone to the byte, comments and all. */
+/** `mesh setup` for opencode: a plugin and one MCP server, undone to the byte. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ const SETTINGS = ".config/opencode/opencode.json";
 const COMMENTED = ".config/opencode/opencode.jsonc";
 const PLUGIN = ".config/opencode/plugin/mesh.js";
 
-/** Written by people, each in their own way. */
+/** Files as people write them. */
 const USER_CONFIG = [
   "{}",
   "{\n}\n",
@@ -29,7 +29,7 @@ const USER_CONFIG = [
   '{\n  "a": "http://x/*y*/",\n  "mcp": { /* theirs */ "other": { "url": "u" } }\n}',
 ];
 
-/** A home of its own. */
+/** A home for one test. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
   readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
@@ -66,7 +66,7 @@ class Home implements Disposable {
   }
 }
 
-/** What a file means to opencode: the same, comments and trailing commas left out. */
+/** What a file means to opencode: without comments and trailing commas. */
 function meaning(text: string): Json {
   const bare = text.replace(/^\uFEFF/, "")
     .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1")
@@ -74,7 +74,7 @@ function meaning(text: string): Json {
   return JSON.parse(bare);
 }
 
-Deno.test("our server is put in beside what is there, and taken out to the byte", () => {
+Deno.test("our server is added beside what is there, and removed to the byte", () => {
   for (const text of USER_CONFIG) {
     const installed = installServer(text, MESH);
     const { mcp, ...others } = meaning(installed) as { mcp: Record<string, Json> };
@@ -87,7 +87,7 @@ Deno.test("our server is put in beside what is there, and taken out to the byte"
   }
 });
 
-Deno.test("putting it in twice is the same as once, and an older place of mesh is replaced", () => {
+Deno.test("installing twice is the same as once, and an older path of mesh is replaced", () => {
   for (const text of USER_CONFIG) {
     const once = installServer(text, MESH);
     assert.equal(installServer(once, MESH), once);
@@ -97,7 +97,7 @@ Deno.test("putting it in twice is the same as once, and an older place of mesh i
   }
 });
 
-Deno.test("any settings, laid out in any way, come back as they were", () => {
+Deno.test("any settings, in any layout, are restored", () => {
   const settings = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
   const servers = fc.dictionary(fc.string().filter((key) => key !== "mesh"), fc.jsonValue());
   const whole = fc.tuple(settings, fc.option(servers)).map(([own, mcp]) =>
@@ -114,7 +114,7 @@ Deno.test("any settings, laid out in any way, come back as they were", () => {
   }));
 });
 
-Deno.test("a server that was moved, or laid out anew, by its user is still found", () => {
+Deno.test("a server that its user moved or reformatted is still recognized", () => {
   const server =
     '"mesh": {\n      "type": "local", // by setup\n      "command": ["/old", "mcp"]\n    }';
   const last = `{\n  "mcp": {\n    "other": {},\n    ${server}\n  }\n}\n`;
@@ -123,7 +123,7 @@ Deno.test("a server that was moved, or laid out anew, by its user is still found
   assert.deepEqual(Object.keys(installed.mcp), ["mesh", "other"]);
 });
 
-Deno.test("what is not ours, or no JSON, is refused and left as it is", () => {
+Deno.test("another program's entry, or a file that is not JSON, is refused and left unchanged", () => {
   const foreign = '{ "mcp": { "mesh": { "type": "remote", "url": "https://mesh.example" } } }';
   assert.throws(() => installServer(foreign, MESH), Unchangeable);
   assert.equal(removeServer(foreign), foreign);
@@ -158,7 +158,7 @@ Deno.test("setup writes the plugin and the server, and uninstalling leaves nothi
   assert(!home.has(SETTINGS));
 });
 
-Deno.test("the settings that are there are changed, comments kept, and no others are made", async () => {
+Deno.test("existing settings are changed, comments kept, and no other file is created", async () => {
   using home = new Home();
   const text = '{\n  // mine\n  "model": "a/b",\n}\n';
   home.write(COMMENTED, text);
@@ -170,7 +170,7 @@ Deno.test("the settings that are there are changed, comments kept, and no others
   assert(!home.has(`${COMMENTED}.mesh-backup`));
 });
 
-Deno.test("an older plugin of ours is replaced, and goes without a trace", async () => {
+Deno.test("an older plugin of ours is replaced, and uninstalling removes it completely", async () => {
   using home = new Home();
   home.write(PLUGIN, "/**\n * mesh's plugin for opencode: an older one\n */\n");
   await home.setup();
@@ -179,7 +179,7 @@ Deno.test("an older plugin of ours is replaced, and goes without a trace", async
   assert(!home.has(PLUGIN), "neither it nor a backup of it");
 });
 
-Deno.test("another program's plugin of that name is left alone, and nothing is half done", async () => {
+Deno.test("another program's plugin of that name is kept, and setup changes nothing", async () => {
   using home = new Home();
   home.write(PLUGIN, "export const Mesh = () => ({});\n");
   const { code, errors } = await home.setup();

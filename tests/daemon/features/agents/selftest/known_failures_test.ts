@@ -1,4 +1,6 @@
-/** Rungs that selftest saw fail: tried last, said so everywhere, and cleared by a later pass. */
+/**
+ * Transports that failed in a selftest: tried last, reported as degraded, and cleared by a pass.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -8,7 +10,7 @@ import { knownFailuresAt } from "../../../../../daemon/features/agents/selftest/
 import { world } from "../../../../support/world.ts";
 import { addPeer, get, notify } from "../../../../support/daemon/peer_clients.ts";
 
-/** A state directory in which selftest may leave its word. */
+/** A state directory in which selftest may leave its results. */
 function state() {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-marks-" });
   const path = join(dir, VERDICTS_FILE);
@@ -28,7 +30,7 @@ function state() {
   };
 }
 
-/** An agent with two transports, both of which are always ready. */
+/** An agent with two transports that are always ready. */
 function fixture({ knownFailures }: ReturnType<typeof state>) {
   const took: string[] = [];
   const transport = (name: "native" | "pane") => ({
@@ -70,7 +72,7 @@ Deno.test("a degraded transport is tried last, and first again once it has passe
   assert.deepEqual([await reportFailure(), await status()], ["native", "ok"]);
 });
 
-Deno.test("a transport of another agent, or one that the peer lacks, degrades no peer", async () => {
+Deno.test("a transport that the peer does not have, or another agent's, degrades no peer", async () => {
   using at = state();
   const { w } = fixture(at);
   await using _ = w;
@@ -81,7 +83,7 @@ Deno.test("a transport of another agent, or one that the peer lacks, degrades no
   assert.equal((await get(w, `/peers/${peer_id}`)).inbound_status, "ok");
 });
 
-Deno.test("the doctor of a peer says what failed, beside what the transport says now", async () => {
+Deno.test("the doctor of a peer reports what failed, beside the transport's current check", async () => {
   using at = state();
   const { w } = fixture(at);
   await using _ = w;
@@ -103,7 +105,7 @@ Deno.test("the doctor of a peer says what failed, beside what the transport says
   );
 });
 
-Deno.test("a damaged file, and one that is gone, degrade nothing", () => {
+Deno.test("a malformed or missing file degrades nothing", () => {
   using at = state();
   const { knownFailures } = at;
   knownFailures.refresh();

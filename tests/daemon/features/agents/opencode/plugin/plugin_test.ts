@@ -1,4 +1,4 @@
-/** opencode's plugin between a fake opencode and a fake daemon: once, and quietly. */
+/** opencode's plugin between a fake opencode and a fake daemon: each message once. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { FakeDaemon, FakeOpencode } from "../../../../../support/agents/fake_ope
 
 const A = "aaaaaaaaaaaa", B = "bbbbbbbbbbbb", C = "cccccccccccc";
 
-Deno.test("a plugin greets the daemon as the agent of its process, folder and pane", async () => {
+Deno.test("a plugin connects as the agent of its process, folder and pane", async () => {
   await using daemon = new FakeDaemon().up();
   Deno.writeTextFileSync(join(daemon.state, "hook.token"), "of-hooks\n");
   using opencode = new FakeOpencode();
@@ -23,7 +23,7 @@ Deno.test("a plugin greets the daemon as the agent of its process, folder and pa
   await daemon.turn("pending_first_turn");
 });
 
-Deno.test("the first message opens a session, shows it, and is told as accepted and seen", async () => {
+Deno.test("the first message opens a session, shows it, and is reported accepted and seen", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
@@ -33,14 +33,14 @@ Deno.test("the first message opens a session, shows it, and is told as accepted 
   assert.match(text, /^\[mesh\] <peer-message type="ask" id="ask-a+">/);
   assert.deepEqual(opencode.selected, [{ sessionID: id }]);
   await daemon.received.find("the session", (frame) => frame["runtime_session_id"] === id);
-  // What was said while the line was renewed is sent again by the daemon, and only told of.
+  // After a reconnect the daemon sends earlier messages again, and gets only reports.
   daemon.send(A);
   await daemon.receipt(A, "accepted");
   await daemon.receipt(A, "seen");
   assert.equal(opencode.prompts.all.length, 1);
 });
 
-Deno.test("a message that is sent again is told of again, and put to the agent once", async () => {
+Deno.test("a message that is sent again is reported again, and delivered to the agent once", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -55,7 +55,7 @@ Deno.test("a message that is sent again is told of again, and put to the agent o
   assert.deepEqual(opencode.prompts.all.map(({ id }) => id), ["ses_a", "ses_a"]);
 });
 
-Deno.test("a message that the session was told by an earlier process is seen, not repeated", async () => {
+Deno.test("a message that an earlier process delivered to the session is reported seen, not repeated", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   opencode.histories.set("ses_a", `[mesh] <peer-message type="ask" id="ask-${A}">x</peer-message>`);
@@ -66,14 +66,14 @@ Deno.test("a message that the session was told by an earlier process is seen, no
   assert.deepEqual(opencode.prompts.all, []);
 });
 
-Deno.test("a session that is continued is the last one of its folder, and no subagent's", async () => {
+Deno.test("the continued session is the last one of its folder, and no subagent's", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-c"]);
   assert.equal((await daemon.greeted())["runtime_session_id"], "ses_last");
 });
 
-Deno.test("nothing is put to an agent at a dialog, nor before a declined one's turn ended", async () => {
+Deno.test("no message is delivered at a dialog, nor before the turn of a declined one has ended", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -94,7 +94,7 @@ Deno.test("nothing is put to an agent at a dialog, nor before a declined one's t
   await daemon.receipt(A, "seen");
 });
 
-Deno.test("an approved dialog lets what waits through while the turn goes on", async () => {
+Deno.test("an approved dialog lets waiting messages through while the turn goes on", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -107,7 +107,7 @@ Deno.test("an approved dialog lets what waits through while the turn goes on", a
   await daemon.receipt(A, "accepted");
 });
 
-Deno.test("turns, models and what was said are told; a subagent's are not", async () => {
+Deno.test("turns, models and chat are reported; those of a subagent are not", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -128,7 +128,7 @@ Deno.test("turns, models and what was said are told; a subagent's are not", asyn
   assert.equal(model, "fake/one");
 });
 
-Deno.test("another session in the same process becomes the one that is served", async () => {
+Deno.test("another session in the same process becomes the active one", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -145,7 +145,7 @@ Deno.test("another session in the same process becomes the one that is served", 
   assert.deepEqual(opencode.prompts.all.map(({ id }) => id), ["ses_b"]);
 });
 
-Deno.test("a daemon that was killed is found again at its new port, and nothing comes twice", async () => {
+Deno.test("a killed daemon is found again at its new port, and no message is delivered twice", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -163,7 +163,7 @@ Deno.test("a daemon that was killed is found again at its new port, and nothing 
   assert.equal(opencode.prompts.all.length, 2);
 });
 
-Deno.test("what waits at a dialog when the line is lost is left to the daemon", async () => {
+Deno.test("a message that waits at a dialog when the connection is lost is left to the daemon", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -178,10 +178,10 @@ Deno.test("what waits at a dialog when the line is lost is left to the daemon", 
   opencode.event("permission.replied", { requestID: "per_1", reply: "once" });
   opencode.idle("ses_a");
   await daemon.turn("idle", before);
-  assert.deepEqual(opencode.prompts.all, []); // It may have been called off in the meantime.
+  assert.deepEqual(opencode.prompts.all, []); // It may have been withdrawn meanwhile.
 });
 
-Deno.test("what opencode refuses is told as rejected, what it never answered stays unclear", async () => {
+Deno.test("a message that opencode refuses is rejected; one that it never answered stays unclear", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -203,7 +203,7 @@ Deno.test("what opencode refuses is told as rejected, what it never answered sta
   await daemon.receipt(B, "seen");
 });
 
-Deno.test("a session that was deleted takes no message: a new one does", async () => {
+Deno.test("a deleted session gets no message: a new session does", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -217,7 +217,7 @@ Deno.test("a session that was deleted takes no message: a new one does", async (
   assert.match(id, /^ses_new/);
 });
 
-Deno.test("messages that the user's interruption left unread are named once, not repeated", async () => {
+Deno.test("messages left unread by the user's interruption are named once, not repeated", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -225,20 +225,20 @@ Deno.test("messages that the user's interruption left unread are named once, not
   opencode.busy("ses_a");
   daemon.send(A);
   await daemon.receipt(A, "seen");
-  opencode.idle("ses_a"); // No answer has followed the message.
+  opencode.idle("ses_a"); // No answer followed the message.
   opencode.idle("ses_a");
   const { text } = await opencode.prompts.find(
     "its name",
     (prompt) => /Not read/.test(prompt.text),
   );
   assert.equal(text, `[mesh] Not read yet, further up: ask-${A}`);
-  opencode.idle("ses_a"); // Nor one that names it.
+  opencode.idle("ses_a"); // Nor the one that names it.
   daemon.send(B);
   await daemon.receipt(B, "seen");
   assert.equal(opencode.prompts.all.length, 3);
 });
 
-Deno.test("`opencode run` is put nothing once its turn has ended", async () => {
+Deno.test("`opencode run` gets no message once its turn has ended", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "run", "a task"]);
@@ -251,7 +251,7 @@ Deno.test("`opencode run` is put nothing once its turn has ended", async () => {
   await daemon.receipt(A, "seen");
 });
 
-Deno.test("with no daemon, no home and broken notes a plugin is silent", async () => {
+Deno.test("a plugin stays silent without a daemon, without a home, and with malformed files", async () => {
   await using daemon = new FakeDaemon();
   Deno.writeTextFileSync(join(daemon.state, "daemon.json"), "{ half");
   using opencode = new FakeOpencode();
@@ -264,7 +264,7 @@ Deno.test("with no daemon, no home and broken notes a plugin is silent", async (
   assert.deepEqual(daemon.received.all, []);
 });
 
-Deno.test("the file that is installed exports the plugin alone, and does what its sources do", async () => {
+Deno.test("the installed file exports only the plugin, and behaves like its sources", async () => {
   const installed = await import(
     "../../../../../../daemon/features/agents/opencode/plugin/generated/mesh.js"
   );
@@ -278,7 +278,7 @@ Deno.test("the file that is installed exports the plugin alone, and does what it
   daemon.send(A);
   await daemon.receipt(A, "seen");
 });
-Deno.test("a plugin does not dial where a daemon was that has ended", {
+Deno.test("a plugin does not connect to the address of a daemon that has ended", {
   ignore: Deno.build.os !== "linux",
 }, async () => {
   await using daemon = new FakeDaemon().up();
