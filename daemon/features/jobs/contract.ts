@@ -14,8 +14,8 @@ import {
 } from "kit/core/schema.ts";
 import { Backend } from "../agents/contract.ts";
 import {
-  Continuity,
   Data,
+  Execution,
   Job,
   JobInList,
   JobState,
@@ -32,6 +32,9 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "expired",
   "unavailable",
 ];
+
+/** Whether a fire resumes the session of the last one. */
+export const Continuity = Execution.shape.continuity;
 
 const CHECKS_MAX = 16;
 const ARTIFACTS_MAX = 100;

@@ -1,4 +1,4 @@
-/** The contracts of peers' lives, each met by its verb. */
+/** Routes that identify, link, repair, end and examine peers. */
 
 import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";
@@ -11,7 +11,7 @@ import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
 
-/** The desks behind these routes. */
+/** The services behind these routes. */
 export interface Lifecycle {
   readonly peers: Peers;
   readonly directory: Directory;

@@ -111,7 +111,7 @@ Deno.test("a link that nothing live answers leaves no peer, and no trace of one 
   const before = await known(w);
   agents.refusalReason = "dialog_open";
   const refused = await post(w, LINK, CLAUDE_COMMAND);
-  const hint = "answer the dialog in the pane, and link again";
+  const hint = "answer the dialog in the pane, then link again";
   assert.deepEqual(refused, { status: 200, linked: false, reason: "dialog_open", hint });
   assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_rung");
   paneObserver.close("%3");
@@ -219,7 +219,7 @@ Deno.test("rehook says what it would do, and does it when told: a lost peer is b
   await notify(w, "cli", "ada");
   const before = await known(w);
   const plan = await post(w, "/peers/ada/rehook");
-  const would_do = "take it back online: its process 7 reads in %3";
+  const would_do = "bring it back online: its process 7 runs in %3";
   const expectedLink = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
   assert.deepEqual(plan, {
     ...expectedLink,

@@ -104,7 +104,7 @@ const REFUSED: [why: string, options: WorldOptions, peer: string, status: number
   ["that the relay refuses",     { settings: RELAY_SETTINGS, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
   ["where no relay is",          { settings: RELAY_SETTINGS, send: answering(404, "<html>") },                    "web",  502, /^relay_refused: .*HTTP 404/],
   ["that leads elsewhere",       { settings: RELAY_SETTINGS, send: answering(302, "") },                          "web",  502, /^relay_refused/],
-  ["that makes no sense",        { settings: RELAY_SETTINGS, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*no sense/],
+  ["that makes no sense",        { settings: RELAY_SETTINGS, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*response is invalid/],
 ];
 for (const [why, options, peer, status, message] of REFUSED) {
   Deno.test(`no share is made ${why}, and the daemon says why`, async () => {
