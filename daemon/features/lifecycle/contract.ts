@@ -10,7 +10,7 @@ const byId = z.object({ id: z.string() });
 const circle = z.object({ circle: Name.optional() });
 const pane_id = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 const path = z.string().min(1).max(4096);
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 export const validateIdentity = contract({
   id: "peers.identity_validate",
@@ -130,8 +130,8 @@ export const Rehooked = z.object({
   /** Whether a live transport reaches it now. */
   healthy: z.boolean(),
   /** What `apply` does or would do. */
-  would_do: maybe,
-  reason: maybe,
+  would_do: nullableString,
+  reason: nullableString,
 });
 export type Rehooked = z.output<typeof Rehooked>;
 
@@ -216,7 +216,7 @@ export const Check = z.object({
   name: z.string(),
   /** Null when the evidence is neither good nor bad. */
   ok: z.boolean().nullable(),
-  source: maybe,
+  source: nullableString,
   age_seconds: z.number().nullable(),
   detail: z.string(),
 });
