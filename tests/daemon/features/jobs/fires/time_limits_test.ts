@@ -197,7 +197,7 @@ Deno.test("the end of a job of the human is an inbox item", async () => {
   const { items } = await get(w, "/inbox");
   assert.match(
     items[0].text,
-    /^\[job work-\w+\] "Tell" completed\.\nx+…\nThe whole: mesh jobs result/,
+    /^\[job work-\w+\] "Tell" completed\.\nx+…\nSee all of it with: mesh jobs result/,
   );
   assert.equal(items[0].from, "mesh");
 });
