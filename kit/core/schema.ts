@@ -47,9 +47,6 @@ export const Name = z.string().regex(
 export const Sender = DisplayText.min(1).max(255).regex(/^\P{Cc}*$/u, "No control characters")
   .regex(/\S/, "A name, not blank");
 
-/** The sender of a request that names none. */
-export const ANONYMOUS_SENDER = "cli";
-
 /** What a client calls one request by, however often it has to send it. */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,
@@ -62,3 +59,6 @@ export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number"
 /** A flag in a query: `1`, `true`, `0` or `false`. */
 export const QueryFlag = z.enum(["1", "true", "0", "false"])
   .transform((flag) => flag === "1" || flag === "true");
+
+/** The sender of a request that names none. */
+export const ANONYMOUS_SENDER = "cli";

@@ -22,7 +22,7 @@ export interface DoctorDeps {
   readonly machine: string;
   /** The state of each transport to this agent. */
   probe(peer: AgentPeer): Promise<readonly Probe[]>;
-  /** When the messages were sent of which no proof arrived in time. */
+  /** When messages were sent to it that nothing has proved, though it was time. */
   unproved(peer_id: string): readonly number[];
 }
 

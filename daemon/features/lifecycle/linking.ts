@@ -118,7 +118,7 @@ export class Linking {
       if (!apply) return result({ would_do, reason });
       peers.markSeen(peer_id, "rehook");
       wake(peer_id);
-      await this.#ctx.db.whenDurable(); // Its socket delivers again after the commit.
+      await this.#ctx.db.whenDurable(); // From then on its socket carries again.
       const transport = directory.transport(peer_id);
       return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
@@ -262,7 +262,7 @@ function agentPeerInPane(
   };
 }
 
-/** A hook only answers: it delivers no message by itself. */
+/** A hook only answers; it is no way by which a message comes in. */
 function isReady({ rung, ready }: Probe): boolean {
   return ready && rung !== "hook";
 }

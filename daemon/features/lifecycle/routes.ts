@@ -11,7 +11,7 @@ import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
 
-/** The services behind these routes. */
+/** The features behind these routes. */
 export interface Lifecycle {
   readonly peers: Peers;
   readonly directory: Directory;
