@@ -7,6 +7,7 @@ import { listPeers } from "../../daemon/features/peers/contract.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
   cancelJob,
+  Continuity,
   createJob,
   getJob,
   jobResult,
@@ -19,7 +20,6 @@ import {
   TERMINAL_STATES,
   updateJob,
 } from "../../daemon/features/jobs/contract.ts";
-import { Continuity } from "../../daemon/features/jobs/record.ts";
 import {
   absolutePath,
   apiCommand,

@@ -55,18 +55,6 @@ export const REASONS = {
   rung_failed:          "internal error of the daemon; its log has the cause",
   not_settled:          "it was handed out, and no receipt came within 60 s",
   daemon_restart:       "the daemon was restarted",
-  // How it ended.
-  ttl:                  "nobody took it in time",
-  ack:                  "it was acknowledged",
-  ack_with_msg:         "it was answered",
-  answered:             "it was answered",
-  declined:             "it was declined",
-  reply_to:             "a question in return replaced it",
-  send_failed:          "it could not be delivered",
-  evicted:              "nobody answered in time",
-  cancelled:            "its asker cancelled it",
-  peer_retired:         "the recipient retired",
-  peer_not_addressable: "the recipient no longer receives messages",
   // Why a job waits, or how it or its message ended.
   executor_offline:     "its executor is offline",
   executor_ending:      "the executor of its last attempt has not ended yet",
@@ -84,6 +72,18 @@ export const REASONS = {
   job_retried:          "its job was tried again",
   job_updated:          "its job was ended by an update",
   job_expired:          "its job expired",
+  // How it ended.
+  ttl:                  "nobody took it in time",
+  ack:                  "it was acknowledged",
+  ack_with_msg:         "it was answered",
+  answered:             "it was answered",
+  declined:             "it was declined",
+  reply_to:             "a question in return replaced it",
+  send_failed:          "it could not be delivered",
+  evicted:              "nobody answered in time",
+  cancelled:            "its asker cancelled it",
+  peer_retired:         "the recipient retired",
+  peer_not_addressable: "the recipient no longer receives messages",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Reason = keyof typeof REASONS;

@@ -50,9 +50,6 @@ export const Sender = DisplayText.min(1).max(255).regex(
 )
   .regex(/\S/, "Must not be blank");
 
-/** The sender of a request that names none. */
-export const ANONYMOUS_SENDER = "cli";
-
 /** Identifies a request, so that the client can send it again (contract 1). */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,
@@ -65,3 +62,6 @@ export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number"
 /** A flag in a query: `1`, `true`, `0` or `false`. */
 export const QueryFlag = z.enum(["1", "true", "0", "false"])
   .transform((flag) => flag === "1" || flag === "true");
+
+/** The sender of a request that names none. */
+export const ANONYMOUS_SENDER = "cli";

@@ -14,8 +14,8 @@ import {
 } from "kit/core/schema.ts";
 import { Backend } from "../agents/contract.ts";
 import {
-  Continuity,
   Data,
+  Execution,
   Job,
   JobInList,
   JobState,
@@ -32,6 +32,9 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "expired",
   "unavailable",
 ];
+
+/** Whether a fire resumes the session of the last one. */
+export const Continuity = Execution.shape.continuity;
 
 const CHECKS_MAX = 16;
 const ARTIFACTS_MAX = 100;
@@ -52,7 +55,7 @@ export type Checks = z.output<typeof Checks>;
 
 const path = shortText(4096, 1).regex(/^[/~]/, "An absolute path, or one that begins with ~");
 
-const JobRequest = z.object({
+const JobBodyFields = z.object({
   title: shortText(255, 1).optional(),
   prompt: Text.optional(),
   kind: Name.optional(),
@@ -77,11 +80,11 @@ const JobRequest = z.object({
 
 /** The conflicts between fields of a request, each with the field that is reported. */
 function* conflictsOf(
-  asked: z.output<typeof JobRequest>,
+  body: z.output<typeof JobBodyFields>,
 ): Generator<[field: string, message: string]> {
-  const { assigned_peer, cron } = asked;
-  const targetParts = [asked.path, asked.backend].filter((part) => part !== undefined).length;
-  if (asked.prompt === undefined && asked.title === undefined) {
+  const { assigned_peer, cron } = body;
+  const targetParts = [body.path, body.backend].filter((part) => part !== undefined).length;
+  if (body.prompt === undefined && body.title === undefined) {
     yield ["prompt", "Give a prompt or a title"];
   }
   if (assigned_peer === undefined && targetParts < 2) {
@@ -90,17 +93,17 @@ function* conflictsOf(
   if (assigned_peer !== undefined && targetParts > 0) {
     yield ["assigned_peer", "Give one target: assigned_peer, or path and backend, not both"];
   }
-  if (assigned_peer !== undefined && asked.profile !== undefined) {
+  if (assigned_peer !== undefined && body.profile !== undefined) {
     yield ["profile", "A profile needs path and backend, not assigned_peer"];
   }
-  if (assigned_peer !== undefined && asked.process_scope === "per_fire") {
+  if (assigned_peer !== undefined && body.process_scope === "per_fire") {
     yield ["process_scope", "An assigned peer is persistent: it does not end with the fire"];
   }
-  if (cron !== undefined && asked.due_at !== undefined) {
+  if (cron !== undefined && body.due_at !== undefined) {
     yield ["cron", "Give due_at or cron, not both"];
   }
   for (const field of ["deadline_at", "expires_at"] as const) {
-    if (cron !== undefined && asked[field] !== undefined) {
+    if (cron !== undefined && body[field] !== undefined) {
       yield [field, "A recurring job has no such time: leave it out, or leave out cron"];
     }
   }
@@ -114,15 +117,15 @@ export const createJob = contract({
   access: "caller",
   tunnel: "admin",
   idempotent: true,
-  body: JobRequest.superRefine((asked, issues) => {
-    for (const [field, message] of conflictsOf(asked)) {
-      issues.addIssue({ code: "custom", message, path: [field], input: asked });
+  body: JobBodyFields.superRefine((body, issues) => {
+    for (const [field, message] of conflictsOf(body)) {
+      issues.addIssue({ code: "custom", message, path: [field], input: body });
     }
   }),
   returns: z.union([Job, Template]),
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check", "path_not_allowed"],
 });
-export type JobAsked = z.output<typeof createJob.body>;
+export type JobBody = z.output<typeof createJob.body>;
 
 export const listJobs = contract({
   id: "jobs.list",

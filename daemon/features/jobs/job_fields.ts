@@ -1,7 +1,7 @@
 /** Job records: made from a request with its defaults, and shortened for a list. */
 
 import { Problem } from "kit/core/problem.ts";
-import type { JobAsked } from "./contract.ts";
+import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
@@ -51,21 +51,21 @@ export function newJob(job_id: string, fields: JobFields, source: JobSource, now
 }
 
 /** The default title. It does not quote the prompt, which a summary leaves out. */
-export function titleOf({ kind = "task", path, backend, assigned_peer }: JobAsked): string {
+export function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
   if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
   return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
     .slice(0, 255);
 }
 
 /** The execution of a request, with the defaults of specification 2. */
-export function executionOf(asked: JobAsked, assigned_peer_id: string | null): Execution {
-  const { cron, timezone, due_at = null } = asked;
+export function executionOf(body: JobBody, assigned_peer_id: string | null): Execution {
+  const { cron, timezone, due_at = null } = body;
   return {
-    prompt: { body: asked.prompt ?? asked.title ?? "" },
+    prompt: { body: body.prompt ?? body.title ?? "" },
     target: {
-      path: asked.path ?? null,
-      backend: asked.backend ?? null,
-      profile: asked.profile ?? null,
+      path: body.path ?? null,
+      backend: body.backend ?? null,
+      profile: body.profile ?? null,
       assigned_peer_id,
     },
     schedule: {
@@ -74,10 +74,10 @@ export function executionOf(asked: JobAsked, assigned_peer_id: string | null): E
       timezone: timezone ?? (cron === undefined ? null : "UTC"),
       calendar_id: null,
     },
-    delivery: { kind: "notify", result_surface: asked.result_surface ?? null },
-    process_scope: asked.process_scope ?? (assigned_peer_id === null ? "per_fire" : "persistent"),
-    continuity: asked.continuity ?? (cron === undefined ? "fresh" : "resume"),
-    checks: asked.checks ?? [],
+    delivery: { kind: "notify", result_surface: body.result_surface ?? null },
+    process_scope: body.process_scope ?? (assigned_peer_id === null ? "per_fire" : "persistent"),
+    continuity: body.continuity ?? (cron === undefined ? "fresh" : "resume"),
+    checks: body.checks ?? [],
   };
 }
 

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Role } from "../peers/contract.ts";
-import type { JobAsked, JobFilter, JobResult, JobUpdate } from "./contract.ts";
+import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {
   executionOf,
@@ -94,9 +94,9 @@ export class Jobs {
   }
 
   /** Creates a job; with `cron` a template. */
-  create(asked: JobAsked, { proven_human }: { proven_human: boolean }): Job | Template {
-    const fields = this.#toJobFields(asked, proven_human);
-    const { cron, timezone, due_at = null, deadline_at, expires_at } = asked;
+  create(body: JobBody, { proven_human }: { proven_human: boolean }): Job | Template {
+    const fields = this.#toJobFields(body, proven_human);
+    const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
     return this.#ctx.db.transact(() => {
       if (cron !== undefined) return this.#templates.create(fields, { cron, timezone });
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
@@ -110,9 +110,9 @@ export class Jobs {
     return isTemplate(id) ? this.#templates.mustGet(id) : this.toJob(this.#steps.mustGet(id));
   }
 
-  list({ view, ...asked }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
+  list({ view, ...query }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
     const { db } = this.#ctx;
-    const { state = null, circle = null, owner_peer_id = null, limit = null } = asked;
+    const { state = null, circle = null, owner_peer_id = null, limit = null } = query;
     const filter = { state, circle, owner_peer_id, limit, settled_max: SETTLED_SHOWN_MAX };
     const work = rows.list(db, filter), recurring = this.#templates.list(filter);
     return view === "full"
@@ -238,26 +238,26 @@ export class Jobs {
     return { ...job, work_id: job.job_id, runner };
   }
 
-  #toJobFields(asked: JobAsked, calledByHuman: boolean): JobFields {
+  #toJobFields(body: JobBody, calledByHuman: boolean): JobFields {
     const { directory } = this.#deps;
-    const caller = directory.sender(asked.created_by ?? ANONYMOUS_SENDER);
+    const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
     const proven_human = calledByHuman && caller.role === "human";
-    const scope = { circle: asked.circle, caller };
-    const assigned = asked.assigned_peer && directory.find(asked.assigned_peer, scope);
-    const owner = asked.owner_peer && directory.find(asked.owner_peer, scope);
-    this.#refuseUnknownChecks(asked.checks ?? []);
+    const scope = { circle: body.circle, caller };
+    const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
+    const owner = body.owner_peer && directory.find(body.owner_peer, scope);
+    this.#refuseUnknownChecks(body.checks ?? []);
     return {
-      title: asked.title ?? titleOf(asked),
-      kind: asked.kind ?? "task",
+      title: body.title ?? titleOf(body),
+      kind: body.kind ?? "task",
       owner_peer_id: owner ? owner.peer_id : null,
       created_by_peer_id: caller.peer_id,
       mesh_session_id: caller.mesh_session_id,
-      circle: asked.circle ?? caller.circle ?? (assigned ? assigned.circle : "default"),
+      circle: body.circle ?? caller.circle ?? (assigned ? assigned.circle : "default"),
       scope: "circle",
       visibility: "circle",
-      request: asked.request ?? null,
+      request: body.request ?? null,
       provenance: { created_by: caller.name, human: proven_human },
-      execution: executionOf(asked, assigned ? assigned.peer_id : null),
+      execution: executionOf(body, assigned ? assigned.peer_id : null),
       proven_human,
     };
   }

@@ -25,8 +25,8 @@ export class Notices {
   }
 
   /** Notifies the owner, else the creator, else the orchestrator; never the peer that knows. */
-  settled(job: StoredJob, knowing_peer_id: string | null): void {
-    const isNotified = this.#notifyFirst(job, settledText(job), knowing_peer_id);
+  settled(job: StoredJob, informed_peer_id: string | null): void {
+    const isNotified = this.#notifyFirst(job, settledText(job), informed_peer_id);
     if (!isNotified) {
       this.#ctx.log.debug("No peer was notified of a job's end", { job_id: job.job_id });
     }

@@ -9,9 +9,9 @@ const nullableString = z.string().nullable();
 export const Data = z.record(z.string(), z.unknown());
 
 export const JobState = z.enum(jobMachine.states);
-export const TemplateState = z.enum(templateMachine.states);
+const TemplateState = z.enum(templateMachine.states);
 export const ProcessScope = z.enum(["per_fire", "persistent"]);
-export const Continuity = z.enum(["fresh", "resume"]);
+const Continuity = z.enum(["fresh", "resume"]);
 
 /** The task, its executor, its schedule, and how its result is delivered (contract 2). */
 export const Execution = z.object({

@@ -75,14 +75,14 @@ export interface Filter {
 
 /** The query of a list: the newest rows that match, within the limits of `Filter`. */
 export function newestSql(table: "jobs" | "job_templates", settledCondition: string): string {
-  return `with asked as (
+  return `with matching as (
       select seq, (${settledCondition}) as is_over from ${table}
       where (:state is null or state = :state) and (:circle is null or circle = :circle)
         and (:owner_peer_id is null or owner_peer_id = :owner_peer_id))
     select * from ${table} where seq in (
-        select seq from asked where :limit is null and not is_over)
+        select seq from matching where :limit is null and not is_over)
       or seq in (
-        select seq from asked where :limit is not null or is_over
+        select seq from matching where :limit is not null or is_over
         order by seq desc limit coalesce(:limit, :settled_max))
     order by seq desc`;
 }

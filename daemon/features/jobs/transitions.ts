@@ -105,10 +105,10 @@ export class JobSteps {
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
       // The executor knows of an end by its own turn, and is asked to stop on a cancel.
-      const knowing_peer_id = event === "completed" || event === "cancelled"
+      const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;
-      this.#notices.settled(settled, knowing_peer_id ?? null);
+      this.#notices.settled(settled, informed_peer_id ?? null);
       const cancelled_executor_id = attempt && !isOwnExecutor(attempt)
         ? attempt.executor_peer_id
         : null;

@@ -1,4 +1,4 @@
-/** What the world may do about peers' lives: prove, find, link, repair, end and examine them. */
+/** The routes that identify, link, repair, end and examine peers, as data. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -10,13 +10,13 @@ const byId = z.object({ id: z.string() });
 const circle = z.object({ circle: Name.optional() });
 const pane_id = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 const path = z.string().min(1).max(4096);
-const maybe = z.string().nullable();
+const nullableString = z.string().nullable();
 
 export const validateIdentity = contract({
   id: "peers.identity_validate",
   method: "POST",
   path: "/peers/identity/validate",
-  summary: "Check a birth certificate, and bring its peer back",
+  summary: "Check a birth certificate, and bring its peer online",
   access: "caller",
   tunnel: "never",
   body: z.object({
@@ -40,7 +40,8 @@ export const renewIdentity = contract({
   id: "peers.identity_renew",
   method: "POST",
   path: "/peers/identity/renew",
-  summary: "Exchange a birth certificate, expired or not, while its peer is connected",
+  summary:
+    "Exchange a birth certificate, expired or not, for a fresh one while its peer is connected",
   access: "caller",
   tunnel: "never",
   body: z.object({ birth_certificate: z.string(), backend: Backend, path }),
@@ -57,7 +58,7 @@ export const Orphan = z.object({
   cwd: z.string(),
   session: z.string(),
   window: z.string(),
-  /** For the eye alone: it decides nothing. */
+  /** For display only. */
   backend_hint: Backend.nullable(),
   confidence: z.enum(["hint", "unknown"]),
 });
@@ -67,7 +68,7 @@ export const listOrphans = contract({
   id: "panes.orphans",
   method: "GET",
   path: "/panes/orphans",
-  summary: "Tmux panes of this machine that no live peer is registered on",
+  summary: "Tmux panes of this machine without a live registered peer",
   access: "caller",
   tunnel: "open",
   returns: z.object({ panes: z.array(Orphan) }),
@@ -83,7 +84,7 @@ export const linkPane = contract({
   id: "panes.link",
   method: "POST",
   path: "/panes/:pane_id/link",
-  summary: "Register the agent in a pane, if messages reach it; else nothing is left behind",
+  summary: "Register the agent in a pane, if a live transport reaches it",
   access: "caller",
   tunnel: "admin",
   params: z.object({ pane_id: z.string() }),
@@ -103,7 +104,7 @@ export const linkPeer = contract({
   id: "peers.link",
   method: "POST",
   path: "/peers/:id/link",
-  summary: "Link a peer with the pane that is on its record",
+  summary: "Link a peer to the pane on its record",
   access: "caller",
   tunnel: "admin",
   params: byId,
@@ -126,11 +127,11 @@ export const Rehooked = z.object({
   acted: z.boolean(),
   peer_id: z.string(),
   transport: Peer.shape.transport,
-  /** Whether a message would reach it now. */
+  /** Whether a live transport reaches it now. */
   healthy: z.boolean(),
-  /** What `apply` does, or would do. */
-  would_do: maybe,
-  reason: maybe,
+  /** What `apply` does or would do. */
+  would_do: nullableString,
+  reason: nullableString,
 });
 export type Rehooked = z.output<typeof Rehooked>;
 
@@ -138,7 +139,7 @@ export const rehookPeer = contract({
   id: "peers.rehook",
   method: "POST",
   path: "/peers/:id/rehook",
-  summary: "Recover the way to a peer, without harm to it; without `apply` only say how",
+  summary: "Recover the transport of a peer without disturbing it; without `apply` only report",
   access: "caller",
   tunnel: "admin",
   params: byId,
@@ -159,7 +160,7 @@ export const killPeer = contract({
   id: "peers.kill",
   method: "POST",
   path: "/peers/:id/kill",
-  summary: "End a peer's own process, where it is proved to be that, and retire the peer",
+  summary: "End the process of a peer, if it is proved to be the peer's, and retire the peer",
   access: "caller",
   tunnel: "admin",
   params: byId,
@@ -169,7 +170,7 @@ export const killPeer = contract({
     ok: z.literal(true),
     peer_id: z.string(),
     agent_pid: z.number().int(),
-    /** The signal that it went by. */
+    /** The signal that ended the process. */
     signal: z.enum(["SIGTERM", "SIGKILL"]),
   }),
   fails: ["unknown_peer", "ambiguous_peer", "kill_refused"],
@@ -180,7 +181,7 @@ export const assumeRole = contract({
   id: "peers.role",
   method: "POST",
   path: "/peers/:id/role",
-  summary: "Give a peer a role; a live orchestrator of its circle gives way only to `force`",
+  summary: "Set the role of a peer; only `force` displaces a live orchestrator of its circle",
   access: "caller",
   tunnel: "never",
   params: byId,
@@ -210,12 +211,12 @@ export const Contradiction = z.object({
 });
 export type Contradiction = z.output<typeof Contradiction>;
 
-/** One piece of evidence: what it says, who says it, and how old its word is. */
+/** One piece of evidence, with its source and age. */
 export const Check = z.object({
   name: z.string(),
-  /** Null where it speaks neither for nor against the peer. */
+  /** Null when the evidence is neither good nor bad. */
   ok: z.boolean().nullable(),
-  source: maybe,
+  source: nullableString,
   age_seconds: z.number().nullable(),
   detail: z.string(),
 });
@@ -225,7 +226,7 @@ export const diagnosePeer = contract({
   id: "peers.doctor",
   method: "GET",
   path: "/peers/:id/doctor",
-  summary: "All evidence of a peer with its age, and where it contradicts itself; changes nothing",
+  summary: "All evidence about a peer with its age, and its contradictions; changes nothing",
   access: "caller",
   tunnel: "open",
   params: byId,

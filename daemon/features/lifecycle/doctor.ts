@@ -1,4 +1,4 @@
-/** A peer's doctor: lays all evidence side by side, and names what contradicts what. */
+/** The doctor of peers: collects the evidence about a peer, and names its contradictions. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -14,7 +14,7 @@ import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
 
-/** From then on an ask has waited, and a turn has gone on, for longer than is usual. */
+/** An ask that waits longer is stale, and a turn that lasts longer is stuck. */
 const STALE_MS = 30 * 60_000;
 
 /** Unproved messages that are counted at most: more would say nothing new. */
@@ -26,19 +26,19 @@ export interface DoctorDeps {
   readonly paneObserver: PaneObserver;
   /** The name of this machine. */
   readonly machine: string;
-  /** What each way to this agent says now. */
+  /** The state of each transport to this agent. */
   probe(peer: AgentPeer): Promise<readonly Probe[]>;
 }
 
-/** All that was found out about a peer. */
+/** The evidence about a peer. */
 interface Evidence {
   readonly stored: StoredPeer;
   readonly record: Peer;
   readonly isLocal: boolean;
-  /** Null where there is no process that could be looked at. */
+  /** Null without a process that can be checked. */
   readonly running: boolean | null;
   readonly pane: PaneObservation | null;
-  /** Whether the agent's process is in the pane; null where one of them is not known. */
+  /** Whether the agent's process is in the pane; null when one of them is unknown. */
   readonly in_pane: boolean | null;
   /** Another live peer of the same session. */
   readonly duplicate: string | undefined;
@@ -49,7 +49,7 @@ interface Evidence {
 export class Doctor {
   readonly #ctx: Context;
   readonly #deps: DoctorDeps;
-  /** What was found last of each peer: only what is new is told. */
+  /** The last contradictions of each peer: only new ones are published. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
 
   constructor(ctx: Context, deps: DoctorDeps) {
@@ -57,16 +57,16 @@ export class Doctor {
     this.#deps = deps;
   }
 
-  /** Of how many peers findings are remembered. */
+  /** How many peers have remembered contradictions. */
   get size(): number {
     return this.#reported.size;
   }
 
-  /** What is known of a peer now. Nothing about it is changed; what is new is told once. */
+  /** Examines a peer without changing it. A new contradiction is published once. */
   async examine(peer_id: string): Promise<Report> {
     const evidence = await this.#collect(peer_id);
     const now = this.#ctx.clock.now();
-    const contradictions = contradictionsOf(evidence, now);
+    const contradictions = [...contradictionsOf(evidence, now)];
     this.#publishNew(peer_id, contradictions);
     return { peer_id, checks: checksOf(evidence, now), contradictions };
   }
@@ -90,7 +90,7 @@ export class Doctor {
     const probes = initial.status === "retired" || !isLocal
       ? []
       : await this.#deps.probe(toAgentPeer(initial));
-    const stored = this.#mustGet(peer_id); // From here on all is of one moment.
+    const stored = this.#mustGet(peer_id); // The rest is read at one moment.
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
     const duplicate = rows.bySession(db, session ?? "").find((other) =>
       other.peer_id !== peer_id && other.backend === backend && isLive(other)
@@ -116,7 +116,8 @@ export class Doctor {
     const previous = this.#reported.get(peer_id);
     const { db, events } = this.#ctx;
     for (const known of this.#reported.keys()) {
-      if (rows.get(db, known)?.closed !== false) this.#reported.delete(known); // It was removed.
+      const isRemoved = rows.get(db, known)?.closed !== false;
+      if (isRemoved) this.#reported.delete(known);
     }
     if (contradictions.length === 0) this.#reported.delete(peer_id);
     else this.#reported.set(peer_id, new Set(contradictions.map(({ code }) => code)));
@@ -136,30 +137,57 @@ export class Doctor {
   }
 }
 
-/** Each contradiction of contract 3: whether it holds, and the sentence that says so. */
-function contradictionsOf(evidence: Evidence, now: number): Contradiction[] {
+/** The contradictions of contract 3 that hold. */
+function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradiction> {
   const { stored, record, running, pane, in_pane, duplicate, probes, unproved } = evidence;
   const { status, agent_pid, pane_id, turn_state, turn_at, role } = stored;
-  const live = isLive(stored);
-  const oldest = record.oldest_pending_age_seconds ?? 0;
-  const working = turn_state === "working" ? now - (turn_at ?? now) : 0;
+  const isOnline = isLive(stored);
+  const pending_ms = (record.oldest_pending_age_seconds ?? 0) * 1000;
+  const working_ms = turn_state === "working" ? now - (turn_at ?? now) : 0;
   const sessionChanged = probes.some(({ reason }) => reason === "session_changed");
-  // deno-fmt-ignore
-  const rules: readonly (readonly [boolean, Contradiction["code"], Contradiction["severity"], string])[] = [
-    [live && role !== "human" && record.transport === "none", "ONLINE_BUT_NO_TRANSPORT", "warning", `It is ${status}, and nothing carries messages to it`],
-    [live && pane !== null && isGone(pane),            "PANE_MISSING",        "error",   `It is ${status}, and tmux has no pane ${pane_id}`],
-    [live && running === false,                        "AGENT_PID_DEAD",      "error",   `It is ${status}, and its process ${agent_pid} is not running`],
-    [live && running === true && in_pane === false,    "PANE_OWNER_MISMATCH", "error",   `Its process ${agent_pid} runs outside of its pane ${pane_id}`],
-    [oldest * 1000 > STALE_MS,                         "STALE_PENDING_ASK",   "warning", `An ask has waited for its answer for ${toMinutes(oldest * 1000)}`],
-    [live && working > STALE_MS,                       "TURN_STUCK",          "warning", `Its turn has gone on for ${toMinutes(working)}, and no hook has said more`],
-    [status === "retired" && running === true,         "RETIRED_BUT_LIVE",    "error",   `It is retired, and its process ${agent_pid} runs on`],
-    [sessionChanged,                                          "SESSION_MISMATCH",    "error",   "Its process runs another session than the registered one"],
-    [live && !sessionChanged && duplicate !== undefined,           "SESSION_MISMATCH",    "error",   `${duplicate} is registered with the same session`],
-    [unproved.length > 0,                              "UNPROVED_DELIVERY",   "warning", `Nothing has proved that ${unproved.length} of its messages were read`],
-  ];
-  return rules.flatMap(([applies, code, severity, detail]) =>
-    applies ? [{ code, severity, detail }] : []
-  );
+  if (isOnline && role !== "human" && record.transport === "none") {
+    yield warning("ONLINE_BUT_NO_TRANSPORT", `It is ${status}, and no transport reaches it`);
+  }
+  if (isOnline && pane !== null && isGone(pane)) {
+    yield error("PANE_MISSING", `It is ${status}, and tmux has no pane ${pane_id}`);
+  }
+  if (isOnline && running === false) {
+    yield error("AGENT_PID_DEAD", `It is ${status}, and its process ${agent_pid} is not running`);
+  }
+  if (isOnline && running === true && in_pane === false) {
+    yield error("PANE_OWNER_MISMATCH", `Its process ${agent_pid} runs outside its pane ${pane_id}`);
+  }
+  if (pending_ms > STALE_MS) {
+    yield warning(
+      "STALE_PENDING_ASK",
+      `An ask has waited for an answer for ${toMinutes(pending_ms)}`,
+    );
+  }
+  if (isOnline && working_ms > STALE_MS) {
+    const duration = toMinutes(working_ms);
+    yield warning("TURN_STUCK", `Its turn has lasted ${duration}, and no hook has reported since`);
+  }
+  if (status === "retired" && running === true) {
+    yield error("RETIRED_BUT_LIVE", `It is retired, and its process ${agent_pid} still runs`);
+  }
+  if (sessionChanged) {
+    const detail = "Its process runs a different session than the registered one";
+    yield error("SESSION_MISMATCH", detail);
+  } else if (isOnline && duplicate !== undefined) {
+    yield error("SESSION_MISMATCH", `${duplicate} is registered with the same session`);
+  }
+  if (unproved.length > 0) {
+    const detail = `${unproved.length} of its messages are not proved to be read`;
+    yield warning("UNPROVED_DELIVERY", detail);
+  }
+}
+
+function error(code: Contradiction["code"], detail: string): Contradiction {
+  return { code, severity: "error", detail };
+}
+
+function warning(code: Contradiction["code"], detail: string): Contradiction {
+  return { code, severity: "warning", detail };
 }
 
 function checksOf(evidence: Evidence, now: number): Check[] {
@@ -171,9 +199,7 @@ function checksOf(evidence: Evidence, now: number): Check[] {
     detail: string;
   }): Check => ({ name, ok, source, age_seconds: details.age, detail: details.detail });
   const why = offline_reason === null ? "" : `: ${offline_reason}`;
-  const machine = isLocal
-    ? "this machine"
-    : `${stored.machine}, which cannot be looked at from here`;
+  const machine = isLocal ? "this machine" : `${stored.machine}, which this daemon cannot check`;
   const oldest = record.oldest_pending_age_seconds;
   return [
     check("machine", isLocal, "registration", {
@@ -212,7 +238,7 @@ function checksOf(evidence: Evidence, now: number): Check[] {
         ),
       })
     ),
-    check("asks", null, "ledger", { age: oldest, detail: `${record.pending_ask_count} wait` }),
+    check("asks", null, "ledger", { age: oldest, detail: `${record.pending_ask_count} pending` }),
     check("proofs", unproved.length === 0, "ledger", {
       age: secondsSince(unproved[0] ?? null),
       detail: `${unproved.length} messages unproved`,
@@ -222,11 +248,11 @@ function checksOf(evidence: Evidence, now: number): Check[] {
 
 function describeProcess({ agent_pid, agent_started }: StoredPeer): string {
   if (agent_pid === null) return "none registered";
-  return `pid ${agent_pid}, started ${agent_started ?? "before anyone looked"}`;
+  return `pid ${agent_pid}, started ${agent_started ?? "at an unknown time"}`;
 }
 
 function describePane(pane: PaneObservation | null): string {
-  if (pane?.state !== "found") return pane?.state ?? "not looked at";
+  if (pane?.state !== "found") return pane?.state ?? "not checked";
   const { pane_pid: pid, command, dead } = pane.pane;
   return dead ? "dead" : `${command}, pid ${pid}`;
 }

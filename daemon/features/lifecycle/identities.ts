@@ -1,4 +1,4 @@
-/** Birth certificates at work: what one proves of its bearer, and when it is exchanged. */
+/** Validates and renews birth certificates. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -38,7 +38,7 @@ export class Identities {
     this.#deps = deps;
   }
 
-  /** The peer of a certificate that holds; one that is not here comes back (specification 4). */
+  /** Checks a certificate and returns its peer. An offline peer comes back (specification 4). */
   async validate({ birth_certificate, ...presented }: Validation): Promise<string> {
     const claims = await this.#deps.certificates.verify(birth_certificate);
     mustMatchPresented(claims, presented);
@@ -55,7 +55,7 @@ export class Identities {
     return peer_id;
   }
 
-  /** A fresh certificate for a session whose peer is connected on it; else a 409. */
+  /** Issues a fresh certificate, if the peer is connected on the session of the old one. */
   async renew({ birth_certificate, ...presented }: Renewal) {
     const { certificates } = this.#deps;
     const claims = await certificates.readIgnoringExpiry(birth_certificate);
@@ -78,7 +78,7 @@ export class Identities {
     return await certificates.issue(claimsOf(peer));
   }
 
-  /** A live transport: a socket, or a way to a process or a pane that is really there. */
+  /** Whether the peer has a socket, or a transport to a process or pane that exists. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
     const { reachability, processes, machine } = this.#deps;
     const { peer_id, agent_pid, agent_started } = peer;
@@ -91,7 +91,7 @@ export class Identities {
       processes.isAlive(agent_pid, agent_started);
   }
 
-  /** A certificate is bound to its process, as far as that can be looked at from here. */
+  /** A certificate is bound to its process, if this machine can check that. */
   #mustBeRunning({ agent_pid, agent_started }: Claims, { machine }: StoredPeer): void {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) return;
     if (this.#deps.processes.isAlive(agent_pid, agent_started)) return;

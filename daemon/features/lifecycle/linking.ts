@@ -1,4 +1,4 @@
-/** Brings panes and peers together: who is not bound, binding it, and finding a lost way again. */
+/** Links panes and peers: lists orphan panes, registers their agents, recovers transports. */
 
 import { basename } from "node:path";
 import type { Context } from "kit/data/context.ts";
@@ -23,13 +23,13 @@ export interface LinkingDeps {
   readonly paneObserver: PaneObserver;
   /** The name of this machine. */
   readonly machine: string;
-  /** What each way to this agent says now, the best one first. */
+  /** The state of each transport to this agent, in fallback order. */
   probe(peer: AgentPeer): Promise<readonly Probe[]>;
-  /** What waits for it may go. */
+  /** Sends the messages that wait for a peer. */
   wake(peer_id: string): void;
 }
 
-/** A registration that would be made, and the process that it rests on. */
+/** A registration to make, and the process that it depends on. */
 interface LinkPlan {
   readonly registration: Registration;
   readonly pane: PaneFacts;
@@ -46,15 +46,15 @@ export class Linking {
     this.#deps = deps;
   }
 
-  /** PaneSights of every server that is known here, with no live peer on them. */
+  /** The panes of all known tmux servers that have no live peer. */
   async orphans(): Promise<Orphan[]> {
     const panes = await this.#allPanes();
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);
   }
 
   /**
-   * Registers the agent that reads in a pane, or says why no message would reach it. It may be
-   * known which peer that is: one whose session was taken up there.
+   * Registers the agent in a pane, or reports why no transport reaches it. `peer_id` names the peer
+   * whose session was resumed in the pane.
    */
   async linkPane(
     pane_id: string,
@@ -77,7 +77,7 @@ export class Linking {
     return await this.#link({ registration, pane, foreground: pane.foreground, ...proof });
   }
 
-  /** The same for the pane on a peer's record: its agent may have been started anew there. */
+  /** Links the pane on a peer's record: its agent may have been started again there. */
   async linkPeer(peer_id: string): Promise<Linked> {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
@@ -101,7 +101,7 @@ export class Linking {
     });
   }
 
-  /** Whether messages reach a peer, and, with `apply`, what can be done about it without harm. */
+  /** Reports whether a transport reaches a peer. With `apply` brings back one that is offline. */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
     const { peers, reachability, wake } = this.#deps;
     const result = (fields: Partial<Rehooked>): Rehooked => ({
@@ -115,7 +115,7 @@ export class Linking {
       ...fields,
     });
     const bringBack = async ({ offline_reason: reason }: StoredPeer, why: string) => {
-      const would_do = `take it back online: ${why}`;
+      const would_do = `bring it back online: ${why}`;
       if (!apply) return result({ would_do, reason });
       peers.markSeen(peer_id, "rehook");
       wake(peer_id);
@@ -134,12 +134,12 @@ export class Linking {
     const ready = probes.some(isReady);
     if (!ready) return result({ ok: false, reason: reasonOf(probes) });
     if (isLive(peer)) return result({ healthy: true });
-    return await bringBack(peer, `its process ${peer.agent_pid} reads in ${pane.pane_id}`);
+    return await bringBack(peer, `its process ${peer.agent_pid} runs in ${pane.pane_id}`);
   }
 
   /**
-   * Looks before it registers: a peer that nothing reaches was never there, and so the rollback
-   * leaves nothing. What was seen is looked at again in the transaction.
+   * Probes before it registers, so that an agent that no transport reaches leaves no peer behind.
+   * The pane and the process are checked again in the transaction.
    */
   async #link({ registration, pane, foreground, proven_peer_id }: LinkPlan): Promise<Linked> {
     const probes = await this.#deps.probe(agentPeerInPane(registration, foreground));
@@ -161,7 +161,7 @@ export class Linking {
     return (await this.#deps.probe(toAgentPeer(peer))).some(isReady);
   }
 
-  /** A peer of this machine, with the pane on its record; undefined where tmux has none such. */
+  /** A peer of this machine, and the pane on its record if it exists. */
   async #findPaneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
     const peer = this.#mustGet(peer_id);
     const { machine, pane_id, tmux_socket } = peer;
@@ -200,7 +200,7 @@ export class Linking {
     return found;
   }
 
-  /** The live peer that is registered on a pane, or that its process is. */
+  /** The live peer that is registered on a pane, or on the process in it. */
   #ownerOf({ pane_id, tmux_socket, foreground }: PaneFacts): string | undefined {
     const { db } = this.#ctx;
     const peersOnPane = rows.byPane(db, pane_id, null).filter((peer) =>
@@ -217,7 +217,7 @@ export class Linking {
     throw new Problem("already_linked", { pane_id: pane.pane_id, peer_id: owner });
   }
 
-  /** Only a process that is proved to be the agent's, in that very pane, is believed. */
+  /** Refuses a peer whose process is not proved to run in this pane. */
   #mustBeVerified({ peer_id, agent_pid, agent_started }: StoredPeer, pane: PaneFacts): void {
     const refuse = (reason: string) => {
       throw new Problem("pane_unverified", { peer_id, pane_id: pane.pane_id, reason });
@@ -226,7 +226,7 @@ export class Linking {
     if (!this.#deps.processes.isAlive(agent_pid, agent_started)) return refuse("agent_gone");
     if (!this.#deps.paneObserver.holds(pane, agent_pid)) return refuse("agent_elsewhere");
     const owner = this.#ownerOf(pane);
-    if (owner !== undefined && owner !== peer_id) return refuse(`it is ${owner}'s`);
+    if (owner !== undefined && owner !== peer_id) return refuse(`it belongs to ${owner}`);
   }
 }
 
@@ -268,21 +268,21 @@ function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }
 
-/** What the last way said: those before it are asked first, and fall to it. */
+/** The reason of the last transport in the fallback order. */
 function reasonOf(probes: readonly Probe[]): string {
   return probes.findLast(({ transport }) => transport !== "hook")?.reason ?? "no_rung";
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  dialog_open: "answer the dialog in the pane, and link again",
-  draft_present: "send or clear what is typed in the pane, and link again",
+  dialog_open: "answer the dialog in the pane, then link again",
+  draft_present: "send or clear the text typed in the pane, then link again",
   no_process: "start the agent in the pane",
   no_rung: "no adapter here reaches this backend; `generic` is any program in a pane",
-  shell_prompt: "a shell would run what it is told: start the agent in the pane",
-  screen_unknown: "the screen does not look like this backend's; is it another?",
+  shell_prompt: "a shell would run each message as a command: start the agent in the pane",
+  screen_unknown: "the screen is not one of this backend; check that the backend is right",
 };
 
 function notLinked(reason: string): Linked {
-  const hint = HINTS[reason] ?? "nothing was registered; see to it, and link again";
+  const hint = HINTS[reason] ?? "nothing was registered; resolve the reason, then link again";
   return { linked: false, reason, hint };
 }

@@ -1,4 +1,4 @@
-/** The contracts of peers' lives, each met by its verb. */
+/** Routes that identify, link, repair, end and examine peers. */
 
 import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";

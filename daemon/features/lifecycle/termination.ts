@@ -1,4 +1,4 @@
-/** The end of a peer by the operator's hand: of its own process, proved, or of nothing. */
+/** Kills peers: ends the proved process of a peer, and retires the peer. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -10,16 +10,16 @@ import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { Killed } from "./contract.ts";
 
-/** How long a process may take to put its things in order, and then to be taken down. */
-export const TERM_GRACE_MS = 5_000;
+/** How long a process may take to end after SIGTERM, and then after SIGKILL. */
+const TERM_GRACE_MS = 5_000;
 const KILL_WAIT_MS_MAX = 2_000;
 
-/** Processes that may be looked at, and told to end. */
+/** The processes of this machine. */
 export interface ProcessTable extends ProcessLookup, ProcessControl {
   parentOf(pid: number): number | undefined;
 }
 
-export interface EndingDeps {
+export interface TerminationDeps {
   readonly peers: Pick<Peers, "offline">;
   readonly processes: ProcessTable;
   readonly paneObserver: PaneObserver;
@@ -36,23 +36,23 @@ interface AgentProcess {
 
 export class Termination {
   readonly #ctx: Context;
-  readonly #deps: EndingDeps;
+  readonly #deps: TerminationDeps;
 
-  constructor(ctx: Context, deps: EndingDeps) {
+  constructor(ctx: Context, deps: TerminationDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  /** Ends the peer's process, first by asking, and retires the peer. Refuses what is unproved. */
+  /** Ends the peer's process and retires the peer. Refuses a process that is not proved. */
   async kill(peer_id: string): Promise<Killed> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);
     const signal = await this.#terminate(peer_id, process);
     this.#ctx.db.transact(() => {
       const now = rows.get(this.#ctx.db, peer_id);
-      if (!now || now.closed) return; // The operator has closed it in the meantime.
+      if (!now || now.closed) return; // The peer was closed meanwhile.
       if (now.agent_started !== null && now.agent_started !== process.agent_started) {
-        throw killRefused(peer_id, "replaced"); // Its old process is gone, and a new one has come.
+        throw killRefused(peer_id, "replaced"); // A new process has registered meanwhile.
       }
       const cause = { reason: "killed", source: "operator", detail: signal };
       this.#deps.peers.offline(peer_id, { ...cause, terminal: true });
@@ -73,8 +73,8 @@ export class Termination {
   }
 
   /**
-   * A process outside of the pane that its peer is in may be anybody's: the record is wrong. And a
-   * tmux server is no agent, whoever registers it: all panes would end with it.
+   * Refuses a process outside its peer's pane: the record is wrong. Refuses a tmux server, however
+   * it was registered: every pane would end with it.
    */
   async #mustRunInOwnPane(peer_id: string, { agent_pid }: AgentProcess): Promise<void> {
     const { paneObserver, machine, processes } = this.#deps;
@@ -84,17 +84,18 @@ export class Termination {
       throw killRefused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};
+    // A process may outlive its pane.
     const ownPane = panes.find((pane) =>
       pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
-    ); // Where its pane is no more, the process has outlived it.
+    );
     if (ownPane && !paneObserver.holds(ownPane, agent_pid)) {
       throw killRefused(peer_id, "agent_elsewhere");
     }
-    // Anybody may have named the pid, and the pane that it is in: its own socket proves it, or we.
+    // Any caller may name a pid and its pane. Only the process itself or the daemon proves it.
     if (!agent_proved) throw killRefused(peer_id, "process_unproved");
   }
 
-  /** The peer's process, where pid and start time prove that it is the registered one. */
+  /** The peer's process, if pid and start time prove that it is the registered one. */
   #mustGetProcess(peer_id: string): AgentProcess {
     const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
@@ -111,12 +112,12 @@ export class Termination {
     }
     const others = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
     if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
-      throw killRefused(peer_id, "process_shared"); // With it another peer would end.
+      throw killRefused(peer_id, "process_shared"); // Another peer would end too.
     }
     return { agent_pid, agent_started };
   }
 
-  /** The daemon, what started it, and the first process of the machine: whoever claims them. */
+  /** Whether it is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
     for (
       let at: number | undefined = this.#deps.pid;

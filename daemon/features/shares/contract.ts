@@ -1,4 +1,4 @@
-/** What the world may say about shares: links by which a guest watches, or writes to, one peer. */
+/** The routes of shares, as data: links by which a guest reads or asks one peer. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
@@ -8,37 +8,37 @@ export const SHARE_SECONDS = 86_400;
 export const SHARE_SECONDS_MIN = 1;
 export const SHARE_SECONDS_MAX = 30 * 86_400;
 
-/** `ro` watches; `rw` may ask the peer something as well. */
+/** `ro` reads; `rw` may also ask the peer. */
 export const Permissions = z.enum(["ro", "rw"]);
 
-/** How long a share lives, if nobody revokes it. */
+/** How long a share is valid. */
 export const ttl_seconds = z.number().int().min(SHARE_SECONDS_MIN).max(SHARE_SECONDS_MAX)
   .default(SHARE_SECONDS);
 
-/** The relay holds it, in memory: a restart of the relay forgets it (specification 5). */
+/** The relay keeps shares in memory: they end when it restarts (specification 5). */
 export const Share = z.object({
   share_id: z.string(),
-  /** Whoever has it is the guest. */
+  /** Grants access to anyone who knows it. */
   url: z.string(),
   daemon_id: z.string(),
   peer_id: z.string(),
   display_name: z.string(),
   permissions: Permissions,
-  /** How many watch now. */
+  /** Guests connected now. */
   viewers: z.number().int(),
   created_at: Instant,
   expires_at: Instant,
 }).meta({ id: "Share" });
 export type Share = z.output<typeof Share>;
 
-/** Without a relay there is nobody to share with. */
+/** Every route calls the relay. */
 const FAILS = ["relay_disabled", "relay_unreachable", "relay_refused"] as const;
 
 export const createShare = contract({
   id: "shares.create",
   method: "POST",
   path: "/shares",
-  summary: "A link to one peer, for whoever is given it",
+  summary: "Create a link to one peer for a guest",
   access: "caller",
   tunnel: "open",
   body: z.object({
@@ -67,7 +67,7 @@ export const revokeShare = contract({
   id: "shares.revoke",
   method: "DELETE",
   path: "/shares/:id",
-  summary: "End a share; whoever watches is cut off at once",
+  summary: "End a share; its guests are disconnected at once",
   access: "caller",
   tunnel: "open",
   params: z.object({ id: z.string() }),

@@ -1,4 +1,4 @@
-/** The shares' contracts, each met by its verb. */
+/** Routes of shares. */
 
 import { type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";

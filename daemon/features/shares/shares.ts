@@ -1,4 +1,4 @@
-/** Shares as this machine makes them: the relay holds them, the daemon says which peer is meant. */
+/** Shares of peers: resolves the peer, and creates, lists and revokes its shares at the relay. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -8,7 +8,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type CreateShare, Share } from "./contract.ts";
 
-/** The relay looks at the peer through the tunnel before it answers. */
+/** The relay reads the peer through the tunnel before it answers. */
 const RELAY_WAIT_MS_MAX = 15_000;
 const PATH = "/api/v1/shares";
 
@@ -16,18 +16,18 @@ const PATH = "/api/v1/shares";
 export interface RelayAccess {
   /** Its origin, such as `https://relay.example`. */
   readonly url: string;
-  /** The secret, in clear: it goes into a header, and nowhere else. */
+  /** The secret in clear: sent in a header, never logged. */
   readonly secret: string;
   readonly daemon_id: string;
-  /** Sends a request to it; rejects where it cannot be reached. */
+  /** Sends a request to the relay. Rejects when the relay cannot be reached. */
   send(request: Request): Promise<Response>;
 }
 
 export interface SharesDeps {
   readonly clock: Clock;
-  /** Undefined where none is configured. */
+  /** Undefined when no relay is configured. */
   readonly relay: RelayAccess | undefined;
-  /** The one peer that an argument names. */
+  /** Resolves a peer argument. */
   resolve(argument: string): { readonly peer_id: string };
 }
 
@@ -48,7 +48,7 @@ export class Shares {
     return parseAnswer(Share, await this.#call("POST", PATH, body));
   }
 
-  /** Those of this machine; others of the same secret have their own daemons. */
+  /** The shares of this machine. Other machines may use the same relay secret. */
   async list(): Promise<{ shares: Share[] }> {
     const { daemon_id } = this.#mustHaveRelay();
     const { shares } = parseAnswer(ShareList, await this.#call("GET", PATH));
@@ -66,7 +66,7 @@ export class Shares {
     return relay;
   }
 
-  /** What the relay answers; its refusals are told as ours. No redirect is followed. */
+  /** Calls the relay, and maps its errors to ours. Redirects are not followed. */
   async #call(method: string, path: string, body?: unknown): Promise<unknown> {
     const { url, secret } = this.#mustHaveRelay();
     const { ok, status, text } = await this.#send(new URL(path, url), {
@@ -102,5 +102,7 @@ export class Shares {
 function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const result = schema.safeParse(answer);
   if (result.success) return result.data;
-  throw new Problem("relay_refused", { reason: "its answer makes no sense here; update one" });
+  throw new Problem("relay_refused", {
+    reason: "its response is invalid; update this daemon or the relay",
+  });
 }

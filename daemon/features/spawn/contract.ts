@@ -100,7 +100,7 @@ export const spawnPeer = contract({
     "spawn_failed",
   ],
 });
-export type SpawnAsked = z.output<typeof spawnPeer.body>;
+export type SpawnRequest = z.output<typeof spawnPeer.body>;
 
 export const forkPeer = contract({
   id: "spawn.fork",

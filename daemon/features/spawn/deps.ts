@@ -6,7 +6,7 @@ import type { Role } from "../peers/contract.ts";
 import type { Backend } from "../agents/contract.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";
-import type { SpawnAsked } from "./contract.ts";
+import type { SpawnRequest } from "./contract.ts";
 import type { Spawn } from "./store.ts";
 
 /** A registered peer, as far as spawns need to know it. */
@@ -34,7 +34,7 @@ export interface SpawnDeps {
     nameOf(path: string, backend: Backend): string;
     refuseReserved(name: string): void;
     /** Gives a registered peer the circle, role and name that were asked for it. */
-    reassign(peer_id: string, asked: { name?: string; circle: string; role: Role }): void;
+    reassign(peer_id: string, request: { name?: string; circle: string; role: Role }): void;
   };
   /** Whether an adapter delivers messages to this backend. */
   canDeliverTo(backend: Backend): boolean;
@@ -55,7 +55,7 @@ export interface SpawnDeps {
 
 /** A started agent that is not yet stored. */
 export interface LaunchedAgent {
-  readonly asked: SpawnAsked;
+  readonly request: SpawnRequest;
   readonly folder: string;
   readonly circle: string;
   readonly spawn_id: string;

@@ -6,7 +6,7 @@ import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import { commandOf } from "./commands.ts";
-import type { SpawnAsked } from "./contract.ts";
+import type { SpawnRequest } from "./contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { allowedFolder } from "./paths.ts";
 
@@ -53,22 +53,22 @@ export class Launcher {
 
   /** Checks the whole request before it opens a pane. */
   async launch(
-    asked: SpawnAsked,
+    request: SpawnRequest,
     tmux_socket: string | undefined,
     { extraArgs = [], mark }: LaunchOptions,
   ): Promise<LaunchedAgent> {
     const { terminals, settings, peers } = this.#deps;
     await this.mustBeEnabled();
-    if (asked.name) peers.refuseReserved(asked.name);
-    const command = commandOf(settings, asked.backend, asked.profile);
-    const found = await allowedFolder(asked.path, {
+    if (request.name) peers.refuseReserved(request.name);
+    const command = commandOf(settings, request.backend, request.profile);
+    const found = await allowedFolder(request.path, {
       allowed: settings.allowed_paths,
       home: terminals.home,
     });
-    if (!found.ok) throw new Problem("path_not_allowed", { path: asked.path, reason: found.why });
+    if (!found.ok) throw new Problem("path_not_allowed", { path: request.path, reason: found.why });
     const spawn_id = this.#ctx.ids.next("spawn");
-    const sender = peers.sender(asked.from_peer ?? ANONYMOUS_SENDER);
-    const source = await this.#findSourcePane(asked, sender, tmux_socket);
+    const sender = peers.sender(request.from_peer ?? ANONYMOUS_SENDER);
+    const source = await this.#findSourcePane(request, sender, tmux_socket);
     const launch = {
       cwd: found.folder,
       argv: [...command.argv, ...extraArgs],
@@ -79,11 +79,11 @@ export class Launcher {
       throw new Problem("spawn_failed", { reason: "the program of its command is not installed" });
     }
     const at = this.#ctx.clock.now();
-    const place = { source, circle: asked.circle ?? this.#senderCircle(sender, source) };
+    const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
     const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
     return {
-      asked,
+      request,
       folder: found.folder,
       circle,
       spawn_id,
@@ -122,7 +122,7 @@ export class Launcher {
 
   /** The pane that the request names, else the one that its sender is registered on. */
   async #findSourcePane(
-    { source_pane }: SpawnAsked,
+    { source_pane }: SpawnRequest,
     sender: Sender,
     tmux_socket: string | undefined,
   ): Promise<SourcePane | undefined> {

@@ -59,11 +59,15 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
         throw new Problem("peer_retired", { peer_id: source_peer_id });
       }
       if (backend === source.backend) throw new Problem("same_backend", { backend });
-      const asked = { path: path ?? "", backend, profile, circle, role: "agent" as const };
-      const launched = await spawns.launch({
-        ...asked,
+      const request = {
+        path: path ?? "",
+        backend,
+        profile,
+        circle,
+        role: "agent" as const,
         ...(pane_id && { source_pane: pane_id }),
-      }, tmux_socket ?? undefined);
+      };
+      const launched = await spawns.launch(request, tmux_socket ?? undefined);
       const record = () => spawns.record(launched, { proven_human: false });
       return { ...await undoOnError(record, launched), source_peer_id };
     }),

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
 import { withoutSecrets } from "./commands.ts";
-import type { SpawnAsked, Spawned } from "./contract.ts";
+import type { Spawned, SpawnRequest } from "./contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { Launcher, type LaunchOptions } from "./launcher.ts";
 import { SpawnRegistrations } from "./registrations.ts";
@@ -36,11 +36,11 @@ export class Spawns {
   }
 
   launch(
-    asked: SpawnAsked,
+    request: SpawnRequest,
     tmux_socket: string | undefined,
     options: LaunchOptions = {},
   ): Promise<LaunchedAgent> {
-    return this.#launcher.launch(asked, tmux_socket, options);
+    return this.#launcher.launch(request, tmux_socket, options);
   }
 
   /** The circle of a pane's window (contract 1); undefined where sessions bound circles. */
@@ -51,8 +51,8 @@ export class Spawns {
   /** Stores what was launched. Its agent may have registered meanwhile. */
   record(launched: LaunchedAgent, requestContext: { proven_human: boolean }): Spawned {
     const { db } = this.#ctx;
-    const { asked, folder, circle, spawn_id, socket, pane, at } = launched;
-    const { backend, message } = asked;
+    const { request, folder, circle, spawn_id, socket, pane, at } = launched;
+    const { backend, message } = request;
     const isDeliverable = this.#deps.canDeliverTo(backend);
     const seedState = isDeliverable ? "awaiting_registration" : "undeliverable";
     const spawn: Spawn = {
@@ -61,9 +61,9 @@ export class Spawns {
       path: folder,
       circle,
       registration_state: "awaiting",
-      profile: asked.profile ?? null,
-      role: asked.role ?? "agent",
-      name: asked.name ?? null,
+      profile: request.profile ?? null,
+      role: request.role ?? "agent",
+      name: request.name ?? null,
       tmux_socket: socket,
       tmux_session: pane.session,
       pane_id: pane.pane_id,
@@ -73,7 +73,7 @@ export class Spawns {
       seed_from: launched.from,
       seed_human: requestContext.proven_human,
       seed_state: message === undefined ? null : seedState,
-      warnings: this.#warningsOf(asked, isDeliverable),
+      warnings: this.#warningsOf(request, isDeliverable),
       created_at: at,
       settled_at: null,
     };
@@ -171,7 +171,7 @@ export class Spawns {
     };
   }
 
-  #warningsOf({ backend, message }: SpawnAsked, isDeliverable: boolean): string[] {
+  #warningsOf({ backend, message }: SpawnRequest, isDeliverable: boolean): string[] {
     const warnings: string[] = [];
     if (!this.#deps.registersItself(backend)) {
       warnings.push(

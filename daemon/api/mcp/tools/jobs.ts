@@ -7,6 +7,7 @@ import { quotedLine } from "../../../features/messages/frame_markers.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   cancelJob,
+  Continuity,
   createJob,
   getJob,
   jobResult,
@@ -14,7 +15,6 @@ import {
   REPORTED,
   updateJob,
 } from "../../../features/jobs/contract.ts";
-import { Continuity } from "../../../features/jobs/record.ts";
 import { Backend } from "../../../features/agents/contract.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import {

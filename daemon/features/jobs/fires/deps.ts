@@ -81,7 +81,7 @@ export interface FireDeps {
   };
   readonly spawns: {
     /** Checks the request and starts the agent. Throws a `Problem` on a refusal. */
-    startExecutor(asked: StartRequest): Promise<StartedExecutor>;
+    startExecutor(request: StartRequest): Promise<StartedExecutor>;
     /** The registered peer; `over` when no registration is expected any more. */
     status(spawn_id: string): { peer_id: string | null; over: boolean };
     /** Ends an agent that was started with a mark, and never stored. */

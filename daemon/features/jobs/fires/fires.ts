@@ -65,7 +65,7 @@ export class Fires {
     this.startDue();
   }
 
-  /** After a start: queues interrupted dispatches again, and follows the messages that were sent. */
+  /** After a start: queues interrupted dispatches again, and follows the sent messages. */
   start(): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => rows.wakeAll(tx, clock.now()));

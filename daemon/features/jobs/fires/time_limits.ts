@@ -61,7 +61,7 @@ export class TimeLimits {
     });
   }
 
-  /** Notifies the owner once. A deadline ends nothing (contract 2). */
+  /** Notifies one peer, once. A deadline does not end a job (contract 2). */
   #passDeadline(job: StoredJob): void {
     const { steps, notices } = this.#parts;
     this.#ctx.db.transact(() => {

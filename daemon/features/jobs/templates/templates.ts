@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
-import type { JobAsked } from "../contract.ts";
+import type { JobBody } from "../contract.ts";
 import { illegalState, type JobFields } from "../job_fields.ts";
 import type { Template } from "../record.ts";
 import { type TemplateEvent, templateMachine } from "../machine.ts";
@@ -30,7 +30,7 @@ export class Templates {
     this.#deps = deps;
   }
 
-  create(fields: JobFields, { cron = "", timezone = "UTC" }: Pick<JobAsked, "cron" | "timezone">) {
+  create(fields: JobFields, { cron = "", timezone = "UTC" }: Pick<JobBody, "cron" | "timezone">) {
     const { db, ids, clock } = this.#ctx;
     const calendar_id = ids.next("cal");
     const now = clock.now();

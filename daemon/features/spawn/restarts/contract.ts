@@ -27,7 +27,7 @@ export const restartPeer = contract({
   returns: Restart,
   fails: ["unknown_peer", "ambiguous_peer", "spawn_disabled"],
 });
-export type RestartAsked = z.output<typeof restartPeer.body>;
+export type RestartRequest = z.output<typeof restartPeer.body>;
 
 export const getRestart = contract({
   id: "spawn.restart_last",

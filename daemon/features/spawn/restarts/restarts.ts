@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/restart.ts";
 import { restartMachine } from "../machine.ts";
-import type { RestartAsked } from "./contract.ts";
+import type { RestartRequest } from "./contract.ts";
 import type { RestartDeps } from "./deps.ts";
 import { preflight, type PreflightRefusal, type RestartPlan } from "./preflight.ts";
 import { RestartFailure, RestartRecords } from "./records.ts";
@@ -28,23 +28,23 @@ export class Restarts {
   /** With `wait` resolves when the restart is over, else once it has begun (specification 4). */
   async restart(
     argument: string,
-    asked: RestartAsked,
+    request: RestartRequest,
     requestContext: { proven_human: boolean },
   ): Promise<Restart> {
-    const { peer_id } = this.#deps.find(argument, asked.circle);
-    const from = this.#deps.sender(asked.from_peer ?? ANONYMOUS_SENDER);
+    const { peer_id } = this.#deps.find(argument, request.circle);
+    const from = this.#deps.sender(request.from_peer ?? ANONYMOUS_SENDER);
     await this.#deps.mustBeEnabled();
     const started_at = this.#ctx.clock.now();
-    const checked = await this.#preflight(peer_id, asked.fresh);
+    const checked = await this.#preflight(peer_id, request.fresh);
     const draft = this.#draft(checked, started_at);
-    if (asked.dry_run) {
+    if (request.dry_run) {
       return checked.ok ? { ...draft, outcome: "would_restart" } : toRefusal(draft, checked);
     }
     const { restart_id } = draft;
     const stored = this.#records.create(
       toStored(draft, checked, {
         peer_id,
-        seed: asked.message ?? null,
+        seed: request.message ?? null,
         seed_from: from,
         seed_human: requestContext.proven_human,
       }),
@@ -58,7 +58,7 @@ export class Restarts {
       const run = new RestartRun(this.#ctx, this.#deps, this.#records, checked, restart_id).run();
       this.#runs.set(restart_id, run.finally(() => this.#runs.delete(restart_id)));
     }
-    if (asked.wait) await this.#runs.get(restart_id);
+    if (request.wait) await this.#runs.get(restart_id);
     return toRestart(rows.get(this.#ctx.db, restart_id) ?? stored);
   }
 

@@ -15,10 +15,10 @@ import {
   update,
 } from "../../../support/daemon/jobs.ts";
 
-/** Ten minutes after the fake clock begins. */
+/** Ten minutes after the start of the fake clock. */
 const IN_TEN_MINUTES = "2030-01-01T00:10:00.000Z";
 
-Deno.test("a job runs: delivered, armed by its id, completed by the next turn [3.job.armed] [3.job.completes] [2.job.result-summary] [3.job.state-changed] [6.job-state-changed]", async () => {
+Deno.test("a job is delivered, armed by a prompt with its id, and completed by the next turn [3.job.armed] [3.job.completes] [2.job.result-summary] [3.job.state-changed] [6.job-state-changed]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id, state, work_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
@@ -52,7 +52,7 @@ Deno.test("a job runs: delivered, armed by its id, completed by the next turn [3
   ]);
 });
 
-Deno.test("a prompt without the id arms nothing, whatever else it says", async () => {
+Deno.test("a prompt without the id arms no fire", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Mend it", assigned_peer: "api" });
@@ -70,7 +70,7 @@ Deno.test("a prompt without the id arms nothing, whatever else it says", async (
   assert.equal(await stateOf(w, job_id), "delivered");
 });
 
-Deno.test("another peer's prompt and turn are none of the fire's", async () => {
+Deno.test("a prompt or turn of another peer does not affect the fire", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const web = await connectWorker(w, "web");
@@ -83,7 +83,7 @@ Deno.test("another peer's prompt and turn are none of the fire's", async () => {
   assert.equal(await stateOf(w, job_id), "running");
 });
 
-Deno.test("a receipt that says seen arms as the prompt does, and so does a bare prompt with the id", async () => {
+Deno.test("a receipt `seen` arms a fire, and so does an unframed prompt with the id", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const one = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -99,12 +99,12 @@ Deno.test("a receipt that says seen arms as the prompt does, and so does a bare 
   await post(w, "/events/chat", { ...turn, role: "assistant", text: "Second" });
   assert.equal((await result(w, two.job_id)).result_summary, "Second");
   const three = await create(w, { prompt: "Three", assigned_peer: "api" });
-  // The text alone, as a program hands it to its model: it says which attempt it is of.
+  // The bare text, as a program passes it to its model: it names its attempt.
   await post(w, "/events/chat", { ...turn, role: "user", text: api.fires().at(-1)?.text });
   assert.equal(await stateOf(w, three.job_id), "running");
 });
 
-Deno.test("what hooks report of turns arms and completes a fire that was drained", async () => {
+Deno.test("turns reported by hooks arm and complete a fire that was drained", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "Look around", assigned_peer: "api" });
@@ -118,7 +118,7 @@ Deno.test("what hooks report of turns arms and completes a fire that was drained
   assert.equal((await result(w, job_id)).result_summary, "Nothing here");
 });
 
-Deno.test("a job has defaults: who is ended with the fire, and whose session goes on [2.job.process-scope] [2.job.continuity] [4.jobs.create]", async () => {
+Deno.test("a job has defaults for process_scope and continuity [2.job.process-scope] [2.job.continuity] [4.jobs.create]", async () => {
   await using w = world();
   await connectWorker(w);
   const own = { prompt: "Go", path: "/work", backend: "codex", due_at: IN_TEN_MINUTES } as const;
@@ -137,7 +137,7 @@ Deno.test("a job has defaults: who is ended with the fire, and whose session goe
   assert.deepEqual(await modes({ ...own, ...executionOptions }), ["persistent", "resume"]);
 });
 
-Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", async () => {
+Deno.test("an invalid POST /jobs names the wrong field [c3.jobs.create]", async () => {
   await using w = world();
   await connectWorker(w);
   const own = { path: "/work", backend: "codex" };
@@ -181,7 +181,7 @@ Deno.test("a request for a job says what is wrong with it [c3.jobs.create]", asy
   assert.deepEqual((await list(w)).work, []);
 });
 
-Deno.test("a summary has ids, states, times, owners and results, and no heavy field [4.jobs.list] [4.jobs.summary] [2.job.fields]", async () => {
+Deno.test("GET /jobs?view=summary omits the large fields [4.jobs.list] [4.jobs.summary] [2.job.fields]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const asked = { prompt: "A secret plan", assigned_peer: "api", request: { why: "a reason" } };
@@ -211,7 +211,7 @@ Deno.test("a summary has ids, states, times, owners and results, and no heavy fi
   assert.equal(recurring?.execution.prompt, undefined);
 });
 
-Deno.test("jobs are found by state, owner and circle", async () => {
+Deno.test("GET /jobs filters by state, owner and circle", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "sam");
   const { peer_id: assigned_peer } = await connectWorker(w);
@@ -235,7 +235,7 @@ Deno.test("jobs are found by state, owner and circle", async () => {
   assert.deepEqual(await titles({ owner_peer_id: peer_id }), ["One"], "jobs outlive their owners");
 });
 
-Deno.test("a time zone beside an instant is kept with it, for whoever shows the job", async () => {
+Deno.test("a time zone given with an instant is stored", async () => {
   await using w = world();
   await connectWorker(w);
   const asked = {
@@ -248,7 +248,7 @@ Deno.test("a time zone beside an instant is kept with it, for whoever shows the 
   assert.deepEqual([execution.schedule.timezone, execution.schedule.cron], [asked.timezone, null]);
 });
 
-Deno.test("a turn that ends without a word completes its fire, on a socket as over HTTP", async () => {
+Deno.test("a turn that ends without text completes its fire, by socket and by HTTP", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -258,7 +258,7 @@ Deno.test("a turn that ends without a word completes its fire, on a socket as ov
   assert.deepEqual([state, result_summary], ["completed", ""]);
 });
 
-Deno.test("status is the whole detail of a job or a template; an unknown id is said so [4.jobs.status] [2.job.template-id]", async () => {
+Deno.test("GET /jobs/{id}/status returns the full record; an unknown id is 404 [4.jobs.status] [2.job.template-id]", async () => {
   await using w = world();
   await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });

@@ -13,10 +13,10 @@ import {
   update,
 } from "../../../support/daemon/jobs.ts";
 
-/** Ten minutes after the fake clock begins. */
+/** Ten minutes after the start of the fake clock. */
 const IN_TEN_MINUTES = "2030-01-01T00:10:00.000Z";
 
-Deno.test("run and retry begin another attempt, and only from where they may [c3.jobs.run-retry]", async () => {
+Deno.test("run and retry begin another attempt, and only in the allowed states [c3.jobs.run-retry]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -47,7 +47,7 @@ Deno.test("run and retry begin another attempt, and only from where they may [c3
   ]);
 });
 
-Deno.test("a job is called off in every state before its end, and an executor at work is told", async () => {
+Deno.test("a job can be cancelled in every open state, and its executor is notified", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const waiting = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
@@ -68,7 +68,7 @@ Deno.test("a job is called off in every state before its end, and an executor at
   assert.equal(api.fires().length, 1);
 });
 
-Deno.test("an executor that calls its job off itself is not told to stop", async () => {
+Deno.test("an executor that cancels its own job is not notified", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
@@ -78,7 +78,7 @@ Deno.test("an executor that calls its job off itself is not told to stop", async
   assert.equal(api.reports().length, 0);
 });
 
-Deno.test("what is called off before it went out is never sent", async () => {
+Deno.test("a job that is cancelled before delivery is never sent", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
@@ -89,7 +89,7 @@ Deno.test("what is called off before it went out is never sent", async () => {
   ]);
 });
 
-Deno.test("a repeated request with its key is the same job, with the state of now [c3.jobs.once]", async () => {
+Deno.test("a repeated Idempotency-Key returns the same job in its current state [c3.jobs.once]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const body = { prompt: "Once", assigned_peer: "api" };

@@ -1,4 +1,4 @@
-/** The doctor of one peer: what it lays side by side, and which contradictions it finds. */
+/** The doctor of peers: the evidence it shows, and the contradictions it finds. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -15,7 +15,7 @@ import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.
 
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
-/** Claude Code in process 7, in a pane that is there, and all is well. */
+/** A healthy Claude Code: process 7 in an existing pane. */
 async function healthyPeer(more: Record<string, unknown> = {}) {
   const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
   const w = world({ paneObserver, adapters: [agents] });
@@ -45,7 +45,7 @@ interface Found {
   readonly detail: string;
 }
 
-Deno.test("the doctor lays the evidence side by side, each with its source and its age [4.peers.doctor]", async () => {
+Deno.test("the doctor shows each piece of evidence with its source and age [4.peers.doctor]", async () => {
   await using fixture = await healthyPeer();
   const { w, peer_id } = fixture;
   await post(w, "/peers/ada/turn", { turn_state: "working" });
@@ -76,7 +76,7 @@ Deno.test("the doctor lays the evidence side by side, each with its source and i
   assert.partialDeepStrictEqual(of("transport pane"), pane);
 });
 
-Deno.test("evidence is as old as the last word, whoever said it [c2.peer.evidence]", async () => {
+Deno.test("the age of evidence counts from its last report, whatever the source [c2.peer.evidence]", async () => {
   await using w = world();
   const socket = await connectPeer(w, "ada");
   await socket.send({ type: "status", status: "busy", turn_state: "working" });
@@ -99,12 +99,12 @@ const MINUTES = 60_000;
 const CONTRADICTIONS: readonly (readonly [string, string, (fixture: Awaited<ReturnType<typeof healthyPeer>>) => unknown])[] = [
   ["PANE_MISSING",        "a pane that tmux does not have",         ({ paneObserver }) => paneObserver.close("%3")],
   ["AGENT_PID_DEAD",      "a process that has ended",               ({ w }) => w.processes.end(7)],
-  ["PANE_OWNER_MISMATCH", "a process outside of its pane",          ({ paneObserver }) => paneObserver.within.clear()],
-  ["SESSION_MISMATCH",    "a process that runs another session",    ({ agents }) => (agents.refusalReason = "session_changed")],
-  ["SESSION_MISMATCH",    "a session that two live peers have",     addSameSessionPeer],
+  ["PANE_OWNER_MISMATCH", "a process outside its pane",          ({ paneObserver }) => paneObserver.within.clear()],
+  ["SESSION_MISMATCH",    "a process that runs a different session",    ({ agents }) => (agents.refusalReason = "session_changed")],
+  ["SESSION_MISMATCH",    "a session of two live peers",     addSameSessionPeer],
   ["STALE_PENDING_ASK",   "an ask that has waited for half an hour", waiting],
   ["TURN_STUCK",          "a turn that does not end",               ({ w }) => leaveTurnOpen(w)],
-  ["UNPROVED_DELIVERY",   "a message that nothing proved",          unproved],
+  ["UNPROVED_DELIVERY",   "a message without a proof",          unproved],
   ["RETIRED_BUT_LIVE",    "a retired peer whose process runs",      ({ w }) => post(w, "/peers/ada/offline", { terminal: true })],
 ];
 
@@ -131,7 +131,7 @@ async function unproved({ w }: { w: World }) {
 }
 
 for (const [code, what, then] of CONTRADICTIONS) {
-  Deno.test(`the doctor finds ${what}`, async () => {
+  Deno.test(`the doctor reports ${what}`, async () => {
     await using fixture = await healthyPeer();
     const { w, peer_id } = fixture;
     assert.deepEqual(await codes(w), []);
@@ -143,7 +143,7 @@ for (const [code, what, then] of CONTRADICTIONS) {
   });
 }
 
-Deno.test("the doctor finds a peer that is online, and that nothing reaches", async () => {
+Deno.test("the doctor reports an online peer that no transport reaches", async () => {
   await using w = world();
   await addPeer(w, "ada");
   assert.deepEqual(await codes(w), ["ONLINE_BUT_NO_TRANSPORT"]);
@@ -151,7 +151,7 @@ Deno.test("the doctor finds a peer that is online, and that nothing reaches", as
   assert.deepEqual(await codes(w), []);
 });
 
-Deno.test("the doctor forgets what it found of a peer that was removed", async () => {
+Deno.test("the doctor forgets the contradictions of a removed peer", async () => {
   await using fixture = await healthyPeer();
   const { w, paneObserver } = fixture;
   const { doctor } = w.daemon;
@@ -165,7 +165,7 @@ Deno.test("the doctor forgets what it found of a peer that was removed", async (
   assert.equal(doctor.size, before - 1);
 });
 
-Deno.test("the doctor changes nothing, and tells of each contradiction once while it lasts [c2.event.contradiction]", async () => {
+Deno.test("the doctor changes nothing, and publishes each contradiction once while it lasts [c2.event.contradiction]", async () => {
   await using fixture = await healthyPeer();
   const { w, paneObserver, peer_id } = fixture;
   paneObserver.close("%3");
@@ -181,13 +181,13 @@ Deno.test("the doctor changes nothing, and tells of each contradiction once whil
   assert.equal(eventData(w, "peer_contradiction").length, 2);
 });
 
-Deno.test("a tmux server that does not answer is no proof that a pane is gone", async () => {
+Deno.test("a pane of a tmux server that does not answer is not reported as missing", async () => {
   await using fixture = await healthyPeer();
   fixture.paneObserver.reachable = false;
   assert.deepEqual(await codes(fixture.w), []);
 });
 
-Deno.test("a peer that ends while it is examined is told of as it is then", async () => {
+Deno.test("a peer that ends during its examination is reported in its new state", async () => {
   await using fixture = await healthyPeer();
   const { w, agents, peer_id } = fixture;
   agents.onCheck = () => w.daemon.peers.offline(peer_id, { terminal: true });
@@ -195,7 +195,7 @@ Deno.test("a peer that ends while it is examined is told of as it is then", asyn
   assert.deepEqual(contradictions.map(({ code }: { code: string }) => code), ["RETIRED_BUT_LIVE"]);
 });
 
-Deno.test("who is unknown, or closed, has no doctor", async () => {
+Deno.test("the doctor answers 404 for an unknown or closed peer", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });

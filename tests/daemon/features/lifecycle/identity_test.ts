@@ -1,4 +1,4 @@
-/** Birth certificates: what brings a peer back, and when one is exchanged for a fresh one. */
+/** Birth certificates: validation brings a peer back, renewal exchanges one for a fresh one. */
 
 import assert from "node:assert/strict";
 import { SignJWT } from "jose";
@@ -30,7 +30,7 @@ function renew(w: World, birth_certificate: string | null, more: Record<string, 
   return post(w, "/peers/identity/renew", { birth_certificate, ...CERTIFICATE_FACTS, ...more });
 }
 
-Deno.test("a certificate brings its peer back, under its own id and name [4.peers.validate]", async () => {
+Deno.test("a certificate brings its peer back under the same id and name [4.peers.validate]", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await session(w);
   await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
@@ -47,7 +47,7 @@ Deno.test("a certificate brings its peer back, under its own id and name [4.peer
   ]);
 });
 
-Deno.test("a dropped registration comes back by its certificate, and a live one is only sighted", async () => {
+Deno.test("a certificate brings an unregistered peer back, and only touches a live one", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await session(w);
   await post(w, `/peers/${peer_id}/turn`, { turn_state: "working" });
@@ -57,7 +57,7 @@ Deno.test("a dropped registration comes back by its certificate, and a live one 
   assert.equal((await get(w, "/peers")).peers.length, 1);
 });
 
-Deno.test("a certificate holds for its own backend, path, pane and process alone", async () => {
+Deno.test("a certificate is valid only for its backend, path, pane and process", async () => {
   await using w = world();
   const { birth_certificate } = await session(w);
   for (
@@ -77,7 +77,7 @@ Deno.test("a certificate holds for its own backend, path, pane and process alone
   }
 });
 
-Deno.test("a certificate dies with its process, whoever bears the pid afterwards", async () => {
+Deno.test("a certificate becomes invalid when its process ends, even if the pid is reused", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await session(w);
   w.processes.end(7);
@@ -88,7 +88,7 @@ Deno.test("a certificate dies with its process, whoever bears the pid afterwards
   assert.equal((await get(w, `/peers/${peer_id}`)).status, "offline");
 });
 
-Deno.test("a certificate does not outlive what it is bound to: session, and pane", async () => {
+Deno.test("a certificate becomes invalid when its peer changes session or pane", async () => {
   await using w = world();
   const first = await session(w);
   await session(w, { peer_id: first.peer_id, runtime_session_id: "s-2" });
@@ -102,7 +102,7 @@ Deno.test("a certificate does not outlive what it is bound to: session, and pane
   );
 });
 
-Deno.test("a certificate that expired, is forged, or names a peer that is gone, validates nothing", async () => {
+Deno.test("an expired or forged certificate, or one of a removed peer, is refused", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await session(w);
   const forged = await new SignJWT({ peer_id }).setProtectedHeader({
@@ -118,7 +118,7 @@ Deno.test("a certificate that expired, is forged, or names a peer that is gone, 
   assert.equal((await validate(w, birth_certificate)).reason, "it has expired");
 });
 
-Deno.test("a retired peer is not brought back by its certificate, and a closed one by nothing", async () => {
+Deno.test("a retired or closed peer is not brought back by its certificate", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await session(w);
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
@@ -131,7 +131,7 @@ Deno.test("a retired peer is not brought back by its certificate, and a closed o
   assert.equal((await renew(w, birth_certificate)).error, "not_connected");
 });
 
-Deno.test("a connected peer exchanges its certificate, an expired one too, for a fresh one [4.peers.renew]", async () => {
+Deno.test("a connected peer exchanges its certificate for a fresh one, even after expiry [4.peers.renew]", async () => {
   await using w = world({ adapters: [new FakeAgents()] });
   const { peer_id, birth_certificate } = await session(w);
   await w.clock.advance(2 * DAY_MS);
@@ -145,7 +145,7 @@ Deno.test("a connected peer exchanges its certificate, an expired one too, for a
   );
 });
 
-Deno.test("who is not connected on the certificate's session renews nothing [7.renew.not-connected]", async () => {
+Deno.test("a peer that is not connected on the certificate's session cannot renew it [7.renew.not-connected]", async () => {
   const processes = new FakeProcesses();
   await using w = world({ adapters: [new FakeAgents()], processes });
   const { peer_id, birth_certificate } = await session(w);
@@ -170,7 +170,7 @@ Deno.test("who is not connected on the certificate's session renews nothing [7.r
   assert.deepEqual(await refusal(), [409, "not_connected"]);
 });
 
-Deno.test("a socket is a connection; a peer that only polls has none", async () => {
+Deno.test("a peer with a socket is connected; one that only polls is not", async () => {
   await using w = world();
   const claim = { backend: "sdk", path: "/work" };
   const { peer_id, birth_certificate } = await addPeer(w, "ada", { runtime_session_id: "s-1" });
@@ -181,7 +181,7 @@ Deno.test("a socket is a connection; a peer that only polls has none", async () 
   assert.equal((await renew(w, birth_certificate, claim)).error, "not_connected");
 });
 
-Deno.test("a pane without a known process is a connection as long as tmux has it", async () => {
+Deno.test("a peer without a known process is connected while its pane exists", async () => {
   const paneObserver = new FakePanes();
   await using w = world({ adapters: [new FakeAgents()], paneObserver });
   paneObserver.open("%3");
@@ -202,7 +202,7 @@ Deno.test("a certificate without a runtime session is not renewed", async () => 
   assert.deepEqual([status, error], [409, "no_runtime_session"]);
 });
 
-Deno.test("a certificate is as good after a restart of the daemon as before", async () => {
+Deno.test("a certificate remains valid after a restart of the daemon", async () => {
   const dir = Deno.makeTempDirSync();
   const db_path = `${dir}/mesh.db`;
   const processes = new FakeProcesses();

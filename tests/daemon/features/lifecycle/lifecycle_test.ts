@@ -1,4 +1,4 @@
-/** Peers' lives: takeovers, what a restart made stale, roles, and ends by the operator's hand. */
+/** The lifecycle of peers: pane takeovers, superseded executions, observations and roles. */
 
 import assert from "node:assert/strict";
 import { FakeProcesses, type World, world } from "../../../support/world.ts";
@@ -17,7 +17,7 @@ const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
 const statusOf = async (w: World, peer_id: string) => (await get(w, `/peers/${peer_id}`)).status;
 
-Deno.test("a new registration takes a pane from the peer that had it, and the cause is recorded [c2.peer.takeover]", async () => {
+Deno.test("a registration on an occupied pane takes the other peer offline, with the cause [c2.peer.takeover]", async () => {
   await using w = world();
   const old = await addPeer(w, "ada", PANE);
   const fresh = await addPeer(w, "bob", PANE);
@@ -36,7 +36,7 @@ Deno.test("a new registration takes a pane from the peer that had it, and the ca
   assert.equal(found.peer_id, fresh.peer_id);
 });
 
-Deno.test("a pane is its server's: one of the same number elsewhere is not taken", async () => {
+Deno.test("a pane with the same number on another tmux server is not taken over", async () => {
   await using w = world();
   const here = await addPeer(w, "ada", PANE);
   const there = await addPeer(w, "bob", { ...PANE, machine: "elsewhere" });
@@ -48,7 +48,7 @@ Deno.test("a pane is its server's: one of the same number elsewhere is not taken
   }
 });
 
-Deno.test("a peer that was offline when its pane was taken has lost it too, without a word", async () => {
+Deno.test("an offline peer loses its pane to a takeover without an event", async () => {
   await using w = world();
   const old = await addPeer(w, "ada", PANE);
   await post(w, `/peers/${old.peer_id}/offline`);
@@ -58,7 +58,7 @@ Deno.test("a peer that was offline when its pane was taken has lost it too, with
   assert.equal(w.daemon.records.mustGet(old.peer_id).pane_id, null);
 });
 
-Deno.test("who comes back from nowhere does not bring a pane along that is another's by now", async () => {
+Deno.test("a peer that comes back does not reclaim a pane that another peer took", async () => {
   await using w = world();
   w.processes.start(7);
   const dropped = await addPeer(w, "ada", { ...PANE, runtime_session_id: "s-1" });
@@ -75,7 +75,7 @@ Deno.test("who comes back from nowhere does not bring a pane along that is anoth
   }
 });
 
-Deno.test("an offline of an execution that a restart replaced is ignored, in memory only [3.peer.restart.ignores-offline] [3.peer.restart.ignores-in-memory]", async () => {
+Deno.test("an offline post of a replaced execution is ignored, until the daemon restarts [3.peer.restart.ignores-offline] [3.peer.restart.ignores-in-memory]", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, processes: new FakeProcesses() };
   options.processes.start(7);
@@ -109,7 +109,7 @@ Deno.test("an offline of an execution that a restart replaced is ignored, in mem
   Deno.removeSync(dir, { recursive: true });
 });
 
-Deno.test("executions that restarts replaced are forgotten with their peer, and as they get too many", async () => {
+Deno.test("replaced executions are forgotten with their peer, and beyond a limit", async () => {
   await using w = world();
   const { superseded } = w.daemon;
   const { peer_id } = await addPeer(w, "ada", PANE);
@@ -125,7 +125,7 @@ Deno.test("executions that restarts replaced are forgotten with their peer, and 
   assert.equal(superseded.size, 1);
 });
 
-Deno.test("who comes back by a socket is here, though the process that it had has ended", async () => {
+Deno.test("a peer that reconnects by socket is online although its old process ended", async () => {
   await using w = world();
   w.processes.start(7);
   const { peer_id, birth_certificate } = await addPeer(w, "ada", { agent_pid: 7 });
@@ -138,7 +138,7 @@ Deno.test("who comes back by a socket is here, though the process that it had ha
   assert.deepEqual([status, agent_pid, socket.closed], ["online", null, undefined]);
 });
 
-Deno.test("a tombstone is never lifted, not even by an end that comes late", async () => {
+Deno.test("a retired peer stays retired, even after a late offline post", async () => {
   await using w = world();
   w.processes.start(7);
   const { peer_id } = await addPeer(w, "ada", { agent_pid: 7 });
@@ -149,7 +149,7 @@ Deno.test("a tombstone is never lifted, not even by an end that comes late", asy
   assert.equal((await get(w, `/peers/${peer_id}`)).error, "unknown_peer");
 });
 
-Deno.test("who is seen to be gone goes offline, and is told by whom it was seen", async () => {
+Deno.test("a peer observed to be gone goes offline, with the source of the observation", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   const claude = { backend: "claude-code", pane_id: "%3" };
@@ -173,7 +173,7 @@ Deno.test("who is seen to be gone goes offline, and is told by whom it was seen"
   assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
 });
 
-Deno.test("a turn is as old as is told of it, so that what came a moment before the look is news", async () => {
+Deno.test("the age of a turn counts from the time that its observation names", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   const { peer_id } = await addPeer(w, "ada", { backend: "claude-code", pane_id: "%3" });
@@ -184,7 +184,7 @@ Deno.test("a turn is as old as is told of it, so that what came a moment before 
   assert.deepEqual([record?.turn_state, record?.turn_at], ["awaiting_input", at]);
 });
 
-Deno.test("a look that comes late says nothing of the agent that has come since, nor of a socket's", async () => {
+Deno.test("a late observation does not affect a newer agent or a connected peer", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   const claude = { backend: "claude-code", pane_id: "%3" };
@@ -204,7 +204,7 @@ Deno.test("a look that comes late says nothing of the agent that has come since,
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("renaming an offline peer leaves it offline, and what it says of itself is a sign of life", async () => {
+Deno.test("renaming an offline peer leaves it offline; its own report brings it online", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await post(w, `/peers/${peer_id}/offline`);
@@ -214,7 +214,7 @@ Deno.test("renaming an offline peer leaves it offline, and what it says of itsel
   assert.equal(eventData(w, "peer_online").length, 1);
 });
 
-Deno.test("a live orchestrator is displaced by force alone, and a lost one by anybody [c3.peer.role]", async () => {
+Deno.test("only force displaces a live orchestrator; an offline one is displaced without [c3.peer.role]", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -240,7 +240,7 @@ Deno.test("a live orchestrator is displaced by force alone, and a lost one by an
   assert.equal((await post(w, "/peers/ada/role", { role: "agent" })).role, "agent");
 });
 
-Deno.test("the human keeps its role, and nobody is given it", async () => {
+Deno.test("the human keeps its role, and no peer can be given it", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "ada");
   assert.equal((await post(w, "/peers/sam/role", { role: "agent" })).error, "role_fixed");

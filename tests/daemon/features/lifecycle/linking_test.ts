@@ -1,4 +1,4 @@
-/** Panes that no peer is bound to, linking them, and finding the way to a peer again. */
+/** Orphan panes, linking them to peers, and rehooking peers. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -16,7 +16,7 @@ import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.
 const LINK = "/panes/%253/link";
 const CLAUDE_COMMAND = { backend: "claude-code" };
 
-/** A world with tmux, and Claude Code that reads in pane %3 as process 7. */
+/** A world with tmux, and Claude Code in pane %3 as process 7. */
 function fixture() {
   const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
   const w = world({ paneObserver, adapters: [agents] });
@@ -25,12 +25,12 @@ function fixture() {
   return { w, paneObserver, agents, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-/** All that the house knows of peers: what a rollback must leave as it was. */
+/** Everything stored about peers: a rollback must not change it. */
 async function known(w: World) {
   return { peers: (await get(w, "/peers")).peers, events: w.events.length };
 }
 
-Deno.test("orphans are the panes of all known servers that no live peer is on, with a hint for the eye [4.panes.orphans]", async () => {
+Deno.test("GET /panes/orphans lists the panes without a live peer on all known tmux servers [4.panes.orphans]", async () => {
   await using at = fixture();
   const { w, paneObserver } = at;
   const other = "/tmp/other";
@@ -64,7 +64,7 @@ Deno.test("orphans are the panes of all known servers that no live peer is on, w
   assert.deepEqual(await ids(), ["%4"]);
 });
 
-Deno.test("the hint is of the program, or of the script that a runtime runs; else unknown", async () => {
+Deno.test("the backend hint names the program, or the script that a runtime runs", async () => {
   await using at = fixture();
   const { w, paneObserver } = at;
   paneObserver.close("%3");
@@ -86,7 +86,7 @@ Deno.test("the hint is of the program, or of the script that a runtime runs; els
   }
 });
 
-Deno.test("a link registers the agent in a pane, and its messages arrive [4.panes.link]", async () => {
+Deno.test("a link registers the agent in a pane, and its messages are delivered [4.panes.link]", async () => {
   await using at = fixture();
   const { w } = at;
   const linked = await post(w, LINK, { ...CLAUDE_COMMAND, name: "ada", circle: "main" });
@@ -105,13 +105,13 @@ Deno.test("a link registers the agent in a pane, and its messages arrive [4.pane
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
-Deno.test("a link that nothing live answers leaves no peer, and no trace of one [7.link-rolled-back]", async () => {
+Deno.test("a link without a live transport leaves no peer behind [7.link-rolled-back]", async () => {
   await using at = fixture();
   const { w, agents, paneObserver } = at;
   const before = await known(w);
   agents.refusalReason = "dialog_open";
   const refused = await post(w, LINK, CLAUDE_COMMAND);
-  const hint = "answer the dialog in the pane, and link again";
+  const hint = "answer the dialog in the pane, then link again";
   assert.deepEqual(refused, { status: 200, linked: false, reason: "dialog_open", hint });
   assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_rung");
   paneObserver.close("%3");
@@ -120,7 +120,7 @@ Deno.test("a link that nothing live answers leaves no peer, and no trace of one 
   assert.deepEqual(await known(w), before);
 });
 
-Deno.test("an agent that ends while it is linked is not registered", async () => {
+Deno.test("an agent that ends during a link is not registered", async () => {
   await using at = fixture();
   const { w, agents } = at;
   const before = await known(w);
@@ -137,7 +137,7 @@ Deno.test("an agent that ends while it is linked is not registered", async () =>
   assert.deepEqual(await known(w), before);
 });
 
-Deno.test("a pane that is not there is 404, and one that has a peer is 409", async () => {
+Deno.test("a link to a missing pane is 404, and to a pane with a peer 409", async () => {
   await using at = fixture();
   const { w, paneObserver, agents } = at;
   const errorOf = async (path: string, more = {}) => {
@@ -160,7 +160,7 @@ Deno.test("a pane that is not there is 404, and one that has a peer is 409", asy
   assert.deepEqual(await errorOf(LINK, { tmux_socket: other }), [409, "already_linked"]);
 });
 
-Deno.test("a name that is not for peers links nothing", async () => {
+Deno.test("a link with a reserved name is refused", async () => {
   await using at = fixture();
   const before = await known(at.w);
   const { status, error } = await post(at.w, LINK, { ...CLAUDE_COMMAND, name: "telegram" });
@@ -168,7 +168,7 @@ Deno.test("a name that is not for peers links nothing", async () => {
   assert.deepEqual(await known(at.w), before);
 });
 
-/** The same agent, registered, and offline. */
+/** The same agent, registered and offline. */
 async function lost(at: ReturnType<typeof fixture>) {
   const location = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
   const { peer_id } = await addPeer(at.w, "ada", { ...CLAUDE_COMMAND, ...location });
@@ -176,7 +176,7 @@ async function lost(at: ReturnType<typeof fixture>) {
   return peer_id;
 }
 
-Deno.test("a peer is linked with its recorded pane, whatever process the agent is now [c3.peer.link]", async () => {
+Deno.test("a peer is linked to its recorded pane, whatever the agent's process is now [c3.peer.link]", async () => {
   await using at = fixture();
   const { w, paneObserver, agents } = at;
   const peer_id = await lost(at);
@@ -196,7 +196,7 @@ Deno.test("a peer is linked with its recorded pane, whatever process the agent i
   assert.equal((await post(w, "/peers/ada/link")).error, "already_linked");
 });
 
-Deno.test("a peer whose pane is gone, or is elsewhere, or another's, cannot be linked", async () => {
+Deno.test("a peer whose pane is missing, on another machine or another peer's cannot be linked", async () => {
   await using at = fixture();
   const { w, paneObserver } = at;
   await addPeer(w, "bare");
@@ -212,14 +212,14 @@ Deno.test("a peer whose pane is gone, or is elsewhere, or another's, cannot be l
   assert.equal(await errorOf("nobody"), "unknown_peer");
 });
 
-Deno.test("rehook says what it would do, and does it when told: a lost peer is back online [4.peers.rehook]", async () => {
+Deno.test("rehook reports what it would do, and with apply brings a lost peer online [4.peers.rehook]", async () => {
   await using at = fixture();
   const { w } = at;
   const peer_id = await lost(at);
   await notify(w, "cli", "ada");
   const before = await known(w);
   const plan = await post(w, "/peers/ada/rehook");
-  const would_do = "take it back online: its process 7 reads in %3";
+  const would_do = "bring it back online: its process 7 runs in %3";
   const expectedLink = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
   assert.deepEqual(plan, {
     ...expectedLink,
@@ -236,7 +236,7 @@ Deno.test("rehook says what it would do, and does it when told: a lost peer is b
   assert.deepEqual([again.acted, again.healthy, again.would_do], [false, true, null]);
 });
 
-Deno.test("rehook does nothing to a peer that cannot be reached now, and says why", async () => {
+Deno.test("rehook does not change a peer that no transport reaches, and says why", async () => {
   await using at = fixture();
   await lost(at);
   at.agents.refusalReason = "dialog_open";
@@ -252,7 +252,7 @@ Deno.test("rehook does nothing to a peer that cannot be reached now, and says wh
   assert.deepEqual(eventTypesSince(at.w, since), []);
 });
 
-Deno.test("rehook refuses another host, a missing pane, and a pane that is not proved the agent's", async () => {
+Deno.test("rehook refuses another machine, a missing pane and an unproved process", async () => {
   await using at = fixture();
   const { w, paneObserver } = at;
   await addPeer(w, "bare");

@@ -1,4 +1,4 @@
-/** Messages for later: when they are sent, by whom, and what is said of those that cannot be. */
+/** Scheduled messages: creation, firing, editing, listing and limits. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
@@ -45,7 +45,7 @@ Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-sh
   assert.equal(bob.of("notify").length, 1);
 });
 
-Deno.test("a scheduled ask is an ask as any other: it is answered, and its sender is told", async () => {
+Deno.test("a scheduled ask is answered like any other, and its sender gets the reply", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const ada = await connectPeer(w, "eve");
@@ -61,7 +61,7 @@ Deno.test("a scheduled ask is an ask as any other: it is answered, and its sende
   assert.equal((await get(w, `/traces/${last_message_id}`)).status, 200);
 });
 
-Deno.test("a recurring one is sent again and again, until it is cancelled [4.schedules]", async () => {
+Deno.test("a recurring schedule fires until it is cancelled [4.schedules]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const made = await schedule(w, { cron: "@hourly" });
@@ -77,7 +77,7 @@ Deno.test("a recurring one is sent again and again, until it is cancelled [4.sch
   assert.equal(deliveries.length, 3);
 });
 
-Deno.test("fires that were missed collapse into one, also of a daemon that was down [c2.schedule.collapse]", async () => {
+Deno.test("missed fires collapse into one, also after a downtime [c2.schedule.collapse]", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const before = await worldWithPeers({ db_path });
   const { clock } = before.w;
@@ -189,7 +189,7 @@ Deno.test("a name is looked up when the message is due: whoever bears it then ge
   assert.deepEqual([bob.of("notify").length, other.of("notify").length], [0, 1]);
 });
 
-Deno.test("a name is looked for in the circle that was given, else in the sender's", async () => {
+Deno.test("a name is resolved in the given circle, else in the sender's", async () => {
   await using w = world();
   await addPeer(w, "ada", { circle: "red" });
   const red = await connectPeer(w, "bob", { circle: "red" });
@@ -203,7 +203,7 @@ Deno.test("a name is looked for in the circle that was given, else in the sender
   assert.deepEqual(await ids(w, { circle: "blue" }), [other.schedule_id]);
 });
 
-Deno.test("what is active can be edited; what has come to its end cannot [c3.schedules.edit]", async () => {
+Deno.test("an active schedule can be edited, a settled one cannot [c3.schedules.edit]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const eve = await connectPeer(w, "eve");
@@ -231,7 +231,7 @@ Deno.test("what is active can be edited; what has come to its end cannot [c3.sch
   await assert.rejects(cancel(w, schedule_id), { status: 409, message: /^illegal_state.*fired/ });
 });
 
-Deno.test("one that is cancelled is not sent, and stays cancelled [c3.schedules.cancel]", async () => {
+Deno.test("a cancelled schedule does not fire, and stays cancelled [c3.schedules.cancel]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const { schedule_id } = await schedule(w);
@@ -247,7 +247,7 @@ Deno.test("one that is cancelled is not sent, and stays cancelled [c3.schedules.
   await assert.rejects(cancel(w, "sched-0"), { status: 404, message: /^unknown_schedule/ });
 });
 
-Deno.test("the list has what is active by its next fire, then the rest, and can be narrowed [c3.schedules.list]", async () => {
+Deno.test("GET /schedules lists active schedules by next fire, then the others, with filters [c3.schedules.list]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const late = (await schedule(w, { fire_at: "2h" })).schedule_id;
@@ -268,7 +268,7 @@ Deno.test("the list has what is active by its next fire, then the rest, and can 
   assert.deepEqual(await ids(w, { from_peer: "who" }), []);
 });
 
-Deno.test("only what the human scheduled through a proven door is framed as the human's [c2.schedule.human]", async () => {
+Deno.test("only a schedule from a proven human origin is framed as the human's [c2.schedule.human]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const dashboard = await signIn(w);
@@ -294,7 +294,7 @@ Deno.test("only what the human scheduled through a proven door is framed as the 
   assert.deepEqual((await authorKinds()).filter((voice: string) => voice === "peer"), ["peer"]);
 });
 
-Deno.test("a repeat with its key is the same schedule, as it is now [c1.idempotency.schedules]", async () => {
+Deno.test("a repeated Idempotency-Key returns the same schedule in its current state [c1.idempotency.schedules]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const key = { "idempotency-key": "one" };
@@ -310,7 +310,7 @@ Deno.test("a repeat with its key is the same schedule, as it is now [c1.idempote
   assert.equal((await ids(w)).length, 1);
 });
 
-Deno.test("each fire is told, with ids and outcome, and without the text [c2.event.schedule-fired]", async () => {
+Deno.test("each fire is published with ids and outcome, without the text [c2.event.schedule-fired]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const { schedule_id } = await schedule(w, { text: "A secret" });
@@ -323,7 +323,7 @@ Deno.test("each fire is told, with ids and outcome, and without the text [c2.eve
   assert.equal(JSON.stringify(w.events).includes("A secret"), false);
 });
 
-Deno.test("the message of a one-shot belongs to the trace that scheduled it; each fire of many has its own", async () => {
+Deno.test("a one-shot belongs to the trace of its request; each recurring fire has its own", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const trace_id = "0af7651916cd43dd8448eb211c80319c";
@@ -336,7 +336,7 @@ Deno.test("the message of a one-shot belongs to the trace that scheduled it; eac
   assert.equal(new Set(traces).size, 3);
 });
 
-Deno.test("more than a thousand active ones are refused", async () => {
+Deno.test("more than 1,000 active schedules are refused", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   w.daemon.ctx.db.transactNow(() => {

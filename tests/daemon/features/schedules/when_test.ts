@@ -1,4 +1,4 @@
-/** What a schedule takes for a time, and what it says of anything else. */
+/** The times that a schedule accepts, and its errors for any other. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -33,7 +33,7 @@ const TIMES: readonly (readonly [pattern: string, meant: string])[] = [
 ];
 
 for (const [fire_at, meant] of TIMES) {
-  Deno.test(`a schedule takes "${fire_at}" for a time [c3.schedules.times]`, async () => {
+  Deno.test(`a schedule accepts "${fire_at}" as a time [c3.schedules.times]`, async () => {
     await using w = await createPeers();
     assert.equal((await schedule(w, { fire_at })).fire_at, meant);
   });
@@ -49,7 +49,7 @@ const INVALID: readonly (readonly [what: string, body: Record<string, unknown>, 
   ["a past instant",              { ...VALID_SCHEDULE, fire_at: AGO },                          /fire_at: 2029-12-31T23:58:59.000Z has passed: it is 2030-01-01T00:00:00.000Z now/],
   ["a time without an offset",    { ...VALID_SCHEDULE, fire_at: "2030-02-01T09:00:00" },        /is not an instant with its offset, such as/],
   ["a day that is none",          { ...VALID_SCHEDULE, fire_at: "2030-02-30T09:00:00Z" },       /"2030-02-30T09:00:00Z" is not an instant/],
-  ["a unit that is none",         { ...VALID_SCHEDULE, fire_at: "10 parsecs" },                 /or a time from now, such as 10m, in 2h, 1h30m or 2d/],
+  ["an unknown unit",         { ...VALID_SCHEDULE, fire_at: "10 parsecs" },                 /or a time from now, such as 10m, in 2h, 1h30m or 2d/],
   ["a unit twice",                { ...VALID_SCHEDULE, fire_at: "10m 5m" },                     /"10m 5m" is not/],
   ["units upside down",           { ...VALID_SCHEDULE, fire_at: "30m1h" },                      /"30m1h" is not/],
   ["a negative span",             { ...VALID_SCHEDULE, fire_at: "-10m" },                       /"-10m" is not/],
@@ -59,7 +59,7 @@ const INVALID: readonly (readonly [what: string, body: Record<string, unknown>, 
   ["more than a date can hold",   { ...VALID_SCHEDULE, fire_at: "999999999w" },                 /fire_at: more than ten years away/],
   ["four fields",                 { ...VALID_SCHEDULE, cron: "* * * *" },                       /cron: five fields/],
   ["seconds",                     { ...VALID_SCHEDULE, cron: "0 * * * * *" },                   /cron: five fields/],
-  ["a minute that is none",       { ...VALID_SCHEDULE, cron: "61 * * * *" },                    /cron: five fields/],
+  ["an invalid minute",       { ...VALID_SCHEDULE, cron: "61 * * * *" },                    /cron: five fields/],
   ["a pattern that never fires",  { ...VALID_SCHEDULE, cron: "0 0 30 2 *" },                    /cron: a pattern that fires at all/],
   ["a zone that is none",         { ...VALID_SCHEDULE, cron: "@daily", timezone: "Mars/Base" }, /timezone: an IANA time zone/],
   ["a kind that is none",         { ...VALID_SCHEDULE, fire_at: "1h", kind: "shout" },          /kind: .*"notify"\|"ask"/],
@@ -71,7 +71,7 @@ const INVALID: readonly (readonly [what: string, body: Record<string, unknown>, 
 ];
 
 for (const [what, body, pattern] of INVALID) {
-  Deno.test(`a schedule with ${what} is refused, and says what is allowed`, async () => {
+  Deno.test(`a schedule with ${what} is refused, with what is allowed`, async () => {
     await using w = await createPeers();
     const answer = await post(w, "/schedules", body);
     assert.deepEqual([answer.status, answer.error], [422, "invalid_request"]);
@@ -80,7 +80,7 @@ for (const [what, body, pattern] of INVALID) {
   });
 }
 
-Deno.test("a recipient that is unknown, retired, ambiguous or oneself is refused at once [c2.schedule.recipient]", async () => {
+Deno.test("an unknown, retired or ambiguous recipient, or the sender itself, is refused at once [c2.schedule.recipient]", async () => {
   await using w = await createPeers();
   await addPeer(w, "eve", { circle: "red" });
   await addPeer(w, "eve", { circle: "blue" });
@@ -120,7 +120,7 @@ Deno.test("a recipient that is unknown, retired, ambiguous or oneself is refused
   assert.equal((await w.fetch("/schedules?limit=0")).status, 422);
 });
 
-Deno.test("an instant that has just passed is sent with the next beat", async () => {
+Deno.test("an instant that has just passed fires with the next tick", async () => {
   await using w = await createPeers();
   const { schedule_id } = await schedule(w, { fire_at: "2029-12-31T23:59:30Z" });
   await w.tick();

@@ -1,4 +1,4 @@
-/** A year of recurring messages, against days and offsets that are counted by hand. */
+/** A year of recurring messages, checked against days and offsets computed by the test. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
@@ -13,20 +13,20 @@ const STEP_MS = HOUR_MS / 2;
 const utc = (month: number, day: number, hours: number) =>
   Date.UTC(YEAR, month - 1, day, 0) + hours * HOUR_MS;
 
-/** By law: Europe's summer begins on the last Sunday of March, and ends on that of October. */
+/** European summer time: from the last Sunday of March to the last Sunday of October. */
 const BERLIN = { from: utc(3, 31, 1), to: utc(10, 27, 1), winter: 1, summer: 2 };
-/** The second Sunday of March, the first of November, each at two by the clock on the wall. */
+/** US summer time: second Sunday of March to first Sunday of November, at 2:00 local time. */
 const NEW_YORK = { from: utc(3, 10, 7), to: utc(11, 3, 6), winter: -5, summer: -4 };
 
-/** When the clock on the wall shows a time, in hours; the spring change where it never does. */
+/** When the wall clock shows a time, in hours; the spring change where it skips that time. */
 function instant({ from, to, winter, summer }: typeof BERLIN, day: number, hours: number): number {
   const wallClock = day + hours * HOUR_MS;
   const inWinter = wallClock - winter * HOUR_MS, inSummer = wallClock - summer * HOUR_MS;
-  if (inSummer >= from && inSummer < to) return inSummer; // The first of two, in autumn.
+  if (inSummer >= from && inSummer < to) return inSummer; // In autumn the first of the two.
   return inWinter >= from && inSummer < from ? from : inWinter;
 }
 
-/** All fires of the year, one for each day that counts. */
+/** All fires of the year, one per matching day. */
 function expected(
   zone: typeof BERLIN,
   hours: number,
@@ -49,7 +49,7 @@ const PATTERNS = [
   ["30 0 * * *",   "UTC",              expected({ ...BERLIN, winter: 0, summer: 0 }, 0.5, () => true)],
 ] as const;
 
-Deno.test("for a year a message is sent by the clock on the wall, through both changes [c2.schedule.year]", async () => {
+Deno.test("a schedule follows the wall clock for a year, through both clock changes [c2.schedule.year]", async () => {
   await using w = world({ clock: new SwiftClock() });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -60,7 +60,7 @@ Deno.test("for a year a message is sent by the clock on the wall, through both c
   for (let at = STEP_MS; at <= DAYS * DAY_MS; at += STEP_MS) {
     await w.clock.advance(STEP_MS);
     w.daemon.schedules.tick(w.clock.now());
-    if (at % DAY_MS === 0) w.daemon.tick(); // The rest of the house need not look so often.
+    if (at % DAY_MS === 0) w.daemon.tick(); // The other features need no tick that often.
     await w.daemon.ctx.db.whenDurable();
   }
   for (const [index, [cron, timezone, fires]] of PATTERNS.entries()) {

@@ -1,4 +1,4 @@
-/** Shares as a daemon makes them: by its route, a tool or the CLI, through a whole relay. */
+/** Shares that a daemon creates by its route, a tool or the CLI, through a complete relay. */
 
 import assert from "node:assert/strict";
 import {
@@ -19,7 +19,7 @@ import {
   SECRET,
 } from "../../../support/relay/relay_world.ts";
 
-/** A daemon whose tunnel stands, and that asks the very relay for its shares. */
+/** A daemon connected to a relay, which keeps its shares. */
 function connected(r: RelayWorld, number = 1): Promise<World> {
   return r.daemon(number, { send: (request) => r.relay.fetch(request) });
 }
@@ -28,7 +28,7 @@ async function withAgent(w: World, name = "web"): Promise<string> {
   return (await addPeer(w, name, { agent_pid: 41 })).peer_id;
 }
 
-Deno.test("a daemon shares a peer by its name, and the link leads to that very peer", async () => {
+Deno.test("POST /shares resolves a peer by name, and the link leads to that peer", async () => {
   await using r = relayWorld();
   await using w = await connected(r);
   const peer_id = await withAgent(w);
@@ -53,7 +53,7 @@ Deno.test("a daemon shares a peer by its name, and the link leads to that very p
   assert.deepEqual((await w.call(listShares, {})).shares, []);
 });
 
-Deno.test("through the tunnel a guest hears the peer, and is cut off when the daemon ends the share", async () => {
+Deno.test("a guest receives the peer's events, and is disconnected when the share ends", async () => {
   await using r = relayWorld();
   await using w = await connected(r);
   const peer_id = await withAgent(w);
@@ -76,7 +76,7 @@ Deno.test("through the tunnel a guest hears the peer, and is cut off when the da
   assert.equal(r.relay.features.shares.viewersOf(share_id), 0);
 });
 
-Deno.test("a daemon lists the shares of its own machine, though others have the same secret", async () => {
+Deno.test("GET /shares lists only this machine's shares, even with a shared relay secret", async () => {
   await using r = relayWorld();
   await using one = await connected(r, 1);
   await using two = await connected(r, 2);
@@ -98,16 +98,16 @@ const answering = (status: number, body: BodyInit) => () =>
 
 // deno-fmt-ignore
 const REFUSED: [why: string, options: WorldOptions, peer: string, status: number, error: RegExp][] = [
-  ["without a relay",            {},                                                                   "web",  503, /^relay_disabled/],
-  ["with the relay away",        { settings: RELAY_SETTINGS },                                                    "web",  502, /^relay_unreachable: .*nobody listens there/],
-  ["of a peer that nobody knows", { settings: RELAY_SETTINGS },                                                   "none", 404, /^unknown_peer/],
-  ["that the relay refuses",     { settings: RELAY_SETTINGS, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
-  ["where no relay is",          { settings: RELAY_SETTINGS, send: answering(404, "<html>") },                    "web",  502, /^relay_refused: .*HTTP 404/],
-  ["that leads elsewhere",       { settings: RELAY_SETTINGS, send: answering(302, "") },                          "web",  502, /^relay_refused/],
-  ["that makes no sense",        { settings: RELAY_SETTINGS, send: answering(200, '{"share_id":5}') },            "web",  502, /^relay_refused: .*no sense/],
+  ["without a relay",              {},                  "web", 503, /^relay_disabled/],
+  ["with an unreachable relay",    { settings: RELAY_SETTINGS }, "web", 502, /^relay_unreachable: .*nobody listens there/],
+  ["of an unknown peer",           { settings: RELAY_SETTINGS }, "none", 404, /^unknown_peer/],
+  ["that the relay refuses",       { settings: RELAY_SETTINGS, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
+  ["at a server that is no relay", { settings: RELAY_SETTINGS, send: answering(404, "<html>") }, "web", 502, /^relay_refused: .*HTTP 404/],
+  ["with a redirect",              { settings: RELAY_SETTINGS, send: answering(302, "") }, "web", 502, /^relay_refused/],
+  ["with an invalid response",     { settings: RELAY_SETTINGS, send: answering(200, '{"share_id":5}') }, "web", 502, /^relay_refused: .*response is invalid/],
 ];
 for (const [why, options, peer, status, message] of REFUSED) {
-  Deno.test(`no share is made ${why}, and the daemon says why`, async () => {
+  Deno.test(`POST /shares ${why} is refused, and says why`, async () => {
     await using w = world(options);
     await withAgent(w);
     await assert.rejects(w.call(createShare, { body: { peer } }), { status, message });
@@ -115,7 +115,7 @@ for (const [why, options, peer, status, message] of REFUSED) {
   });
 }
 
-Deno.test("a relay that never answers is not waited for for ever", async () => {
+Deno.test("a call to a relay that never answers times out", async () => {
   const send = (request: Request) =>
     new Promise<Response>((_, reject) =>
       request.signal.addEventListener("abort", () => reject(request.signal.reason))
@@ -128,7 +128,7 @@ Deno.test("a relay that never answers is not waited for for ever", async () => {
   await refused;
 });
 
-Deno.test("an agent shares itself by a tool, and ends it; a caller that nobody knows may not", async () => {
+Deno.test("an agent shares itself and revokes the share by MCP tools; an unknown caller may not", async () => {
   await using r = relayWorld();
   await using w = await connected(r);
   w.processes.start(41);

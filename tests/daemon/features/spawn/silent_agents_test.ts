@@ -1,4 +1,4 @@
-/** Agents that say nothing before their first prompt: known by their pane, then by that. */
+/** Agents that register only with their first prompt: linked by their pane until then. */
 
 import assert from "node:assert/strict";
 import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";
@@ -10,7 +10,7 @@ import { SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
 
 const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
 
-/** A house that starts Codex, which runs its sessions itself, or in a server that it shares. */
+/** A daemon that spawns Codex, which runs its sessions itself or in a shared server. */
 async function fixture(kind: "session" | "server") {
   const processes = new FakeProcesses();
   const codex = Object.assign(new FakeAgents("codex"), {
@@ -25,7 +25,7 @@ async function fixture(kind: "session" | "server") {
     codex,
     folder,
     terminals,
-    /** Its terminal is drawn: what runs there can be seen. */
+    /** Its screen is drawn: the agent can be recognised. */
     async addAgent() {
       for (let turn = 0; turn < 50 && terminals.panes.size === 0; turn++) await w.clock.settle();
       const [seen] = [...terminals.panes.values()].toReversed();
@@ -37,7 +37,7 @@ async function fixture(kind: "session" | "server") {
         args: ["node", "codex"],
       };
       paneObserver.open(pane_id, { tmux_socket: SOCKET, command: "node", foreground });
-      processes.start(7_001, pid); // The program itself, below its launcher.
+      processes.start(7_001, pid); // The agent, a child of its launcher.
       await w.tick(3);
       return pane_id;
     },
@@ -56,7 +56,7 @@ async function fixture(kind: "session" | "server") {
 }
 
 for (const kind of ["session", "server"] as const) {
-  Deno.test(`a job is done by a Codex that is silent until its prompt, in a ${kind} of its kind`, async () => {
+  Deno.test(`a job is completed by a spawned Codex that registers with its first prompt (${kind})`, async () => {
     await using at = await fixture(kind);
     const { w, folder } = at;
     const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
@@ -82,7 +82,7 @@ for (const kind of ["session", "server"] as const) {
   });
 }
 
-Deno.test("a session that is taken up again is linked as the peer that it was", async () => {
+Deno.test("a resumed session is linked as the same peer", async () => {
   await using at = await fixture("session");
   const { w, folder, terminals } = at;
   const asked = { title: "Mend", path: folder, backend: "codex" as const, cron: "@yearly" };
@@ -103,7 +103,7 @@ Deno.test("a session that is taken up again is linked as the peer that it was", 
   assert.equal(terminals.launches.at(-1)?.argv.at(-1), THREAD);
 });
 
-Deno.test("a session that was there before a pane, or in a pane of its own, is not made one with it", async () => {
+Deno.test("a session older than a pane, or with its own pane, is not merged with the pane's peer", async () => {
   await using at = await fixture("server");
   const { w, folder } = at;
   await at.hook("UserPromptSubmit", { prompt: "Good morning" });

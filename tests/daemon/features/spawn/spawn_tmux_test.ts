@@ -8,7 +8,7 @@ import { get, post } from "../../../support/daemon/peer_clients.ts";
 import { codex } from "../../../support/daemon/spawns.ts";
 import { silent, type Terminal, until, withTmux } from "../../../support/host/private_tmux.ts";
 
-/** The kernel's own processes, where a world wants made-up ones. */
+/** The real processes of the machine, in place of the fake ones. */
 class RealProcesses extends FakeProcesses {
   override readonly startTimeOf = startTimeOf;
   override readonly parentOf = parentOf;
@@ -18,7 +18,7 @@ class RealProcesses extends FakeProcesses {
   }
 }
 
-/** Registers over HTTP as an agent's hook would, tells a file what it was given, and waits. */
+/** An agent: registers over HTTP like a hook, writes its arguments to a file, and waits. */
 const AGENT = String.raw`
 const { TMUX = "", TMUX_PANE: pane_id = "", MESH_URL: url = "" } = Deno.env.toObject();
 const resumed = Deno.args.includes("resume") ? Deno.args.at(-1) : undefined;
@@ -49,7 +49,7 @@ const hooks: Hooks = {
   },
 };
 
-/** A daemon that listens, with a real tmux, and a command that runs the agent above. */
+/** A listening daemon with a real tmux, and a command that runs the agent above. */
 function fixture(terminal: Terminal, settings: Record<string, string> = {}, env = {}) {
   const program = `${terminal.dir}/agent.ts`, logFile = `${terminal.dir}/agent.log`;
   Deno.writeTextFileSync(program, AGENT);
@@ -105,11 +105,11 @@ function fixture(terminal: Terminal, settings: Record<string, string> = {}, env 
   };
 }
 
-/** Lets the daemon's time pass along with the real one until an answer is there. */
+/** Advances the daemon's clock with the real one until the promise settles. */
 async function within<T>(w: ReturnType<typeof fixture>["w"], work: Promise<T>): Promise<T> {
   let done = false;
   const watched = work.finally(() => done = true);
-  watched.catch(() => undefined); // It is awaited below, once it is done.
+  watched.catch(() => undefined); // It is awaited below.
   while (!done) {
     await w.clock.advance(100);
     await systemClock.sleep(10);
@@ -118,7 +118,7 @@ async function within<T>(w: ReturnType<typeof fixture>["w"], work: Promise<T>): 
 }
 
 withTmux(
-  "a spawned agent gets its words as they are, and none of our secrets",
+  "a spawned agent gets its arguments unchanged, and no secret of the daemon",
   async (terminal) => {
     const secret = { MESH_DAEMON__AUTH_TOKEN: "s3cret", MESH_SURFACES__TELEGRAM__TOKEN: "s3cret" };
     await using at = fixture(terminal, {}, { ...secret, HARMLESS: "1", CLAUDE_PID: "1" });
@@ -139,7 +139,7 @@ withTmux(
       one.pid,
       "no shell between",
     );
-    // The second one comes into a server whose own environment has learned a secret.
+    // The second agent starts in a tmux server whose environment holds a secret.
     terminal.cli("set-environment", "-g", "MESH_RELAY__SECRET", "s3cret");
     terminal.cli("set-environment", "-g", "CLAUDE_CODE_SESSION_ID", "s3cret");
     const second = await post(w, "/spawn", { path: folder, backend: "codex", circle: "main" });
@@ -154,7 +154,7 @@ withTmux(
   },
 );
 
-withTmux("two circles are two sessions, and names are taken whole", async (terminal) => {
+withTmux("two circles are two tmux sessions, and names are matched in full", async (terminal) => {
   await using at = fixture(terminal);
   const { w, folder: path } = at;
   const spawn = (circle: string) => post(w, "/spawn", { path, backend: "codex", circle });
@@ -169,7 +169,7 @@ withTmux("two circles are two sessions, and names are taken whole", async (termi
   assert.equal((await get(w, `/peers/${peer_id}`)).circle, "v1.2");
 });
 
-withTmux("in window mode the agent stands beside the pane that asked", async (terminal) => {
+withTmux("in window mode the agent's pane splits the window of the sender", async (terminal) => {
   await using at = fixture(terminal, { "daemon.circle_boundary": "window" });
   const { w, folder: path } = at;
   const source_pane = terminal.start("sleep 1000");
@@ -184,7 +184,7 @@ withTmux("in window mode the agent stands beside the pane that asked", async (te
 });
 
 withTmux(
-  "a restart takes place in the same pane, with the session, as the same peer",
+  "a restart keeps the pane, the session and the peer",
   async (terminal) => {
     await using at = fixture(terminal);
     const { w, folder: path } = at;
@@ -206,7 +206,7 @@ withTmux(
   },
 );
 
-withTmux("a program is looked for as it would be run", async (terminal) => {
+withTmux("hasProgram looks a program up as tmux would run it", async (terminal) => {
   await using at = fixture(terminal, {}, { PATH: "/nowhere" });
   terminal.start("sleep 1000");
   Deno.writeTextFileSync(`${terminal.dir}/tool`, "#!/bin/sh", { mode: 0o755 });
@@ -236,7 +236,7 @@ withTmux("a program is looked for as it would be run", async (terminal) => {
   }
 });
 
-withTmux("another program in the pane is not replaced", async (terminal) => {
+withTmux("respawn does not replace another program in the pane", async (terminal) => {
   await using at = fixture(terminal);
   const pane_id = terminal.start("sleep 1000");
   const seen = await at.panes.look(terminal.socket, pane_id);
@@ -255,7 +255,7 @@ withTmux("another program in the pane is not replaced", async (terminal) => {
   assert.equal(await gone(`${terminal.dir}/none`, pane_id), true);
 });
 
-withTmux("a shell in which other jobs run is not replaced", async (terminal) => {
+withTmux("a restart does not replace a shell in which other jobs run", async (terminal) => {
   await using at = fixture(terminal);
   const pane_id = terminal.start("sh -c 'sleep 1001 & sleep 1002 & wait'");
   const seen = await at.panes.look(terminal.socket, pane_id);
@@ -274,7 +274,7 @@ withTmux("a shell in which other jobs run is not replaced", async (terminal) => 
 });
 
 withTmux(
-  "a pane is found by its mark, and closed while it holds what was started in it alone",
+  "a pane is found by its mark, and closed only with its original process",
   async (terminal) => {
     await using at = fixture(terminal);
     const { panes } = at, { socket, dir: cwd } = terminal;

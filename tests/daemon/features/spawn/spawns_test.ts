@@ -45,7 +45,7 @@ Deno.test("the configuration of spawning is told, without a value of any variabl
   assert.deepEqual([refused.status, refused.error], [503, "spawn_disabled"]);
 });
 
-Deno.test("without a command, or without a folder, nothing is spawned [4.spawn.config]", async () => {
+Deno.test("POST /spawn is refused without a configured command or folder [4.spawn.config]", async () => {
   for (const missing of ["spawn.commands", "spawn.allowed_paths"]) {
     const empty = missing === "spawn.commands" ? "{}" : "[]";
     await using fixture = await spawningWorld({ settings: { [missing]: empty } });
@@ -56,7 +56,7 @@ Deno.test("without a command, or without a folder, nothing is spawned [4.spawn.c
   }
 });
 
-Deno.test("a spawn runs the configured command in a pane of its circle [4.spawn]", async () => {
+Deno.test("POST /spawn runs the configured command in a pane of its circle [4.spawn]", async () => {
   const profiles = { careful: { backend: "codex", args: ["--ask"], env: { LEVEL: 2 } } };
   const settings = {
     "spawn.profiles": JSON.stringify(profiles),
@@ -193,7 +193,7 @@ Deno.test("an agent that does not register in time is late, and still known when
   assert.equal(eventData(w, "notification").length, 1);
 });
 
-Deno.test("when the pane closes unregistered, whoever left a message is told", async () => {
+Deno.test("the sender of a message is notified when the pane closes before a registration", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const lead = await connectPeer(w, "lead");
@@ -213,7 +213,7 @@ Deno.test("when the pane closes unregistered, whoever left a message is told", a
   assert.equal(lead.of("notify").length, 1);
 });
 
-Deno.test("only folders below the allowed ones are started in, links followed", async () => {
+Deno.test("agents start only in allowed folders and below, after links are followed", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const platform = await Deno.makeTempDir();
@@ -247,7 +247,7 @@ Deno.test("only folders below the allowed ones are started in, links followed", 
   await Deno.remove(platform, { recursive: true });
 });
 
-Deno.test("what the configuration does not name is not started", async () => {
+Deno.test("a backend or profile that is not configured is not started", async () => {
   const profiles = JSON.stringify({ careful: { backend: "generic" } });
   await using fixture = await spawningWorld({ settings: { "spawn.profiles": profiles } });
   const { w, folder, terminals } = fixture;
@@ -271,7 +271,7 @@ Deno.test("what the configuration does not name is not started", async () => {
   assert.equal(terminals.launches.length, 0);
 });
 
-Deno.test("an agent that is quicker than the record of its spawn is what was asked for all the same", async () => {
+Deno.test("an agent that registers before its spawn is stored gets the requested name and circle", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const open = terminals.openWindow.bind(terminals);
@@ -289,7 +289,7 @@ Deno.test("an agent that is quicker than the record of its spawn is what was ask
   assert.deepEqual(await texts(w, "lead"), ["Begin"]);
 });
 
-Deno.test("one key spawns once, and a refusal may be tried again", async () => {
+Deno.test("one Idempotency-Key spawns once, and a refused request may be repeated", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const asked = { path: folder, backend: "codex" }, headers = { "idempotency-key": "k" };
@@ -306,7 +306,7 @@ Deno.test("one key spawns once, and a refusal may be tried again", async () => {
   assert.equal(terminals.launches.length, 1);
 });
 
-Deno.test("a spawn that cannot be written down is not left running", async () => {
+Deno.test("a spawn that cannot be stored is not left running", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const { db } = w.daemon.ctx;
@@ -321,7 +321,7 @@ Deno.test("a spawn that cannot be written down is not left running", async () =>
   assert.equal(terminals.panes.size, 0);
 });
 
-Deno.test("in window mode the caller's window is split, and bounds the circle", async () => {
+Deno.test("in window mode the sender's window is split, and is the circle", async () => {
   await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
   const { w, folder, terminals } = fixture;
   const { pane_id: source_pane } = terminals.userPane();
@@ -336,7 +336,7 @@ Deno.test("in window mode the caller's window is split, and bounds the circle", 
   assert.equal(terminals.launches[1]?.how, `split ${source_pane}`);
 });
 
-Deno.test("in window mode the window of an agent that a user starts is its circle, once", async () => {
+Deno.test("in window mode an agent that a user starts keeps the circle of its first window", async () => {
   await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
   const { w, terminals } = fixture;
   const { pane_id } = terminals.userPane();
@@ -349,7 +349,7 @@ Deno.test("in window mode the window of an agent that a user starts is its circl
   assert.equal((await get(w, `/peers/${peers[0].peer_id}`)).circle, "window-4");
 });
 
-Deno.test("a fork is a sibling on another backend, in its source's folder and circle [4.peers.fork]", async () => {
+Deno.test("POST /peers/{id}/fork-backend starts a sibling in the same folder and circle [4.peers.fork]", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const { pane_id, pane_pid: agent_pid } = terminals.userPane();
@@ -372,7 +372,7 @@ Deno.test("a fork is a sibling on another backend, in its source's folder and ci
   assert.deepEqual([sibling.circle, sibling.role], ["red", "agent"]);
 });
 
-Deno.test("the spawn settings are maps, and a mistake in one shows none of its values", () => {
+Deno.test("an invalid spawn setting is reported without its values", () => {
   const file = `spawn: {commands: {codex: [codex]}, allowed_paths: [/srv], env: {PORT: 1, A: b}}`;
   const read = (text: string) => readConfig({ MESH_CONFIG: "/none" }, () => text);
   assert.deepEqual(read(file)["spawn.env"], { PORT: "1", A: "b" });

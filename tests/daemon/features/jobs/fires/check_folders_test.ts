@@ -1,4 +1,4 @@
-/** Where the checks of a job may run, and which folders a job may name. */
+/** The folders in which the checks of a job may run, and which a job may name. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { spawningWorld, type WorldSettings } from "../../../../support/daemon/sp
 
 const CHECKS = JSON.stringify({ tests: { argv: ["make", "check"], timeout_seconds: 60 } });
 
-/** A world with an allowed folder, and the folders in which checks ran. */
+/** A world with an allowed folder, and a record of where checks ran. */
 async function checking(settings: WorldSettings = {}) {
   const cwds: string[] = [];
   const programs: ProgramRunner = {
@@ -33,7 +33,7 @@ async function checking(settings: WorldSettings = {}) {
 
 type Checking = Awaited<ReturnType<typeof checking>>;
 
-/** A worker that declares this path does a job with checks; what the job came to. */
+/** Completes a job with checks by a worker with this path, and returns the job. */
 async function done({ w }: Checking, path: string, state = "failed") {
   const api = await connectWorker(w, "api", { path });
   const asked = { prompt: "Mend", assigned_peer: "api", checks: ["tests"] };
@@ -48,7 +48,7 @@ function outcomeOf({ result_data }: Awaited<ReturnType<typeof done>>) {
   return first;
 }
 
-Deno.test("a check does not run in a folder that a worker declared outside of the allowed ones", async () => {
+Deno.test("a check does not run in a worker's folder outside the allowed ones", async () => {
   await using at = await checking();
   const platform = await Deno.makeTempDir();
   const found = await done(at, platform);
@@ -59,13 +59,13 @@ Deno.test("a check does not run in a folder that a worker declared outside of th
   await Deno.remove(platform, { recursive: true });
 });
 
-Deno.test("a check runs in no folder at all where none is allowed", async () => {
+Deno.test("a check does not run when no folder is allowed", async () => {
   await using at = await checking({ "spawn.allowed_paths": "[]" });
   const found = await done(at, at.folder);
   assert.deepEqual([found.state_reason, at.cwds], ["check_failed", []]);
 });
 
-Deno.test("a check runs in the folder that a link leads to, or not at all", async () => {
+Deno.test("a check runs in the target of a link only if the target is allowed", async () => {
   await using at = await checking();
   const platform = await Deno.makeTempDir();
   const real = join(at.folder, "real");
@@ -77,7 +77,7 @@ Deno.test("a check runs in the folder that a link leads to, or not at all", asyn
   await Deno.remove(platform, { recursive: true });
 });
 
-Deno.test("a check follows the links of the moment in which it runs", async () => {
+Deno.test("a check follows the links at the time it runs", async () => {
   await using at = await checking();
   const platform = await Deno.makeTempDir();
   await Deno.symlink(platform, join(at.folder, "work"));
@@ -86,7 +86,7 @@ Deno.test("a check follows the links of the moment in which it runs", async () =
   await Deno.remove(platform, { recursive: true });
 });
 
-Deno.test("a job that names a folder outside of the allowed ones is refused when it is created", async () => {
+Deno.test("POST /jobs with a folder outside the allowed ones is refused", async () => {
   await using at = await checking();
   const { w, folder } = at;
   await Deno.symlink("/", join(folder, "root"));
@@ -100,11 +100,11 @@ Deno.test("a job that names a folder outside of the allowed ones is refused when
   assert.equal((await post(w, "/jobs", { ...own, path: folder })).status, 200);
 });
 
-Deno.test("a program does not run in a folder that a link has taken the place of", async () => {
+Deno.test("a program does not run in a folder that was replaced by a link", async () => {
   const dir = await Deno.realPath(await Deno.makeTempDir());
   const [real, platform] = [join(dir, "real"), join(dir, "outside")];
   await Deno.mkdir(platform);
-  await Deno.symlink(platform, real); // As an agent swaps it once the folder was approved.
+  await Deno.symlink(platform, real); // As an agent could do after the folder was approved.
   const programs = programRunnerOf(systemClock, { PATH: Deno.env.get("PATH") ?? "" });
   const { signal } = new AbortController();
   const ran = await programs.run(["touch", "here"], { cwd: real, timeout_ms: 20_000, signal });
@@ -114,7 +114,7 @@ Deno.test("a program does not run in a folder that a link has taken the place of
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("a folder that a link took the place of after the job was created starts nothing", async () => {
+Deno.test("no agent starts in a folder that was replaced by a link after the job was created", async () => {
   await using at = await checking();
   const { w, folder, terminals } = at;
   const work = join(folder, "work");
@@ -129,7 +129,7 @@ Deno.test("a folder that a link took the place of after the job was created star
   assert.deepEqual([state_reason, terminals.launches.length], ["path_not_allowed", 0]);
 });
 
-/** The sandbox that docs/jobs.md offers, with a program of ours in it. */
+/** The sandbox of docs/jobs.md, with a test program in it. */
 function sandboxed(program: readonly string[]): string[] {
   const page = Deno.readTextFileSync(new URL("../../../../../docs/jobs.md", import.meta.url));
   const example = Example.parse(parseYaml(/```yaml\n(.*?)```/s.exec(page)?.[1] ?? ""));
@@ -152,7 +152,7 @@ function bubblewrapWorks(): boolean {
 }
 
 Deno.test({
-  name: "a check in the sandbox of docs/jobs.md writes in its folder and nowhere else",
+  name: "a check in the sandbox of docs/jobs.md can write only in its folder",
   ignore: !bubblewrapWorks(),
   async fn() {
     const [folder, platform] = [await Deno.makeTempDir(), await Deno.makeTempDir()];

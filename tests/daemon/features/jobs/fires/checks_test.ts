@@ -21,7 +21,7 @@ const HOME = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-checks-"
 const settings = { "jobs.checks": JSON.stringify(CHECKS), "spawn.allowed_paths": HOME };
 const at_home = { path: HOME };
 
-/** Programs that end as a test says, once it lets them. */
+/** Fake programs that end when and how the test decides. */
 function scripted(exits: Readonly<Record<string, number | null>>) {
   const ran: { argv: readonly string[]; cwd: string; timeout_ms: number }[] = [];
   let barrier = Promise.resolve();
@@ -35,7 +35,7 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
   return {
     programs,
     ran,
-    /** Its first program runs. */
+    /** Resolves when the first program runs. */
     async begun(w: World): Promise<void> {
       for (let turn = 0; turn < 100 && ran.length === 0; turn++) await w.clock.settle();
       assert.ok(ran.length > 0);
@@ -48,7 +48,7 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
   };
 }
 
-Deno.test("a job with checks is completed once they have passed, with their outcomes", async () => {
+Deno.test("a job with checks is completed after they pass, with their outcomes", async () => {
   const { programs, ran, begun, hold } = scripted({ test: 0, lint: 0 });
   const release = hold();
   await using w = world({ settings, programs });
@@ -72,7 +72,7 @@ Deno.test("a job with checks is completed once they have passed, with their outc
   assert.match(outcomes[0]?.output_tail ?? "", / end$/);
 });
 
-Deno.test("a check that fails fails the job, whoever says that it is done [c2.job.checks]", async () => {
+Deno.test("a failed check fails the job, even if it was reported as completed [c2.job.checks]", async () => {
   const { programs, ran } = scripted({ test: 1, lint: 0 });
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
@@ -94,7 +94,7 @@ Deno.test("a check that fails fails the job, whoever says that it is done [c2.jo
   assert.equal(ran.length, 2, "the first that fails is the last that runs");
 });
 
-Deno.test("an executor that dies while its work is checked has done its turn", async () => {
+Deno.test("an executor that dies during the checks does not fail the job", async () => {
   const { programs, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
@@ -107,7 +107,7 @@ Deno.test("an executor that dies while its work is checked has done its turn", a
   await waitForState(w, job_id, "completed");
 });
 
-Deno.test("what is called off while its checks run stays called off", async () => {
+Deno.test("a job that is cancelled during its checks stays cancelled", async () => {
   const { programs, begun, hold } = scripted({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
@@ -122,7 +122,7 @@ Deno.test("what is called off while its checks run stays called off", async () =
   assert.equal((await job(w, job_id)).state, "cancelled");
 });
 
-Deno.test("checks that a crash cut off run again", async () => {
+Deno.test("checks that a crash interrupted run again", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const first = scripted({ test: 0 }), release = first.hold();
   const w = world({ settings, programs: first.programs, db_path });
@@ -130,7 +130,7 @@ Deno.test("checks that a crash cut off run again", async () => {
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
   await api.beginTurn();
   await api.endTurn("Done");
-  // As a crash would leave it: the check goes nowhere any more, and the database is as it is.
+  // As after a crash: the check has no effect, and the database is unchanged.
   const copy = `${db_path}.crash`;
   w.daemon.ctx.db.checkpoint();
   await Deno.copyFile(db_path, copy);
@@ -142,7 +142,7 @@ Deno.test("checks that a crash cut off run again", async () => {
   assert.deepEqual([result_summary, second.ran.length], ["Done", 1]);
 });
 
-Deno.test("checks are configured as programs with words, and a mistake is told with its key", () => {
+Deno.test("checks are configured as argv lists, and a mistake is reported with its key", () => {
   const wrong = JSON.stringify({ tests: { argv: "deno test" } });
   assert.throws(() => world({ settings: { "jobs.checks": wrong } }), /jobs\.checks/);
   const unknown = JSON.stringify({ tests: { argv: ["deno"], shell: true } });
@@ -162,7 +162,7 @@ const signal = new AbortController().signal;
 const run = (argv: string[], cwd = "/", timeout_ms = 20_000) =>
   programs.run(argv, { cwd, timeout_ms, signal });
 
-Deno.test("a program runs without a shell, in its folder and no link, and without our secrets", async () => {
+Deno.test("a program runs without a shell, in its real folder, without the daemon's secrets", async () => {
   const folder = await Deno.makeTempDir();
   await Deno.mkdir(`${folder}/real`);
   await Deno.symlink(`${folder}/real`, `${folder}/link`);
@@ -174,14 +174,14 @@ Deno.test("a program runs without a shell, in its folder and no link, and withou
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("a program that fails, is not there, or has no folder says so", async () => {
+Deno.test("a program that fails, is missing or has no folder is reported", async () => {
   assert.deepEqual(await run(["sh", "-c", "echo no >&2; exit 3"]), { exit: 3, output: "no\n" });
   const missing = await run(["no-such-program-here"]);
   assert.deepEqual([missing.exit, /could not be run/.test(missing.output)], [null, true]);
   assert.equal((await run(["true"], "/no/such/folder")).exit, null);
 });
 
-Deno.test("a program that takes too long is ended, and so is one that does not listen", async () => {
+Deno.test("a program that takes too long is ended, even if it ignores SIGTERM", async () => {
   const slow = await run(["sleep", "60"], "/", 50);
   assert.deepEqual([slow.exit, /took too long/.test(slow.output)], [null, true]);
   const deaf = await run(
@@ -192,7 +192,7 @@ Deno.test("a program that takes too long is ended, and so is one that does not l
   assert.deepEqual([deaf.exit, /^here/.test(deaf.output)], [null, true]);
 });
 
-Deno.test("of much output the end is kept, and a child that holds the pipe holds nobody up", async () => {
+Deno.test("the end of long output is stored, and a child that holds the pipe open is not awaited", async () => {
   const { exit, output } = await run(["sh", "-c", "seq 1 100000; sleep 5 & exit 0"]);
   assert.equal(exit, 0);
   assert.ok(output.length <= 16_384 && output.endsWith("100000\n"));

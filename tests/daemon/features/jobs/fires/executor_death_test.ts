@@ -16,7 +16,7 @@ import {
   update,
 } from "../../../../support/daemon/jobs.ts";
 
-/** A house whose daemon may end and start again on the same file. */
+/** A daemon that can be restarted on the same database. */
 function fixture(options: WorldOptions = {}) {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -28,13 +28,13 @@ function fixture(options: WorldOptions = {}) {
   };
 }
 
-/** The daemon ends, and starts again on its file. */
+/** Restarts the daemon on its database. */
 async function restartOn(w: World, start: () => World): Promise<World> {
   await w[Symbol.asyncDispose]();
   return start();
 }
 
-/** A peer with a process of its own, whose fire was taken and, if need be, begun. */
+/** A peer with its own process, whose fire is delivered, and optionally running. */
 async function startJob(w: World, { begun }: { begun: boolean }) {
   const { peer_id } = await addPeer(w, "api", { agent_pid: 7 });
   const { job_id } = await create(w, { title: "Mend", assigned_peer: "api" });
@@ -48,7 +48,7 @@ async function startJob(w: World, { begun }: { begun: boolean }) {
 const turn = (w: World, peer_id: string, body: Record<string, unknown>) =>
   post(w, `/peers/${peer_id}/turn`, body);
 
-Deno.test("a terminal offline fails what the executor was at, delivered or running [3.job.executor-died] [7.executor-died]", async () => {
+Deno.test("a terminal offline fails the executor's delivered and running fires [3.job.executor-died] [7.executor-died]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const sam = await connectWorker(w, "sam");
@@ -68,7 +68,7 @@ Deno.test("a terminal offline fails what the executor was at, delivered or runni
   assert.equal(sam.reports().length, 3);
 });
 
-Deno.test("a fire on its way to one that is retired fails, and what waits for it is unavailable", async () => {
+Deno.test("a retired peer's fire in dispatch fails, and a job that waits for the peer is unavailable", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const one = await create(w, { title: "One", assigned_peer: "api" });
@@ -82,7 +82,7 @@ Deno.test("a fire on its way to one that is retired fails, and what waits for it
   assert.deepEqual(audit.unaccounted, []);
 });
 
-Deno.test("a plain offline ends nothing: the executor comes back and goes on", async () => {
+Deno.test("a non-terminal offline fails no fire: the executor may come back", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
@@ -96,7 +96,7 @@ Deno.test("a plain offline ends nothing: the executor comes back and goes on", a
   assert.equal((await job(w, job_id)).result_summary, "Here it is");
 });
 
-Deno.test("an executor whose process is proved to be gone has died, without a word of it", async () => {
+Deno.test("an executor whose process is proved to have ended is dead without a report", async () => {
   const processes = new FakeProcesses();
   processes.start(7);
   await using w = world({ processes });
@@ -111,7 +111,7 @@ Deno.test("an executor whose process is proved to be gone has died, without a wo
   assert.equal((await job(w, job_id)).state_reason, "executor_offline");
 });
 
-Deno.test("after a restart a fire goes on whose executor lives, and is completed by its turn", async () => {
+Deno.test("after a restart the fire of a living executor goes on, and is completed by its turn", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();
@@ -127,7 +127,7 @@ Deno.test("after a restart a fire goes on whose executor lives, and is completed
   assert.equal((await job(w, job_id)).runner.attempt_count, 1);
 });
 
-Deno.test("after a restart a fire fails whose executor is dead", async () => {
+Deno.test("after a restart the fire of a dead executor fails", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();
@@ -141,7 +141,7 @@ Deno.test("after a restart a fire fails whose executor is dead", async () => {
   assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
 });
 
-Deno.test("after a restart a fire fails whose executor does not come back, and nothing else tells of it [3.job.executor-died]", async () => {
+Deno.test("after a restart the fire of an untraceable executor that does not reconnect fails [3.job.executor-died]", async () => {
   using at = fixture();
   let w = at.start();
   const gone = await connectWorker(w, "gone"), back = await connectWorker(w, "back");
@@ -165,7 +165,7 @@ Deno.test("after a restart a fire fails whose executor does not come back, and n
   assert.equal(await stateOf(w, running.job_id), "running", "it came back, and may come again");
 });
 
-Deno.test("a turn that ended while the daemon was away is said to be unknown, not running", async () => {
+Deno.test("a turn that ended while the daemon was not running fails the fire as unseen", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();
@@ -183,7 +183,7 @@ Deno.test("a turn that ended while the daemon was away is said to be unknown, no
   assert.equal(await stateOf(w, job_id), "dispatching");
 });
 
-Deno.test("a fire that is held open is not judged by an idle executor after a restart", async () => {
+Deno.test("a fire that is held open does not fail after a restart when its executor is idle", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();
@@ -196,14 +196,14 @@ Deno.test("a fire that is held open is not judged by an idle executor after a re
   assert.equal(await stateOf(w, job_id), "running");
 });
 
-Deno.test("a proof that the disk has is believed after a restart", async () => {
+Deno.test("a proof that was stored before a crash arms the fire after it", async () => {
   using at = fixture();
   let w = at.start();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { title: "One", assigned_peer: "api" });
   const { deliveries: [{ delivery_id }] } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   const { db } = w.daemon.ctx;
-  // As a crash between the two would leave it: seen by the ledger, and not yet by the job.
+  // As after a crash between the two: the delivery is seen, and the job does not know it yet.
   db.transactNow((tx) => {
     tx.run("update messages set state = 'seen' where seq = seq_of(:id)", {
       id: delivery_id.slice(6),
@@ -214,7 +214,7 @@ Deno.test("a proof that the disk has is believed after a restart", async () => {
   assert.equal(await stateOf(w, job_id), "running");
 });
 
-Deno.test("queued work is begun after a restart, at its time, and once [c2.template.once]", async () => {
+Deno.test("a queued job starts after a restart at its time, and once [c2.template.once]", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "api");

@@ -1,4 +1,4 @@
-/** What holds a fire, who hears of an end that was not its own, and what a list leaves out. */
+/** Fires that are held open, notices of their end, and the limits of a list. */
 
 import assert from "node:assert/strict";
 import { SETTLED_SHOWN_MAX } from "../../../../../daemon/features/jobs/jobs.ts";
@@ -36,7 +36,7 @@ for (const state of ["blocked", "awaiting_input"] as const) {
   });
 }
 
-Deno.test("a phase that was set before the message went out holds the fire open", async () => {
+Deno.test("a phase that was set before the message was sent holds the fire open", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "Mend", assigned_peer: "api" });
@@ -52,7 +52,7 @@ Deno.test("a phase that was set before the message went out holds the fire open"
   assert.equal((await job(w, job_id)).result_summary, "Green");
 });
 
-Deno.test("a state that is reported without a reason has none, but a deadline that has passed", async () => {
+Deno.test("a reported state has only the reported reason, or that the deadline has passed", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const deadline_at = new Date(w.clock.now() + 60_000).toISOString();
@@ -69,7 +69,7 @@ Deno.test("a state that is reported without a reason has none, but a deadline th
   assert.equal(await reason(), "deadline_passed");
 });
 
-Deno.test("an owner that does the work itself hears of an end that was not its own", async () => {
+Deno.test("an owner that is the executor is not notified of an end by its own turn", async () => {
   await using w = world({
     settings: { "jobs.checks": JSON.stringify({ green: { argv: ["test"] } }) },
     programs: { run: () => Promise.resolve({ exit: 1, output: "red" }) },
@@ -91,7 +91,7 @@ Deno.test("an owner that does the work itself hears of an end that was not its o
   assert.deepEqual(ends(), ["failed", "failed"], "it knows what it did itself");
 });
 
-Deno.test("a job whose creator was closed meanwhile is handed out by the daemon", async () => {
+Deno.test("a job whose creator was closed is sent by the daemon", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { peer_id } = await addPeer(w, "web");
@@ -106,7 +106,7 @@ Deno.test("a job whose creator was closed meanwhile is handed out by the daemon"
   assert.equal(await stateOf(w, job_id), "completed");
 });
 
-Deno.test("a list without a limit leaves out only what is over, and of that the oldest", async () => {
+Deno.test("a list without a limit omits only the oldest settled jobs", async () => {
   await using w = world();
   const at = new Date(w.clock.now() + 3_600_000).toISOString();
   const later = { title: "Later", assigned_peer: "api", due_at: at };
@@ -144,7 +144,7 @@ const UNFIT_EXECUTORS: [field: string, asked: Record<string, unknown>][] = [
 ];
 
 for (const [field, asked] of UNFIT_EXECUTORS) {
-  Deno.test(`a job is refused that names ${JSON.stringify(asked[field])} as its ${field}`, async () => {
+  Deno.test(`POST /jobs with ${JSON.stringify(asked[field])} as ${field} is refused`, async () => {
     await using w = world();
     await addPeer(w, "api");
     const { status, issues } = await post(w, "/jobs", { title: "Mend", ...asked });

@@ -77,7 +77,7 @@ async function end(w: World, peer_id: string, last_message: string) {
   await w.clock.settle();
 }
 
-Deno.test("an executor is started for a job, works in its folder, and is ended with the fire", async () => {
+Deno.test("an executor is started for a job in its folder, and ended with the fire", async () => {
   await using at = await started();
   const { w, terminals, folder, processes } = at;
   const { job_id } = await create(w, ownExecutorJob(at, { profile: undefined, circle: "red" }));
@@ -100,7 +100,7 @@ Deno.test("an executor is started for a job, works in its folder, and is ended w
   assert.deepEqual([attempt?.executor, attempt?.executor_peer_id], ["spawned", api.peer_id]);
 });
 
-Deno.test("an executor that ignores the end of its pane is told to end, and then made to", async () => {
+Deno.test("an executor that survives its pane gets SIGTERM, then SIGKILL", async () => {
   await using at = await started();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP", "SIGTERM"];
@@ -113,7 +113,7 @@ Deno.test("an executor that ignores the end of its pane is told to end, and then
   assert.equal((await get(w, `/peers/${api.peer_id}`)).status, "retired");
 });
 
-Deno.test("an executor that runs as another user stays, and its peer goes offline all the same", async () => {
+Deno.test("an executor of another user is not ended, but its peer goes offline", async () => {
   await using at = await started();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP"];
@@ -127,7 +127,7 @@ Deno.test("an executor that runs as another user stays, and its peer goes offlin
   assert.match(w.logged.join(""), /did not end/);
 });
 
-Deno.test("a pane that holds another program by now is left alone", async () => {
+Deno.test("a pane that holds another program meanwhile is not closed", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -140,7 +140,7 @@ Deno.test("a pane that holds another program by now is left alone", async () => 
   assert.ok(terminals.panes.has(api.pane_id));
 });
 
-Deno.test("a persistent executor stays after its fire, and an assigned one always does [c2.job.released]", async () => {
+Deno.test("a persistent or assigned executor stays after its fire [c2.job.released]", async () => {
   await using at = await started();
   const { w, terminals, folder } = at;
   const stays = { process_scope: "persistent", continuity: "resume" };
@@ -158,7 +158,7 @@ Deno.test("a persistent executor stays after its fire, and an assigned one alway
   assert.equal(terminals.launches[0]?.cwd, folder);
 });
 
-Deno.test("a recurring job takes up its session again, and never runs twice at once", async () => {
+Deno.test("a recurring job resumes its session, and never runs twice at once", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
@@ -182,7 +182,7 @@ Deno.test("a recurring job takes up its session again, and never runs twice at o
   assert.equal(attempt?.executor, "resumed");
 });
 
-Deno.test("a session that is lost begins afresh, and the record says so", async () => {
+Deno.test("a lost session is replaced by a new one, and the attempt says so", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
@@ -199,7 +199,7 @@ Deno.test("a session that is lost begins afresh, and the record says so", async 
   assert.equal(attempt?.executor, "spawned");
 });
 
-Deno.test("an executor that lives on is taken as it runs, for one who resumes", async () => {
+Deno.test("a job that resumes reuses an executor that is still online", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const stays = { process_scope: "persistent", cron: "*/5 * * * *" };
@@ -215,7 +215,7 @@ Deno.test("an executor that lives on is taken as it runs, for one who resumes", 
   assert.deepEqual([attempt?.executor, attempt?.executor_peer_id], ["reused", first.peer_id]);
 });
 
-Deno.test("where nothing can be started the job is unavailable, and says why", async () => {
+Deno.test("a job is unavailable when no agent can be started, and says why", async () => {
   const why = async (settings: WorldSettings, more: Record<string, unknown> = {}) => {
     await using at = await started(settings);
     const { job_id } = await create(at.w, ownExecutorJob(at, more));
@@ -229,7 +229,7 @@ Deno.test("where nothing can be started the job is unavailable, and says why", a
   assert.equal(await why({ "daemon.circle_boundary": "window" }), "source_pane_required");
 });
 
-Deno.test("a tmux that starts nothing leaves the job unavailable, and it can be run again", async () => {
+Deno.test("a job is unavailable when tmux fails, and can be run again", async () => {
   await using at = await started();
   const { w, terminals } = at;
   terminals.broken = "no space for new pane";
@@ -242,7 +242,7 @@ Deno.test("a tmux that starts nothing leaves the job unavailable, and it can be 
   assert.equal(await stateOf(w, job_id), "dispatching");
 });
 
-Deno.test("an executor that never registers is ended and started anew, and given up in the end", async () => {
+Deno.test("an executor that never registers is ended and started again, up to a limit", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -263,7 +263,7 @@ Deno.test("an executor that never registers is ended and started anew, and given
   assert.equal(terminals.panes.size, 0, "nothing of it is left");
 });
 
-Deno.test("an executor that ends before it registers is not waited for", async () => {
+Deno.test("an executor that ends before it registers makes the job unavailable", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -275,7 +275,7 @@ Deno.test("an executor that ends before it registers is not waited for", async (
   assert.deepEqual([state, state_reason], ["unavailable", "executor_never_registered"]);
 });
 
-Deno.test("a spawned executor that dies at work fails its fire, and a retry starts another", async () => {
+Deno.test("a spawned executor that dies fails its fire, and a retry starts another", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -294,7 +294,7 @@ Deno.test("a spawned executor that dies at work fails its fire, and a retry star
   assert.equal((await job(w, job_id)).result_summary, "Better");
 });
 
-Deno.test("what is called off while its executor starts leaves no pane behind", async () => {
+Deno.test("a job that is cancelled while its executor starts leaves no pane behind", async () => {
   await using at = await started();
   const { w, terminals } = at;
   const open = terminals.openWindow.bind(terminals);
@@ -308,7 +308,7 @@ Deno.test("what is called off while its executor starts leaves no pane behind", 
   assert.equal(await stateOf(w, job_id), "cancelled");
 });
 
-Deno.test("only so many executors run at once; the rest wait their turn", async () => {
+Deno.test("a limited number of executors run at once, and the other jobs wait", async () => {
   await using at = await started();
   const { w } = at;
   for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, ownExecutorJob(at));
@@ -323,7 +323,7 @@ Deno.test("only so many executors run at once; the rest wait their turn", async 
   await launched(at, EXECUTORS_MAX + 1);
 });
 
-Deno.test("what was to be ended when the daemon went down is ended by the next", async () => {
+Deno.test("an executor that was to be ended at shutdown is ended after the restart", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir());
   const processes = new FakeProcesses(), terminals = new FakeTerminals(processes);
   const settings = {
@@ -348,7 +348,7 @@ Deno.test("what was to be ended when the daemon went down is ended by the next",
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("an executor that was started as the daemon was killed is ended, and another does the job", async () => {
+Deno.test("an executor that was started during a crash is ended, and another does the job", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir());
   const processes = new FakeProcesses(), terminals = new FakeTerminals(processes);
   const settings = {
@@ -362,7 +362,7 @@ Deno.test("an executor that was started as the daemon was killed is ended, and a
   const open = terminals.openWindow.bind(terminals);
   terminals.openWindow = async (...given) => {
     const opened = await open(...given);
-    // The pane is there, and the daemon is killed before it can write that down.
+    // The pane exists, and the daemon is killed before it stores that.
     for (const part of ["", "-wal"]) {
       await Deno.copyFile(join(folder, `mesh.db${part}`), join(folder, `killed.db${part}`));
     }

@@ -14,7 +14,7 @@ import {
 const LEASE_SECONDS = LEASE_MS / 1000;
 const at = (seconds: number) => new Date(Date.UTC(2030, 0, 1) + seconds * 1000).toISOString();
 
-Deno.test("a dispatch is bounded by its lease: what nobody took is taken back, and sent anew [3.job.lease]", async () => {
+Deno.test("a dispatch that is not delivered within its lease is withdrawn and repeated [3.job.lease]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -38,7 +38,7 @@ Deno.test("a dispatch is bounded by its lease: what nobody took is taken back, a
   ]);
 });
 
-Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as you like [3.job.never-reaped] [c2.job.deadline]", async () => {
+Deno.test("a delivered fire is not ended by lease, deadline or expiry [3.job.never-reaped] [c2.job.deadline]", async () => {
   await using w = world();
   const sam = await connectWorker(w, "sam");
   const api = await connectWorker(w);
@@ -55,7 +55,7 @@ Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as y
   assert.equal(await stateOf(w, job_id), "delivered");
   assert.match(sam.reports()[0]?.text ?? "", /"Long" is delivered, and its deadline has passed/);
   assert.equal(sam.reports().length, 1, "the owner is told once");
-  // Its line has long gone; it says by HTTP what it does.
+  // Its socket closed long ago; it reports over HTTP.
   const turn = (role: string, text: string) =>
     post(w, "/events/chat", { peer_id: api.peer_id, role, text });
   await turn("user", `[mesh ${api.fires()[0]?.delivery_id}]`);
@@ -67,7 +67,7 @@ Deno.test("a delivered fire outlives lease, deadline and expiry, by as much as y
   assert.equal(eventData(w, "job_state_changed").length, 5);
 });
 
-Deno.test("what was not delivered expires, and is not delivered later [c2.job.expires]", async () => {
+Deno.test("an undelivered job expires, and is not delivered later [c2.job.expires]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const waiting = { prompt: "One", assigned_peer: "api", due_at: at(500), expires_at: at(100) };
@@ -85,14 +85,14 @@ Deno.test("what was not delivered expires, and is not delivered later [c2.job.ex
   assert.deepEqual((await get(w, `/deliveries/pending?peer_id=${peer_id}`)).deliveries, []);
 });
 
-Deno.test("what has expired is not handed out, whether at birth or to one that comes late [c2.job.expires]", async () => {
+Deno.test("a job that expires before or between two ticks is not delivered [c2.job.expires]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const born = await create(w, { prompt: "One", assigned_peer: "api", expires_at: at(-1) });
   await api.socket.drop();
   const asked = { prompt: "Two", assigned_peer: api.peer_id, expires_at: at(0.5) };
   const waiting = await create(w, asked);
-  await w.clock.advance(700); // Between two beats.
+  await w.clock.advance(700); // Between two ticks.
   const back = await connectWorker(w, "api", { peer_id: api.peer_id });
   for (const { job_id } of [born, waiting]) {
     assert.deepEqual(jobTransitions(w, job_id), ["queued", "expired"]);
@@ -100,7 +100,7 @@ Deno.test("what has expired is not handed out, whether at birth or to one that c
   assert.deepEqual([api.fires().length, back.fires().length], [0, 0]);
 });
 
-Deno.test("a job waits for its executor to come, and goes to it at once then", async () => {
+Deno.test("a job waits for an offline executor, and is delivered when it comes online", async () => {
   await using w = world();
   const api = await connectWorker(w);
   await api.socket.drop();
@@ -115,7 +115,7 @@ Deno.test("a job waits for its executor to come, and goes to it at once then", a
   assert.deepEqual([state, state_reason], ["delivered", null]);
 });
 
-Deno.test("a job for one that takes no messages is unavailable, with the reason", async () => {
+Deno.test("a job for a peer that is not addressable is unavailable, with the reason", async () => {
   await using w = world();
   const api = await connectWorker(w);
   await post(w, `/peers/${api.peer_id}/provenance`, { addressable: false });
@@ -130,7 +130,7 @@ Deno.test("a job for one that takes no messages is unavailable, with the reason"
   assert.equal((await post(w, "/jobs", body)).error, "peer_retired");
 });
 
-Deno.test("one that loses its address while a fire is on its way leaves it unavailable", async () => {
+Deno.test("a fire becomes unavailable when its executor stops being addressable before delivery", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -139,7 +139,7 @@ Deno.test("one that loses its address while a fire is on its way leaves it unava
   assert.deepEqual([state, state_reason], ["unavailable", "peer_not_addressable"]);
 });
 
-Deno.test("an executor that refuses the message is not waited for", async () => {
+Deno.test("a fire fails at once when its executor rejects the message", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -149,7 +149,7 @@ Deno.test("an executor that refuses the message is not waited for", async () => 
   assert.match(error ?? "", /did not receive the message/);
 });
 
-Deno.test("a full queue is waited out: the job stays queued, and is tried again", async () => {
+Deno.test("a job for a peer with a full queue stays queued, and is tried again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   const { peer_id } = await addPeer(w, "api");
   const one = await create(w, { prompt: "One", assigned_peer: "api" });
@@ -165,7 +165,7 @@ Deno.test("a full queue is waited out: the job stays queued, and is tried again"
   assert.equal(await stateOf(w, two.job_id), "dispatching");
 });
 
-Deno.test("the end of a job is told to its owner, else to its creator, else to the orchestrator [3.job.terminal-tells]", async () => {
+Deno.test("the end of a job is notified to its owner, else its creator, else the orchestrator [3.job.terminal-tells]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const owner = await connectWorker(w, "owner");
@@ -188,7 +188,7 @@ Deno.test("the end of a job is told to its owner, else to its creator, else to t
   assert.deepEqual(await finish({ created_by: "a-program" }), [1, 2, 3]);
 });
 
-Deno.test("the human is told in the inbox, when the owner is the human", async () => {
+Deno.test("the end of a job of the human is an inbox item", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const api = await connectWorker(w);
   await create(w, { title: "Tell", assigned_peer: "api", owner_peer: "sam" });
@@ -197,12 +197,12 @@ Deno.test("the human is told in the inbox, when the owner is the human", async (
   const { items } = await get(w, "/inbox");
   assert.match(
     items[0].text,
-    /^\[job work-\w+\] "Tell" completed\.\nx+…\nThe whole: mesh jobs result/,
+    /^\[job work-\w+\] "Tell" completed\.\nx+…\nSee all of it with: mesh jobs result/,
   );
   assert.equal(items[0].from, "mesh");
 });
 
-Deno.test("a job of the human's is the human's word only through a proven door", async () => {
+Deno.test("a job is framed as the human's only through a proven human origin", async () => {
   const settings = { "human.name": "sam" };
   const provenanceOf = async (at_terminal: boolean) => {
     await using w = world({ settings, at_terminal });
@@ -220,7 +220,7 @@ Deno.test("a job of the human's is the human's word only through a proven door",
   assert.deepEqual(await provenanceOf(false), [false, "sam"]);
 });
 
-Deno.test("what came to rest long ago is forgotten, with its attempts", async () => {
+Deno.test("old settled jobs are deleted with their attempts", async () => {
   await using w = world({ settings: { "daemon.history_days": "1" } });
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "One", assigned_peer: "api" });

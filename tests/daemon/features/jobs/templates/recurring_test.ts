@@ -15,7 +15,7 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** A wall clock's reading in a zone, by the runtime's own calendar. */
+/** The wall-clock time in a zone, by the runtime's calendar. */
 function wallClockOf(timezone: string): (at: number) => { [part: string]: number } {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: timezone,
@@ -65,7 +65,7 @@ function expectedFires(
   return [...found.values()];
 }
 
-/** Lets a template fire for a year, hour by hour; the instants at which it did. */
+/** Lets a template fire for a year, hour by hour, and returns the instants. */
 async function yearOf(cron: string, timezone: string, from: number, to: number) {
   const clock = new FakeClock();
   await clock.advance(from - clock.now() - 1);
@@ -87,7 +87,7 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
     const { last_due_at, last_occurrence_work_id } = await template(w, calendar_id);
     fired.push(Date.parse(last_due_at ?? ""));
     assert.equal(clock.now(), next, "it fires when it is due, and not a second later");
-    // Nothing can be started here, so that each occurrence has come to its end.
+    // No agent can be started here, so each occurrence settles at once.
     for (let turn = 0; turn < 20; turn++) {
       if ((await stateOf(w, last_occurrence_work_id ?? "")) === "unavailable") break;
       await clock.settle();
@@ -97,7 +97,7 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
 
 const YEAR = { from: Date.UTC(2030, 0, 1), to: Date.UTC(2031, 0, 1) };
 
-Deno.test("a year of daily fires at an hour that spring skips agrees with a walk over every minute", async () => {
+Deno.test("a year of daily fires at an hour that spring skips agrees with a check of every minute", async () => {
   const { from, to } = YEAR;
   const expected = expectedFires({ ...YEAR, timezone: "Europe/Berlin", hour: 2, minute: 30 });
   const fired = await yearOf("30 2 * * *", "Europe/Berlin", from, to);
@@ -109,7 +109,7 @@ Deno.test("a year of daily fires at an hour that spring skips agrees with a walk
   assert.deepEqual(near("2030-10-27"), ["2030-10-27T00:30:00.000Z"], "02:30 came twice");
 });
 
-Deno.test("a year of fires on working days in another zone agrees with a walk over every minute", async () => {
+Deno.test("a year of fires on working days in another zone agrees with a check of every minute", async () => {
   const { from, to } = YEAR;
   const schedule = { timezone: "America/New_York", hour: 9, minute: 0 };
   const expected = expectedFires({ ...YEAR, ...schedule, days: [1, 2, 3, 4, 5] });
@@ -118,7 +118,7 @@ Deno.test("a year of fires on working days in another zone agrees with a walk ov
   assert.equal(new Set(fired.map((at) => at % 86_400_000)).size, 2, "summer and winter");
 });
 
-/** A template for a worker, every minute. */
+/** A template that fires every minute for a worker. */
 async function everyMinute(w: World) {
   const api = await connectWorker(w);
   const asked = { title: "Look", assigned_peer: "api", cron: "* * * * *" };
@@ -126,7 +126,7 @@ async function everyMinute(w: World) {
   return { api, calendar_id };
 }
 
-Deno.test("fires that were missed are one fire, and the next is in the future [c2.template.missed]", async () => {
+Deno.test("missed fires collapse into one, and the next is in the future [c2.template.missed]", async () => {
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
   await w.clock.advance(3600_000 + 30_000);
@@ -143,7 +143,7 @@ Deno.test("fires that were missed are one fire, and the next is in the future [c
   assert.equal(api.peer_id, work?.assigned_peer_id);
 });
 
-Deno.test("an occurrence that is under way is not joined by another", async () => {
+Deno.test("a template does not fire while its last occurrence is in progress", async () => {
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
   await w.tick(60);
@@ -157,7 +157,7 @@ Deno.test("an occurrence that is under way is not joined by another", async () =
   assert.equal((await template(w, calendar_id)).occurrences, 2);
 });
 
-Deno.test("a paused template fires no more; a resumed one from now on; a cancelled one never [c3.jobs.pause]", async () => {
+Deno.test("a paused template does not fire, a resumed one fires from now on, a cancelled one never [c3.jobs.pause]", async () => {
   await using w = world();
   const { calendar_id } = await everyMinute(w);
   const verb = async (name: string) => {
@@ -184,7 +184,7 @@ Deno.test("a paused template fires no more; a resumed one from now on; a cancell
   assert.equal((await template(w, calendar_id)).occurrences, 1);
 });
 
-Deno.test("a template fires by hand, whether it is paused or not, and keeps its time", async () => {
+Deno.test("POST /jobs/{id}/run fires a template, also a paused one, and keeps its schedule", async () => {
   await using w = world();
   const { api, calendar_id } = await everyMinute(w);
   const { next_due_at } = await template(w, calendar_id);
@@ -201,7 +201,7 @@ Deno.test("a template fires by hand, whether it is paused or not, and keeps its 
   assert.deepEqual([state, occurrences], ["paused", 2]);
 });
 
-Deno.test("an update is for a job, not for its template", async () => {
+Deno.test("PATCH on a template is refused", async () => {
   await using w = world();
   const { calendar_id } = await everyMinute(w);
   const init = { method: "PATCH", body: JSON.stringify({ progress: 1 }) };
@@ -209,7 +209,7 @@ Deno.test("an update is for a job, not for its template", async () => {
   assert.deepEqual([response.status, (await response.json()).error], [409, "illegal_state"]);
 });
 
-Deno.test("each occurrence tells its owner, and is retried by itself", async () => {
+Deno.test("each occurrence notifies its owner, and is retried on its own", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const sam = await connectWorker(w, "sam");

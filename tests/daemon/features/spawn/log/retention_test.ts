@@ -1,4 +1,4 @@
-/** Spawns and restarts are forgotten: by age, by number, in small steps; what is needed stays. */
+/** Old spawns and restarts are deleted by age and number; entries that a peer needs stay. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -17,13 +17,13 @@ function counts({ daemon: { ctx: { db } } }: World) {
   return { spawns, restarts };
 }
 
-/** Days pass, and the heart beats often enough that all that is old has gone. */
+/** Lets days pass, and ticks until every old entry is deleted. */
 async function days(w: World, count: number): Promise<void> {
   await w.tick(count * DAY_SECONDS);
   for (let ticks = 0; ticks < 4; ticks++) await w.tick(61);
 }
 
-Deno.test("spawns and restarts are kept 30 days from their end, and of a known peer the last one", async () => {
+Deno.test("finished spawns and restarts are deleted after 30 days, except the last of a known peer", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const { peer_id } = await agentInPane(fixture);
@@ -49,20 +49,20 @@ Deno.test("spawns and restarts are kept 30 days from their end, and of a known p
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a spawn that is awaited stays, and one that nobody came to goes once it was given up", async () => {
+Deno.test("a spawn that still awaits its agent is kept; an abandoned one is deleted in time", async () => {
   await using fixture = await spawningWorld({ settings: { "daemon.history_days": "1" } });
   const { w, folder } = fixture;
   await post(w, "/spawn", { backend: "generic", path: folder });
   await w.tick(DAY_SECONDS - 10);
   for (let ticks = 0; ticks < 3; ticks++) await w.tick();
   assert.equal(counts(w).spawns, 1);
-  await days(w, 1); // It was given up after a day, and that day is not over a day ago.
+  await days(w, 1); // It was abandoned after a day, and that was less than a day ago.
   assert.equal(counts(w).spawns, 1);
   await days(w, 1);
   assert.equal(counts(w).spawns, 0);
 });
 
-Deno.test("of many only the newest are kept, and one beat takes no more than it may", async () => {
+Deno.test("only the newest entries are kept, and each tick deletes a limited number", async () => {
   await using fixture = await spawningWorld();
   const { w, folder } = fixture;
   const { pane_id } = await post(w, "/spawn", { backend: "generic", path: folder });

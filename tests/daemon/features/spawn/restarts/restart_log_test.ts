@@ -15,7 +15,7 @@ import { codex, FakeTerminals, generic, spawningWorld } from "../../../../suppor
 
 const Row = z.object({ peer_id: z.string(), status: z.string() });
 
-/** A daemon that is gone in the middle of a restart, and one that comes after it. */
+/** A daemon that ends in the middle of a restart, and its successor. */
 async function restartAfterCrash(
   until: (fixture: SpawningWorld) => Promise<void>,
   { ends = false, turn_state = "idle" },
@@ -51,7 +51,7 @@ async function restartAfterCrash(
   }
 }
 
-Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.restart.journal]", async () => {
+Deno.test("after a crash during a restart its record shows the true outcome [3.peer.restart.journal]", async () => {
   const waits = ({ w }: SpawningWorld) => w.clock.advance(1000);
   const waiting = await restartAfterCrash(waits, { turn_state: "working" });
   assert.deepEqual([waiting.answer.outcome, waiting.answer.failed.reason], [
@@ -74,13 +74,13 @@ Deno.test("after a crash in mid-restart the journal tells the truth [3.peer.rest
   assert.equal(runs.answer.outcome, "restarted", "what was launched runs: that is evidence");
 });
 
-/** Lets a restart go on to where it waits for the old process to end. */
+/** Advances a restart until it waits for the old process to end. */
 async function stops({ w, terminals }: SpawningWorld): Promise<void> {
   terminals.deaf = ["SIGTERM", "SIGKILL"];
   await w.clock.advance(500);
 }
 
-/** Lets a restart go on to where what it launched is awaited. */
+/** Advances a restart until it waits for the new agent to register. */
 async function launched({ w, terminals }: SpawningWorld): Promise<void> {
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
@@ -89,7 +89,7 @@ async function launched({ w, terminals }: SpawningWorld): Promise<void> {
 const remove = ({ w }: SpawningWorld) => w.fetch("/peers/api", { method: "DELETE" });
 const retire = ({ w }: SpawningWorld) => post(w, "/peers/api/offline", { terminal: true });
 
-Deno.test("who is removed or retired while it restarts is not brought back, and nothing more is launched [3.peer.delete.tombstone]", async () => {
+Deno.test("a peer that is removed or retired during its restart is not brought back [3.peer.delete.tombstone]", async () => {
   for (const [end, reason] of [[remove, "peer_gone"], [retire, "retired"]] as const) {
     for (const stage of ["stop", "register"] as const) {
       await using fixture = await spawningWorld({ adapters: [codex, generic], hooks: {} });
@@ -97,7 +97,7 @@ Deno.test("who is removed or retired while it restarts is not brought back, and 
       const { peer_id } = await agentInPane(fixture);
       terminals.deaf = ["SIGTERM", "SIGKILL"];
       const { restart_id } = await post(w, "/peers/api/restart", { wait: false });
-      await w.clock.advance(500); // It was told to end.
+      await w.clock.advance(500); // SIGTERM was sent.
       if (stage === "register") {
         terminals.deaf = [];
         await launched(fixture);
@@ -117,7 +117,7 @@ Deno.test("who is removed or retired while it restarts is not brought back, and 
   }
 });
 
-Deno.test("after a crash a restart of one who was removed or retired has failed, and the daemon starts", async () => {
+Deno.test("after a crash the restart of a removed or retired peer has failed, and the daemon starts", async () => {
   for (const end of [remove, retire]) {
     const { journal: [entry] } = await restartAfterCrash(async (fixture) => {
       await launched(fixture);
@@ -128,7 +128,7 @@ Deno.test("after a crash a restart of one who was removed or retired has failed,
   }
 });
 
-Deno.test("a shown command keeps flags, permission words, models and what the daemon supplied [4.peers.restart-redacts]", () => {
+Deno.test("a redacted command keeps flags, permission words, models and the daemon's arguments [4.peers.restart-redacts]", () => {
   const models = new Set(["opus"]);
   const shown = (argv: string[], supplied: string[] = []) => redact(argv, supplied, models);
   assert.deepEqual(shown(["/home/sam/bin/claude", "--model", "opus"]), [
@@ -168,7 +168,7 @@ Deno.test("a shown command keeps flags, permission words, models and what the da
   ]);
 });
 
-Deno.test("no secret of a command is in the answer, the journal or the events [4.peers.restart-redacts]", async () => {
+Deno.test("no secret of a command is in the response, the record or the events [4.peers.restart-redacts]", async () => {
   await using fixture = await spawningWorld();
   const { w } = fixture;
   await agentInPane(fixture);

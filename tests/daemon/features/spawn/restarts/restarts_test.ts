@@ -17,7 +17,7 @@ import {
 } from "../../../../support/daemon/restarts.ts";
 import { advanceUntilSettled, SOCKET, spawningWorld } from "../../../../support/daemon/spawns.ts";
 
-Deno.test("a restart relaunches a live peer with resume, and it is the same peer [3.peer.restart.relaunch] [4.peers.restart]", async () => {
+Deno.test("a restart relaunches a live peer with its session, under the same peer id [3.peer.restart.relaunch] [4.peers.restart]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, processes, folder } = fixture;
   const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
@@ -42,7 +42,7 @@ Deno.test("a restart relaunches a live peer with resume, and it is the same peer
   assert.equal(terminals.kept.size, 0, "the pane is as it was");
 });
 
-Deno.test("each stage of a restart is journaled and told with its restart_id [3.peer.restart.journal] [6.peer-restart] [4.peers.restart-last]", async () => {
+Deno.test("each stage of a restart is stored and published with its restart_id [3.peer.restart.journal] [6.peer-restart] [4.peers.restart-last]", async () => {
   await using fixture = await spawningWorld();
   const { w } = fixture;
   const { peer_id } = await agentInPane(fixture);
@@ -63,7 +63,7 @@ Deno.test("each stage of a restart is journaled and told with its restart_id [3.
   );
 });
 
-Deno.test("a peer tells whether and how it can be restarted, and how it last went [2.peer.restart-block] [4.peers.get-restart]", async () => {
+Deno.test("GET /peers/{id} shows whether a peer can be restarted, and the last restart [2.peer.restart-block] [4.peers.get-restart]", async () => {
   await using fixture = await spawningWorld();
   const { w } = fixture;
   const { peer_id } = await agentInPane(fixture);
@@ -88,7 +88,7 @@ Deno.test("a peer tells whether and how it can be restarted, and how it last wen
   });
 });
 
-Deno.test("a dry run tells what it would do, and does nothing [4.peers.restart]", async () => {
+Deno.test("a dry run reports what would run, and changes nothing [4.peers.restart]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, processes } = fixture;
   const { agent_pid } = await agentInPane(fixture);
@@ -103,7 +103,7 @@ Deno.test("a dry run tells what it would do, and does nothing [4.peers.restart]"
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
 });
 
-Deno.test("what cannot be resumed is not stopped, and the result says why [4.peers.restart]", async () => {
+Deno.test("a session that cannot be resumed is not stopped, and the result says why [4.peers.restart]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, processes } = fixture;
   const { agent_pid } = await agentInPane(fixture, { runtime_session_id: "lost-1" });
@@ -118,7 +118,7 @@ Deno.test("what cannot be resumed is not stopped, and the result says why [4.pee
   assert.equal(eventData(w, "peer_restart_failed")[0]?.["reason"], "session_file_missing");
 });
 
-Deno.test("nothing is stopped when the program that would take its place is not there", async () => {
+Deno.test("an agent is not stopped when the program of its command is not installed", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, processes } = fixture;
   const { agent_pid } = await agentInPane(fixture);
@@ -133,7 +133,7 @@ Deno.test("nothing is stopped when the program that would take its place is not 
   assert.deepEqual([block.restartable, block.reason], [false, "no_program"]);
 });
 
-Deno.test("nothing is stopped that is not proved to be the peer's, or may not be started [7.restart]", async () => {
+Deno.test("a process is not stopped unless it is proved to be the peer's and may be started again [7.restart]", async () => {
   // deno-fmt-ignore
   const cases: [reason: string, given: Record<string, unknown>][] = [
     ["no_pane",          { pane_id: undefined }                    ],
@@ -163,7 +163,7 @@ Deno.test("nothing is stopped that is not proved to be the peer's, or may not be
   }
 });
 
-Deno.test("a pane in which the user runs something else is left alone", async () => {
+Deno.test("a pane in which another program of the user runs is not restarted", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, processes } = fixture;
   const { agent_pid } = await agentInPane(fixture);
@@ -173,7 +173,7 @@ Deno.test("a pane in which the user runs something else is left alone", async ()
   assert.ok(processes.isAlive(agent_pid));
 });
 
-Deno.test("a restart is an HTTP error only for a peer that is not the one, or without the wiring [4.peers.restart-error] [7.restart]", async () => {
+Deno.test("a restart is an HTTP error only for an unknown or ambiguous peer, or without spawning [4.peers.restart-error] [7.restart]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   await agentInPane(fixture);
@@ -284,7 +284,7 @@ Deno.test("a launch that fails, ends at once or never registers is told as such,
   assert.deepEqual([silent.failed.stage, silent.failed.reason], ["register", "not_registered"]);
 });
 
-Deno.test("a fresh start is another session of the same peer", async () => {
+Deno.test("a fresh restart begins a new session of the same peer", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   const { peer_id } = await agentInPane(fixture, { runtime_session_id: "lost-1" });
@@ -296,7 +296,7 @@ Deno.test("a fresh start is another session of the same peer", async () => {
   assert.deepEqual(terminals.launches[0]?.argv.at(-1), "k-secret");
 });
 
-Deno.test("an agent without hooks is registered by what was launched for it", async () => {
+Deno.test("an agent without hooks is registered with the process that was launched", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   const { peer_id, pane_id } = await agentInPane(fixture, { backend: "generic" });
@@ -309,7 +309,7 @@ Deno.test("an agent without hooks is registered by what was launched for it", as
   ]);
 });
 
-Deno.test("a restart's message follows as a notify once the peer is back [4.peers.restart]", async () => {
+Deno.test("the message of a restart is sent as a notify once the peer is back [4.peers.restart]", async () => {
   await using fixture = await spawningWorld();
   const { w } = fixture;
   const { peer_id } = await agentInPane(fixture);
@@ -321,7 +321,7 @@ Deno.test("a restart's message follows as a notify once the peer is back [4.peer
   assert.deepEqual([note?.["from"], note?.["to_peer_id"]], ["lead", peer_id]);
 });
 
-Deno.test("an offline of the replaced execution is ignored, any other is believed [3.peer.restart.ignores-offline]", async () => {
+Deno.test("an offline post of the replaced execution is ignored, any other counts [3.peer.restart.ignores-offline]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   const { pane_id, agent_pid } = await agentInPane(fixture);
@@ -339,7 +339,7 @@ Deno.test("an offline of the replaced execution is ignored, any other is believe
   assert.equal((await get(w, "/peers/api")).status, "offline");
 });
 
-Deno.test("what is sent during a restart waits for the new execution", async () => {
+Deno.test("messages sent during a restart wait for the new execution", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   await agentInPane(fixture);
@@ -355,7 +355,7 @@ Deno.test("what is sent during a restart waits for the new execution", async () 
   assert.equal((await get(w, "/peers/api/restart")).outcome, "restarted");
 });
 
-Deno.test("a strange registration in the pane of a restart takes no identity", async () => {
+Deno.test("an unproved registration in the pane of a restart does not get the peer's identity", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals, folder } = fixture;
   const { peer_id, pane_id } = await agentInPane(fixture);
