@@ -10,7 +10,7 @@ import {
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
-Deno.test("a permission is asked of the human, on every surface, and holds its caller [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
+Deno.test("a tool permission is shown on every surface, and its caller waits [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
   await using w = withHuman();
   const ada = await addPeer(w, "ada");
   const origin = { surface: "hook", ref: "7" };
@@ -55,7 +55,7 @@ Deno.test("a permission is asked of the human, on every surface, and holds its c
   ]);
 });
 
-Deno.test("an option that does not permit is an answer as well, and so is a refusal", async () => {
+Deno.test("an option that does not permit, and a refusal, are answers, too", async () => {
   await using w = withHuman();
   const cases: [object, string, string | null, string | null][] = [
     [{ option_id: "deny" }, "answered", "deny", null],
@@ -78,7 +78,7 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
   }
 });
 
-Deno.test("a decline, or a bare ack, gives no permission", async () => {
+Deno.test("a decline or a bare ack gives no permission", async () => {
   await using w = withHuman();
   const declined = await startAskBlocking(w, { correlation_id: "one" });
   await post(w, "/decline", { correlation_id: "one", reason: "Not today" });
@@ -90,7 +90,7 @@ Deno.test("a decline, or a bare ack, gives no permission", async () => {
   assert.deepEqual([bare.outcome, bare.option_id], ["acknowledged", null]);
 });
 
-Deno.test("a permission that nobody gives in time is denied, all else has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
+Deno.test("on timeout, a tool permission is denied, and any other question has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const correlation_id = outcome;
@@ -119,7 +119,7 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
   assert.deepEqual(eventData(w, "answer"), []);
 });
 
-Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds [8.ask-blocking]", async () => {
+Deno.test("a blocking question lasts 45 s by default, and at most approvals.timeout_seconds [8.ask-blocking]", async () => {
   await using w = withHuman({ "approvals.timeout_seconds": "60" });
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
     const line = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
@@ -135,7 +135,7 @@ Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_se
   assert.equal((await none.answer).outcome, "denied");
 });
 
-Deno.test("what a question has to be is checked before it is asked", async () => {
+Deno.test("a question is validated before it is asked", async () => {
   await using w = withHuman();
   const wrong = [
     { options: [] },
@@ -156,7 +156,7 @@ Deno.test("what a question has to be is checked before it is asked", async () =>
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
 
-Deno.test("without options a question of another scope takes a text", async () => {
+Deno.test("a question without options takes a text, if it is no tool permission", async () => {
   await using w = withHuman();
   const line = await startAskBlocking(w, { scope: "plan", options: [] });
   await post(w, "/answer", { correlation_id: "toolu_01", text: "Begin with the tests" });
@@ -164,7 +164,7 @@ Deno.test("without options a question of another scope takes a text", async () =
   assert.deepEqual([outcome, message], ["answered", "Begin with the tests"]);
 });
 
-Deno.test("what was allowed of one question never passes for another's", async () => {
+Deno.test("a chosen id cannot be reused for a different question", async () => {
   await using w = withHuman();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -181,7 +181,7 @@ Deno.test("what was allowed of one question never passes for another's", async (
   assert.equal((await askBlocking(w, { correlation_id: plain })).error, "correlation_taken");
 });
 
-Deno.test("a chosen id is the ask's id everywhere, even one of our own form", async () => {
+Deno.test("a chosen id is the ask's id in every route, even one in our own format", async () => {
   await using w = withHuman();
   for (const id of ["toolu_01", "ask-00ff00ff00ff", "0b8f2c1e-7a3d-4e9b-9c55-1f2e3d4c5b6a"]) {
     const line = await startAskBlocking(w, { correlation_id: id });
@@ -204,7 +204,7 @@ Deno.test("a chosen id is the ask's id everywhere, even one of our own form", as
   assert.deepEqual([outcome, message], ["cancelled", "Never mind"]);
 });
 
-Deno.test("without a human the question waits in the inbox of whoever comes", async () => {
+Deno.test("without a human, the question waits in the inbox", async () => {
   await using w = world();
   const line = await startAskBlocking(w);
   const kept = await get(w, "/asks/toolu_01");

@@ -19,7 +19,7 @@ import {
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
-Deno.test("a caller that hangs up leaves nothing behind that could be allowed", async () => {
+Deno.test("a caller that disconnects leaves no open question", async () => {
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const gone = new AbortController();
@@ -41,7 +41,7 @@ Deno.test("a caller that hangs up leaves nothing behind that could be allowed", 
   assert.equal((await get(w, "/inbox")).items.length, 2, "Nothing else is told to the human");
 });
 
-Deno.test("a second request under the same id waits for the same answer", async () => {
+Deno.test("a second request with the same id waits for the same answer", async () => {
   await using w = withHuman();
   const gone = new AbortController();
   const first = askBlockingUntil(w, gone.signal);
@@ -58,7 +58,7 @@ Deno.test("a second request under the same id waits for the same answer", async 
   assert.deepEqual([third.outcome, third.option_id], ["answered", "allow"]);
 });
 
-Deno.test("all who hold a question hear of its end at its own time, not at theirs", async () => {
+Deno.test("all callers of a question end at the question's own timeout", async () => {
   await using w = withHuman();
   const first = await startAskBlocking(w, { timeout_seconds: 10 });
   await w.clock.advance(6000);
@@ -71,7 +71,7 @@ Deno.test("all who hold a question hear of its end at its own time, not at their
   assert.equal(eventData(w, "ack").length, 1);
 });
 
-Deno.test("a question that is flagged as blocking by /ask is an ask like any other", async () => {
+Deno.test("a question that /ask marks as blocking is an ordinary ask", async () => {
   using at = restartableDaemon();
   let w = at.start();
   await addPeer(w, "bob");
@@ -83,7 +83,7 @@ Deno.test("a question that is flagged as blocking by /ask is an ask like any oth
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("a daemon that goes down denies what it holds, on the disk, and says so", async () => {
+Deno.test("a shutdown denies waiting questions, stores that, and tells the callers", async () => {
   using at = restartableDaemon();
   let w = at.start();
   const permission = await startAskBlocking(w);
@@ -105,7 +105,7 @@ Deno.test("a daemon that goes down denies what it holds, on the disk, and says s
   assert.equal((await askBlocking(w)).outcome, "denied", "Whoever asks again hears the same");
 });
 
-Deno.test("a question that came in as the daemon went down is not left open", async () => {
+Deno.test("a question that arrives during the shutdown is not left open", async () => {
   await using w = withHuman();
   const line = askBlocking(w);
   await w.daemon.shutDown();
@@ -117,7 +117,7 @@ Deno.test("a question that came in as the daemon went down is not left open", as
 });
 const ALL = { peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 100 };
 
-Deno.test("after a crash nobody holds on, and what was held is denied without a word", async () => {
+Deno.test("after a crash, the next start denies the waiting questions", async () => {
   using at = restartableDaemon();
   await using before = at.start();
   await connectPeer(before, "ada");
@@ -140,7 +140,7 @@ Deno.test("after a crash nobody holds on, and what was held is denied without a 
   assert.equal(line.done, false);
 });
 
-Deno.test("a real connection that breaks denies its permission as well", async () => {
+Deno.test("a real connection that breaks denies its tool permission", async () => {
   await using w = withHuman();
   const opened = Promise.withResolvers<void>(), ended = Promise.withResolvers<unknown>();
   using _ = w.daemon.ctx.events.subscribe({
@@ -165,7 +165,7 @@ Deno.test("a real connection that breaks denies its permission as well", async (
   await server.shutdown();
 });
 
-Deno.test("a flood of held questions ends with its daemon, each of them denied", async () => {
+Deno.test("a shutdown with many waiting questions denies each of them", async () => {
   await using w = withHuman();
   const lines = Array.from(
     { length: 300 },
@@ -184,7 +184,7 @@ Deno.test("a flood of held questions ends with its daemon, each of them denied",
   assert.deepEqual(heldIds(w.daemon.ctx.db), []);
 });
 
-Deno.test("an answer of the same moment is heard by the one who has just begun to wait", async () => {
+Deno.test("an answer in the same turn reaches a caller that has just begun to wait", async () => {
   await using w = withHuman();
   const [line, answer] = await Promise.all([
     askBlocking(w),

@@ -1,4 +1,4 @@
-/** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
+/** Asks without `to_peer`: order of checks, choice of the peer, fallback, reporting. */
 
 import assert from "node:assert/strict";
 import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
@@ -16,24 +16,24 @@ import {
   post,
 } from "../../../../support/daemon/peer_clients.ts";
 
-/** A world where the least busy peer of the circle answers. */
+/** A world with the strategy `least_busy`. */
 function worldWithLoadedPeers(settings: Record<string, string> = {}) {
   return world({ settings: { "routing.strategy": "least_busy", ...settings } });
 }
 
-/** An ask that leaves its recipient to the daemon. */
+/** Posts an ask without `to_peer`. */
 function route(w: World, more: Record<string, unknown> = {}) {
   return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
 }
 
-/** Nothing was registered, delivered or told. */
+/** Asserts that nothing was stored, delivered or published. */
 async function assertNothing(w: World): Promise<void> {
   assert.deepEqual((await get(w, "/asks")).asks, []);
   assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
   assert.deepEqual(eventData(w, "ask"), []);
 }
 
-Deno.test("under static, an ask must name to_peer, whatever else is wrong with it", async () => {
+Deno.test("with `static`, an ask without to_peer is no_target, even if other fields are invalid", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (const body of [{}, { text: 5 }, { text: "Hi", fallback_to: "bob", from_peer: "ada" }]) {
@@ -44,7 +44,7 @@ Deno.test("under static, an ask must name to_peer, whatever else is wrong with i
   await assertNothing(w);
 });
 
-Deno.test("under an arm, an absent to_peer routes once the rest of the ask is right", async () => {
+Deno.test("with a strategy, an ask without to_peer is routed once its other fields are valid", async () => {
   await using w = worldWithLoadedPeers();
   const bob = await addPeer(w, "bob");
   assert.deepEqual([(await post(w, "/ask", {})).status], [422]);
@@ -61,7 +61,7 @@ Deno.test("under an arm, an absent to_peer routes once the rest of the ask is ri
   });
 });
 
-Deno.test("only an absent key routes: null, blank and misspelt ones are refused as ever", async () => {
+Deno.test("only an absent to_peer routes: null, blank and misspelt ones are refused", async () => {
   await using w = worldWithLoadedPeers();
   await addPeer(w, "bob");
   for (const to_peer of [null, "", " \t"]) {
@@ -77,7 +77,7 @@ Deno.test("only an absent key routes: null, blank and misspelt ones are refused 
   await assertNothing(w);
 });
 
-Deno.test("a named ask is never rerouted, and says nothing of routing", async () => {
+Deno.test("an ask with to_peer is never rerouted, and its response has no routing", async () => {
   await using w = worldWithLoadedPeers();
   const bob = await addPeer(w, "bob", { turn_state: "working" });
   await addPeer(w, "eve", { turn_state: "idle" });
@@ -94,14 +94,14 @@ Deno.test("a named ask is never rerouted, and says nothing of routing", async ()
   assert.equal((await route(w, { to_peer: "bob", fallback_to: 5 })).status, 422);
 });
 
-Deno.test("@route is a name like any other", async () => {
+Deno.test("@route is an ordinary name", async () => {
   await using w = worldWithLoadedPeers();
   await addPeer(w, "bob");
   const answer = await route(w, { to_peer: "@route" });
   assert.deepEqual([answer.status, answer.detail], [404, "Unknown peer: @route"]);
 });
 
-Deno.test("the idle come first, then who has the fewest open asks, and work goes round", async () => {
+Deno.test("idle peers come first, then the fewest open asks, and work is spread", async () => {
   await using w = worldWithLoadedPeers();
   await addPeer(w, "bob", { turn_state: "working" });
   await addPeer(w, "eve", { turn_state: "idle" });
@@ -119,7 +119,7 @@ Deno.test("the idle come first, then who has the fewest open asks, and work goes
   assert.deepEqual(choices.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
 });
 
-Deno.test("of two that are free, the one is asked whose last ask was closed the longest ago", async () => {
+Deno.test("of two idle peers, the one whose last ask was closed longest ago is asked", async () => {
   await using w = worldWithLoadedPeers();
   for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
   const choices = [];
@@ -133,7 +133,7 @@ Deno.test("of two that are free, the one is asked whose last ask was closed the 
   assert.deepEqual(choices.slice(3), choices.slice(0, 3));
 });
 
-Deno.test("asks that come at once do not all see the same peer as free", async () => {
+Deno.test("concurrent asks do not all see the same peer as idle", async () => {
   await using w = worldWithLoadedPeers();
   for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
   const answers = await Promise.all(Array.from({ length: 9 }, () => route(w)));
@@ -141,7 +141,7 @@ Deno.test("asks that come at once do not all see the same peer as free", async (
   assert.deepEqual([...counts.values()].map((of) => of.length), [3, 3, 3]);
 });
 
-Deno.test("picked are live, addressable peers of the sender's circle, and never the sender", async () => {
+Deno.test("only live, addressable peers of the sender's circle are chosen, never the sender", async () => {
   await using w = worldWithLoadedPeers();
   await addPeer(w, "ada", { turn_state: "idle", circle: "red" });
   await addPeer(w, "gone", { turn_state: "idle", circle: "red" });
@@ -163,14 +163,14 @@ Deno.test("picked are live, addressable peers of the sender's circle, and never 
   assert.equal((await route(w, { from_peer: "a-stranger" })).to_peer_name, "ada");
 });
 
-Deno.test("the human's asks look in all circles, and are the human's only through its door", async () => {
+Deno.test("the human's asks search all circles, and need a proven human origin", async () => {
   await using w = worldWithLoadedPeers({ "human.name": "sam" });
   await addPeer(w, "far", { circle: "blue" });
   const answer = await route(w, { from_peer: "sam" });
   assert.equal(answer.routing.routed_to, "far");
 });
 
-Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", async () => {
+Deno.test("a strategy below min_confidence has failed [7.router-unavailable]", async () => {
   await using w = worldWithLoadedPeers({ "routing.min_confidence": "0.50" });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -183,7 +183,7 @@ Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", as
   assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
 });
 
-Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
+Deno.test("the fallback is checked before the strategy runs, and used when that fails [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
   await using w = worldWithLoadedPeers({ "human.name": "sam" });
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob", { turn_state: "idle" });
@@ -225,7 +225,7 @@ Deno.test("a retired fallback is refused by its id", async () => {
   assert.deepEqual([answer.status, answer.error], [409, "peer_retired"]);
 });
 
-Deno.test("with allow_service_targets, services and the human may be reached, agents first", async () => {
+Deno.test("with allow_service_targets, services and the human may be chosen, after agents", async () => {
   await using w = worldWithLoadedPeers({
     "routing.allow_service_targets": "true",
     "human.name": "sam",
@@ -241,14 +241,14 @@ Deno.test("with allow_service_targets, services and the human may be reached, ag
   assert.equal(asked.status, 200);
 });
 
-Deno.test("where nobody is left but the human, no strategy asks it unless allowed [7.routing.no-services]", async () => {
+Deno.test("with only the human left, no strategy chooses it unless that is allowed [7.routing.no-services]", async () => {
   await using w = worldWithLoadedPeers({ "human.name": "sam" });
   const answer = await route(w);
   assert.deepEqual([answer.status, answer.reason], [503, "no_candidate"]);
   assert.deepEqual((await get(w, "/inbox")).items, []);
 });
 
-Deno.test("a routed ask reaches its peer, and its record and trace say how it was found [4.ask.routing] [7.routing.arm-picks]", async () => {
+Deno.test("a routed ask reaches its peer, and its record and trace say how it was routed [4.ask.routing] [7.routing.arm-picks]", async () => {
   await using w = worldWithLoadedPeers();
   const bob = await connectPeer(w, "bob");
   const { correlation_id, routing, delivery_state } = await route(w);
@@ -265,7 +265,7 @@ Deno.test("a routed ask reaches its peer, and its record and trace say how it wa
   assert.ok(!trace.stages.some(({ stage }) => stage === "routed"));
 });
 
-Deno.test("a pick whose queue is full is refused, and the fallback is asked instead", async () => {
+Deno.test("if the chosen peer's queue is full, the fallback is asked", async () => {
   await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
   await addPeer(w, "bob", { turn_state: "idle" });
   await addPeer(w, "eve", { circle: "blue" });
@@ -279,7 +279,7 @@ Deno.test("a pick whose queue is full is refused, and the fallback is asked inst
   assert.deepEqual([full.status, full.error], [429, "queue_full"]);
 });
 
-Deno.test("a refused pick leaves the ask that was followed up as it was", async () => {
+Deno.test("a refused choice leaves the followed-up ask open", async () => {
   await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
   await addPeer(w, "ada");
   await addPeer(w, "bob", { turn_state: "idle" });
@@ -292,7 +292,7 @@ Deno.test("a refused pick leaves the ask that was followed up as it was", async 
   assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
 });
 
-Deno.test("a dry run says where an ask would go, and registers nothing", async () => {
+Deno.test("a dry run names the recipient, and stores nothing", async () => {
   await using w = worldWithLoadedPeers();
   const bob = await addPeer(w, "bob");
   const answer = await route(w, { dry_run: true });
@@ -303,7 +303,7 @@ Deno.test("a dry run says where an ask would go, and registers nothing", async (
   assert.equal((await route(w, { dry_run: true })).error, "router_unavailable");
 });
 
-Deno.test("an ask on a socket may leave its recipient to the daemon, too", async () => {
+Deno.test("an ask on a socket may omit to_peer, too", async () => {
   await using w = worldWithLoadedPeers();
   const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   await ada.send({ type: "ask", request_id: "1", text: "Who can?" });
@@ -315,7 +315,7 @@ Deno.test("an ask on a socket may leave its recipient to the daemon, too", async
   assert.deepEqual([alone["error"], alone["request_id"]], ["router_unavailable", "2"]);
 });
 
-Deno.test("the OpenAPI document requires to_peer only where no arm is set", async () => {
+Deno.test("the OpenAPI document requires to_peer only without a strategy", async () => {
   const required = async (settings: Record<string, string>) => {
     await using w = world({ settings });
     const { paths } = await get(w, "/openapi.json");
@@ -325,7 +325,7 @@ Deno.test("the OpenAPI document requires to_peer only where no arm is set", asyn
   assert.deepEqual(await required({ "routing.strategy": "least_busy" }), ["from_peer", "text"]);
 });
 
-Deno.test("a strategy that is unknown, or lacks what it needs, stops the start with its key", () => {
+Deno.test("an unknown or incomplete strategy refuses the start with its config key", () => {
   const start = (settings: Record<string, string>) => () => world({ settings });
   // deno-fmt-ignore
   const wrong: [Record<string, string>, RegExp][] = [
@@ -341,7 +341,7 @@ Deno.test("a strategy that is unknown, or lacks what it needs, stops the start w
   for (const [settings, complaint] of wrong) assert.throws(start(settings), complaint);
 });
 
-Deno.test("how an ask was routed is still known after a restart", async () => {
+Deno.test("the routing of an ask survives a restart", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), db_path: `${directory}/mesh.db` };
   const settings = { "routing.strategy": "least_busy" };

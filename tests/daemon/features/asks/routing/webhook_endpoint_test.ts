@@ -1,4 +1,4 @@
-/** The arm `webhook`, before a real endpoint on a port that the system picks. */
+/** The strategy `webhook`, against a real HTTP endpoint. */
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
@@ -16,7 +16,7 @@ import {
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** A daemon and the endpoint that it asks; what the endpoint was told. */
+/** A daemon and its endpoint, whose requests are recorded. */
 function endpointWorld(handle: Handle, settings: Record<string, string> = {}) {
   const requests: { request: Request; body: Record<string, unknown> }[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (it) => {
@@ -44,7 +44,7 @@ function route(w: World, more: Record<string, unknown> = {}) {
 
 const respondWith = (answer: unknown) => () => Response.json(answer);
 
-Deno.test("the endpoint is told who may be picked, and the peer that it names is asked", async () => {
+Deno.test("the endpoint receives the candidates, and the peer that it names is asked", async () => {
   await using fixture = endpointWorld(
     respondWith({ peer: "bob", confidence: 0.75, reason: "knows it" }),
   );
@@ -89,7 +89,7 @@ Deno.test("the endpoint is told who may be picked, and the peer that it names is
   });
 });
 
-Deno.test("a peer that is named by its id is asked, and a confidence that is not given is 1", async () => {
+Deno.test("the endpoint may name a peer by id, and its confidence defaults to 1", async () => {
   let peer = "";
   await using fixture = endpointWorld(() => Response.json({ peer }));
   const { w } = fixture;
@@ -100,7 +100,7 @@ Deno.test("a peer that is named by its id is asked, and a confidence that is not
   assert.deepEqual([routing.routed_to, routing.confidence], ["far", 1]);
 });
 
-Deno.test("a pick is authorized like a named target: what that refuses is refused [7.routing.pick-authorized]", async () => {
+Deno.test("the endpoint's choice is authorized like a named target [7.routing.pick-authorized]", async () => {
   let peer: string | null = null;
   await using fixture = endpointWorld(() => Response.json({ peer, confidence: 1 }));
   const { w } = fixture;
@@ -142,7 +142,7 @@ Deno.test("with allow_service_targets, the endpoint may name a service", async (
   assert.equal((body["candidates"] as unknown[]).length, 1);
 });
 
-Deno.test("an answer that is no answer is an error of the arm", async () => {
+Deno.test("an invalid response is an error of the strategy", async () => {
   const bad: Handle[] = [
     respondWith({}),
     respondWith([]),
@@ -182,7 +182,7 @@ Deno.test("a redirect is not followed", async () => {
   assert.equal(fixture.requests.length, 1);
 });
 
-Deno.test("an endpoint that is not there is an error, and the fallback takes its place", async () => {
+Deno.test("an unreachable endpoint is an error, and the fallback is asked", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
@@ -201,7 +201,7 @@ Deno.test("an endpoint that is not there is an error, and the fallback takes its
   assert.equal(bob.of("ask").length, 1);
 });
 
-Deno.test("an endpoint that does not answer within 5 s is given up, its ask not opened", async () => {
+Deno.test("an endpoint that does not respond within 5 s is aborted, and no ask is opened", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
@@ -220,7 +220,7 @@ Deno.test("an endpoint that does not answer within 5 s is given up, its ask not 
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
 
-Deno.test("an endpoint that trickles its answer is given up, and hung up on", async () => {
+Deno.test("an endpoint that sends its response too slowly is aborted", async () => {
   const asked = Promise.withResolvers<void>(), hungUp = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
@@ -240,7 +240,7 @@ Deno.test("an endpoint that trickles its answer is given up, and hung up on", as
   await hungUp.promise;
 });
 
-Deno.test("a caller that goes away takes its ask along", async () => {
+Deno.test("no ask is opened for a caller that disconnects", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<Request>();
   await using fixture = endpointWorld((request) => {
     asked.resolve(request);
@@ -263,7 +263,7 @@ Deno.test("a caller that goes away takes its ask along", async () => {
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a daemon that goes down does not wait for the endpoint", async () => {
+Deno.test("a shutdown does not wait for the endpoint", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
@@ -279,7 +279,7 @@ Deno.test("a daemon that goes down does not wait for the endpoint", async () => 
   held.resolve(Response.json({ peer: "bob" }));
 });
 
-Deno.test("what changed while the endpoint thought is looked at again", async () => {
+Deno.test("the choice is checked against the state after the endpoint's response", async () => {
   const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
@@ -296,7 +296,7 @@ Deno.test("what changed while the endpoint thought is looked at again", async ()
   assert.deepEqual([answer.routing.routed_to, answer.routing.fallback_reason], ["eve", "refused"]);
 });
 
-Deno.test("a fallback that is wrong is refused before the endpoint is told anything", async () => {
+Deno.test("an invalid fallback is refused before the endpoint is called", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   const { w } = fixture;
   await addPeer(w, "bob");
@@ -308,7 +308,7 @@ Deno.test("a fallback that is wrong is refused before the endpoint is told anyth
   assert.equal(fixture.requests.length, 0);
 });
 
-Deno.test("an endpoint that is not sure enough has failed", async () => {
+Deno.test("a response below min_confidence has failed", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob", confidence: 0.4 }), {
     "routing.min_confidence": "0.5",
   });
@@ -319,7 +319,7 @@ Deno.test("an endpoint that is not sure enough has failed", async () => {
   assert.deepEqual([routing.confidence, routing.fallback_reason], [0.4, "low_confidence"]);
 });
 
-Deno.test("many asks at once are each answered by the endpoint's word on it", async () => {
+Deno.test("concurrent asks each get their own response", async () => {
   await using fixture = endpointWorld(async (request) => {
     const { text } = await request.json();
     return Response.json({ peer: text });
@@ -331,7 +331,7 @@ Deno.test("many asks at once are each answered by the endpoint's word on it", as
   assert.deepEqual(answers.map(({ routing }) => routing.routed_to), names);
 });
 
-Deno.test("nobody waits for an endpoint that has answered", async () => {
+Deno.test("no timer is left after the endpoint has responded", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   let cancelled = false;
   const clock: Clock = { ...systemClock, setTimer: () => () => cancelled = true };
@@ -346,7 +346,7 @@ Deno.test("nobody waits for an endpoint that has answered", async () => {
   assert.deepEqual([choice, cancelled], [{ peer: "bob", confidence: 1 }, true]);
 });
 
-Deno.test("an endpoint is told only what is on the disk", async () => {
+Deno.test("the endpoint receives only committed data", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   const { daemon } = fixture.w;
   const { db } = daemon.ctx;
@@ -361,7 +361,7 @@ Deno.test("an endpoint is told only what is on the disk", async () => {
   assert.equal(fixture.requests.length, 0);
 });
 
-Deno.test("an endpoint that hangs holds a hundred asks at most, and takes more when it is done", async () => {
+Deno.test("a hanging endpoint gets at most a hundred concurrent requests", async () => {
   const held = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
   let asked = 0;
   await using fixture = endpointWorld(async () => {

@@ -1,4 +1,4 @@
-/** Files: taken in whole or not at all, handed out harmless, gone when their time is over. */
+/** Attachments: stored completely or not at all, served as downloads, deleted when they expire. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { get } from "../../../../support/daemon/peer_clients.ts";
 
 const DAY_SECONDS = 86_400;
 
-/** Uploads write real files, so each turn of the clock takes real time. */
+/** A clock whose waits also take real time, as uploads write real files. */
 const world = (options: WorldOptions = {}) => startWorld({ clock: new FakeClock(), ...options });
 
 const utf8 = new TextEncoder();
@@ -28,7 +28,7 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** A file with everything in it that a reader of forms could stumble over. */
+/** Contents with line ends, hyphens and boundaries that a parser of forms could misread. */
 function awkwardBytes(): Uint8Array<ArrayBuffer> {
   const lines = utf8.encode("\r\n--b\r\r\n\r\n--\r\n--\n--b--\r\n\0");
   const bytes = new Uint8Array(100_003);
@@ -36,7 +36,7 @@ function awkwardBytes(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-Deno.test("a file is taken, described and handed out as it was [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
+Deno.test("an uploaded file is described and served unchanged [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
   await using w = world();
   const content = utf8.encode("Grüße\n");
   const { status, ...file } = await upload(w, content, { name: "notes.txt", type: "text/plain" });
@@ -70,14 +70,14 @@ Deno.test("a file is taken, described and handed out as it was [4.attachments.up
   assert.equal(await head.text(), "");
 });
 
-Deno.test("files and their directory are for nobody else's eyes", async () => {
+Deno.test("files and their directory are readable by their user only", async () => {
   await using w = world();
   const { path } = await upload(w, "x");
   assert.equal(Deno.statSync(path).mode! & 0o777, 0o600);
   assert.equal(Deno.statSync(join(path, "..")).mode! & 0o777, 0o700);
 });
 
-Deno.test("an empty file is a file", async () => {
+Deno.test("an empty file is stored", async () => {
   await using w = world();
   const { status, id, size, sha256: sum } = await upload(w, "");
   assert.deepEqual([status, size, sum], [200, 0, await sha256(new Uint8Array())]);
@@ -85,7 +85,7 @@ Deno.test("an empty file is a file", async () => {
 });
 
 for (const size of [1, 2, 3, 7, 64, 4096, 1_000_000]) {
-  Deno.test(`a form that comes in pieces of ${size} bytes is the same form`, async () => {
+  Deno.test(`a form in chunks of ${size} bytes is read the same`, async () => {
     await using w = world();
     const content = awkwardBytes().slice(0, size < 7 ? 400 : undefined);
     const boundary = "b-0123456789";
@@ -120,7 +120,7 @@ const MALFORMED_FORMS: readonly [why: string, lines: readonly string[], status: 
   ["has too many parts", Array.from({ length: 40 }, () => formLines('form-data; name="n"').slice(0, -2)).flat(), 400, "bad_multipart", /more than 32 parts/],
 ];
 for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
-  Deno.test(`a form that ${why} is refused, and leaves nothing`, async () => {
+  Deno.test(`a form that ${why} is refused, and leaves no file`, async () => {
     await using w = world();
     const kept = await upload(w, "kept");
     const answer = await postRawForm(w, lines);
@@ -132,7 +132,7 @@ for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
   });
 }
 
-Deno.test("a body of another type is refused, and says which type is right", async () => {
+Deno.test("a body of another media type is refused, with the right type", async () => {
   await using w = world();
   for (
     const type of ["application/json", "multipart/mixed; boundary=b", "multipart/form-data", ""]
@@ -147,7 +147,7 @@ Deno.test("a body of another type is refused, and says which type is right", asy
   }
 });
 
-Deno.test("a caller that goes away in the middle leaves nothing, and is no fault of ours", async () => {
+Deno.test("an aborted upload leaves no file, and logs no error", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
   const head = utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n");
@@ -166,7 +166,7 @@ Deno.test("a caller that goes away in the middle leaves nothing, and is no fault
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a file is as large as the limit at most, however it is announced [c2.attachment.limits]", async () => {
+Deno.test("a file over the limit is refused, with or without a Content-Length [c2.attachment.limits]", async () => {
   await using w = world({ settings: { "daemon.attachments.file_bytes_max": "1000" } });
   const { path, status } = await upload(w, "x".repeat(1000));
   assert.equal(status, 200);
@@ -188,7 +188,7 @@ Deno.test("a file is as large as the limit at most, however it is announced [c2.
   assert.equal(filesBeside(path).length, 1);
 });
 
-Deno.test("what is too large by its own word is not read", async () => {
+Deno.test("a body with a Content-Length over the limit is not read", async () => {
   await using w = world();
   let read = false;
   const body = new ReadableStream<Uint8Array>({ pull: () => void (read = true) }, {
@@ -203,7 +203,7 @@ Deno.test("what is too large by its own word is not read", async () => {
   assert.equal(read, false);
 });
 
-Deno.test("all files together have a limit, and deleting one makes room", async () => {
+Deno.test("the total of all files is limited, and deleting one makes room", async () => {
   await using w = world({ settings: { "daemon.attachments.total_bytes_max": "20000" } });
   const first = await upload(w, "x".repeat(9000)), second = await upload(w, "x".repeat(9000));
   const refused = await upload(w, "x".repeat(9000));
@@ -217,7 +217,7 @@ Deno.test("all files together have a limit, and deleting one makes room", async 
   assert.equal((await upload(w, "x".repeat(9000))).status, 200);
 });
 
-Deno.test("a small whole is counted in bytes, and an empty file is not for nothing", async () => {
+Deno.test("a small total is counted in small blocks, and an empty file counts", async () => {
   await using w = world({ settings: { "daemon.attachments.total_bytes_max": "2500" } });
   for (const size of [1000, 1000, 499, 0]) {
     assert.equal((await upload(w, "x".repeat(size))).status, 200, String(size));
@@ -225,7 +225,7 @@ Deno.test("a small whole is counted in bytes, and an empty file is not for nothi
   assert.equal((await upload(w, "")).error, "attachments_full");
 });
 
-/** A form that stands still in the middle of its file, until a test lets it go on. */
+/** A form that stalls in the middle of its file, until the test continues it. */
 function slowUpload(size: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   async function* body() {
@@ -240,7 +240,7 @@ function slowUpload(size: number) {
   };
 }
 
-Deno.test("uploads that are under way count, and have a limit of their own", async () => {
+Deno.test("running uploads count for the total, and their number is limited", async () => {
   await using w = world({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
   const slow = Array.from({ length: 64 }, () => slowUpload(4000));
   const answers = slow.map(({ init }) => w.fetch("/attachments", init));
@@ -255,7 +255,7 @@ Deno.test("uploads that are under way count, and have a limit of their own", asy
   assert.equal((await upload(w, "x")).status, 200);
 });
 
-Deno.test("an upload that stands still is given up, and its place is free", async () => {
+Deno.test("a stalled upload is aborted, and frees its slot", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
   const { init } = slowUpload(4000);
@@ -270,7 +270,7 @@ Deno.test("an upload that stands still is given up, and its place is free", asyn
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a daemon that goes down takes no file half", async () => {
+Deno.test("a shutdown aborts uploads, and leaves no partial file", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
   const answer = w.fetch("/attachments", slowUpload(4000).init);
@@ -280,7 +280,7 @@ Deno.test("a daemon that goes down takes no file half", async () => {
   assert.equal(filesBeside(kept.path).length, 1);
 });
 
-Deno.test("deleting a file ends it, once", async () => {
+Deno.test("a file can be deleted once", async () => {
   await using w = world();
   const { id, path } = await upload(w, "x");
   assert.deepEqual(await w.call(deleteAttachment, { params: { id } }), { ok: true });
@@ -299,7 +299,7 @@ Deno.test("deleting a file ends it, once", async () => {
   }
 });
 
-Deno.test("a file goes when its time is over, before the next beat as well", async () => {
+Deno.test("an expired file is gone, even before the next tick", async () => {
   await using w = world({ settings: { "daemon.attachments.ttl_days": "2" } });
   const { id, path } = await upload(w, "x");
   await w.tick(2 * DAY_SECONDS - 1);
@@ -311,7 +311,7 @@ Deno.test("a file goes when its time is over, before the next beat as well", asy
   assert.deepEqual(filesBeside(path), [`${later.id}.txt`]);
 });
 
-Deno.test("many files go a few at a time, and none is forgotten", async () => {
+Deno.test("many expired files are deleted a few at a time", async () => {
   await using w = world({ settings: { "daemon.attachments.ttl_days": "1" } });
   const { path } = await upload(w, "0");
   for (let count = 1; count < 60; count++) await upload(w, String(count));
@@ -321,7 +321,7 @@ Deno.test("many files go a few at a time, and none is forgotten", async () => {
   assert.equal(filesBeside(path).length, 0);
 });
 
-Deno.test("a file that somebody took away, or changed, is lost and said to be", async () => {
+Deno.test("a file that was removed or changed on disk is attachment_lost", async () => {
   await using w = world();
   const gone = await upload(w, "x"), cut = await upload(w, "long");
   Deno.removeSync(gone.path);
@@ -334,7 +334,7 @@ Deno.test("a file that somebody took away, or changed, is lost and said to be", 
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("files survive a restart; what a crash left of others does not", async () => {
+Deno.test("files survive a restart; remains of a crash are deleted", async () => {
   using at = tempFolder();
   const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
@@ -356,7 +356,7 @@ Deno.test("files survive a restart; what a crash left of others does not", async
   }
 });
 
-Deno.test("a file whose row cannot be stored is not kept either", async () => {
+Deno.test("a file whose row cannot be stored is deleted", async () => {
   await using w = world();
   const kept = await upload(w, "kept");
   const refuse =
@@ -366,19 +366,19 @@ Deno.test("a file whose row cannot be stored is not kept either", async () => {
   assert.deepEqual(filesBeside(kept.path), [`${kept.id}.txt`]);
 });
 
-Deno.test("with a token, files are for those who have it", async () => {
+Deno.test("with auth_token set, attachment routes need the token", async () => {
   await using w = world({ settings: { "daemon.auth_token": "0123456789abcdef" } });
   assert.equal((await upload(w, "x")).error, "unauthorized");
   assert.equal((await get(w, "/attachments/att-1")).error, "unauthorized");
 });
 
-Deno.test("a page of elsewhere uploads nothing", async () => {
+Deno.test("a page of another origin cannot upload", async () => {
   await using w = world();
   const answer = await postRawForm(w, formLines(NAMED), { origin: "http://evil.example" });
   assert.equal((await answer.json()).error, "forbidden_origin");
 });
 
-Deno.test("a limit may have more digits than the environment is read as a number with", async () => {
+Deno.test("a limit may have more digits than a safe integer", async () => {
   await using w = world({ settings: { "daemon.attachments.total_bytes_max": "5000000000" } });
   assert.equal(w.daemon.config["daemon.attachments.total_bytes_max"], 5_000_000_000);
   const settings = { "daemon.attachments.total_bytes_max": "lots" };

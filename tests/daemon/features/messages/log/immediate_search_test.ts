@@ -1,10 +1,10 @@
-/** A search finds what was said a moment ago. */
+/** A search finds messages that were sent a moment ago. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
-Deno.test("what was just said is found, before any beat, and so is a reply to it", async () => {
+Deno.test("a new message and a reply to it are found before any tick", async () => {
   await using w = world();
   await addPeer(w, "api");
   await addPeer(w, "web");

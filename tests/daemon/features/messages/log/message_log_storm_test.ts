@@ -23,7 +23,7 @@ interface Listed {
   reply: string | null;
 }
 
-/** A daemon that is restarted, and what it has to remember of what was said. */
+/** A daemon that restarts, and a model of the messages that it must remember. */
 class MessagesStorm implements AsyncDisposable {
   readonly #directory = Deno.makeTempDirSync();
   readonly #shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -76,7 +76,7 @@ const STEPS: Record<string, (storm: MessagesStorm) => unknown> = {
   restart: (storm) => storm.restart(),
 };
 
-/** All pages of a walk, by small steps. */
+/** All messages, read in small pages. */
 async function listAll(w: World): Promise<Listed[]> {
   const messages: Listed[] = [];
   for (let next: string | null = ""; next !== null;) {
@@ -112,7 +112,7 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
   assert.deepEqual(w.logged, []);
 }
 
-Deno.test("whatever is said, forgotten or restarted, what is kept is listed and found", async () => {
+Deno.test("after any sequence of sends, deletions and restarts, all kept messages are listed and found", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...Object.keys(STEPS)), { minLength: 20, maxLength: 40 }),

@@ -35,7 +35,7 @@ async function page(w: World, query: Record<string, string> = {}) {
 const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
 
-Deno.test("everything said is listed, newest first, whatever its kind [4.messages]", async () => {
+Deno.test("messages of every kind are listed, newest first [4.messages]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -79,7 +79,7 @@ Deno.test("one message is found by each of its ids, and by no other", async () =
   }
 });
 
-Deno.test("a search needs all of its words, in any order, without regard to case or accents", async () => {
+Deno.test("a search matches all words in any order, without regard to case or accents", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob", "The API listens on port 8080 of the café");
@@ -102,7 +102,7 @@ Deno.test("a search needs all of its words, in any order, without regard to case
   assert.equal((await get(w, `/messages?q=${"x".repeat(1001)}`)).status, 422);
 });
 
-Deno.test("a reply is found on its ask, where nothing else has it and where an ack has it", async () => {
+Deno.test("a reply is found on its ask, with and without an ack message", async () => {
   await using w = world();
   await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -121,7 +121,7 @@ Deno.test("a reply is found on its ask, where nothing else has it and where an a
   assert.deepEqual(await texts(w, { q: "one" }), ["One"], "and the question is still found");
 });
 
-Deno.test("a page is of those who took part: one side, or both", async () => {
+Deno.test("a page is filtered by one side of a conversation, or by both", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -146,7 +146,7 @@ Deno.test("a page is of those who took part: one side, or both", async () => {
   assert.deepEqual([twice.status, twice.error], [409, "ambiguous_peer"]);
 });
 
-Deno.test("what a deleted peer said is found by the name that it had", async () => {
+Deno.test("messages of a deleted peer are found by its name", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -156,7 +156,7 @@ Deno.test("what a deleted peer said is found by the name that it had", async () 
   assert.deepEqual(await texts(w, { peer: ada.peer_id }), ["Farewell"]);
 });
 
-Deno.test("since is the first instant of a page, until the first after; any offset will do", async () => {
+Deno.test("since is inclusive, until is exclusive, and any UTC offset is accepted", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const start = w.clock.now();
@@ -191,7 +191,7 @@ Deno.test("an instant of long ago is found among days of messages", async () => 
   assert.deepEqual(await texts(w, { since: at(20) }), []);
 });
 
-Deno.test("a cursor that was never given is refused", async () => {
+Deno.test("a cursor that is not from an earlier page is refused", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -202,7 +202,7 @@ Deno.test("a cursor that was never given is refused", async () => {
   }
 });
 
-Deno.test("pages of any size give each message once, whatever is said meanwhile [c3.messages.search]", async () => {
+Deno.test("pages of any size list each message once, while new ones arrive [c3.messages.search]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
   await addPeer(w, "bob");
   let textCount = 0;
@@ -236,7 +236,7 @@ Deno.test("pages of any size give each message once, whatever is said meanwhile 
   );
 });
 
-Deno.test("no search is an error, and what was said is found by any word of it", async () => {
+Deno.test("no search text is an error, and a message is found by each of its words", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob", "NEAR the AND of col:umn ^x (y) -z");
@@ -263,7 +263,7 @@ Deno.test("no search is an error, and what was said is found by any word of it",
   }
 });
 
-Deno.test("a snippet shows the place of the word, on one line, with no half of a sign", () => {
+Deno.test("a snippet shows the match on one line, and splits no character", () => {
   const search = toSearch("Straße");
   assert.ok(search);
   const long = `${"😀".repeat(50)} die\nSTRASSE, die strasse, die Stráße ${"😀".repeat(200)}`;
@@ -276,7 +276,7 @@ Deno.test("a snippet shows the place of the word, on one line, with no half of a
   assert.equal(snippetOf(prefix, ["nothing", ""]), "nothing");
 });
 
-Deno.test("the full text comes up behind a flood, and goes on after a restart", async () => {
+Deno.test("the index catches up after a flood, and continues after a restart", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
   const settings = { "daemon.queue.max_per_peer": "100000" };
@@ -285,7 +285,7 @@ Deno.test("the full text comes up behind a flood, and goes on after a restart", 
       await using w = world({ ...shared, settings });
       await addPeer(w, "bob");
       for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
-      // A search feeds a part of it, and no more.
+      // A search indexes only a part.
       assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
       w.daemon.tick();
       const { db } = w.daemon.ctx;
@@ -303,7 +303,7 @@ Deno.test("the full text comes up behind a flood, and goes on after a restart", 
   }
 });
 
-Deno.test("a page of long texts ends early, and its cursor goes on", async () => {
+Deno.test("a page of long texts ends early, and its cursor continues it", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (let count = 0; count < 12; count++) await notify(w, "ada", "bob", "x".repeat(262_000));
@@ -313,7 +313,7 @@ Deno.test("a page of long texts ends early, and its cursor goes on", async () =>
   assert.deepEqual([second.messages.length, second.next], [4, null]);
 });
 
-Deno.test("a database from before there was a search is filled by the heart, replies and all", async () => {
+Deno.test("ticks index a database from before the search existed, replies included", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
   try {
@@ -342,7 +342,7 @@ Deno.test("a database from before there was a search is filled by the heart, rep
   }
 });
 
-Deno.test("a beat that finds nothing new writes nothing", async () => {
+Deno.test("a tick without new messages writes nothing", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -355,7 +355,7 @@ Deno.test("a beat that finds nothing new writes nothing", async () => {
   assert.equal(changes(), before);
 });
 
-/** Fills the ledger and its words with notes of one kind, as years of use would. */
+/** Fills the messages and their index with notifications, as years of use would. */
 function fill(w: World, count: number): void {
   const { db } = w.daemon.ctx;
   db.transactNow((tx) => {
@@ -372,7 +372,7 @@ function fill(w: World, count: number): void {
   });
 }
 
-Deno.test("who said little among very much is found by going on, in bounded steps", async () => {
+Deno.test("a rare sender among many messages is found through further pages, in bounded steps", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "eve", "bob", "plum of eve");
