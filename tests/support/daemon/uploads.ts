@@ -1,6 +1,11 @@
 /** Helpers for uploads: forms, chunked bodies, stored files. */
 
-import type { World } from "../world.ts";
+import { FakeClock } from "../clock.ts";
+import { type World, world, type WorldOptions } from "../world.ts";
+
+/** A world whose clock also takes real time, as uploads write real files. */
+export const uploadWorld = (options: WorldOptions = {}) =>
+  world({ clock: new FakeClock(), ...options });
 
 export interface UploadOptions {
   readonly name?: string;

@@ -6,7 +6,6 @@ import { deleteAttachment } from "../../../../../daemon/features/messages/attach
 import { filesIn } from "../../../../../daemon/host/files.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
-import { world as startWorld, type WorldOptions } from "../../../../support/world.ts";
 import {
   filesBeside,
   formLines,
@@ -14,13 +13,11 @@ import {
   postRawForm,
   tempFolder,
   upload,
+  uploadWorld,
 } from "../../../../support/daemon/uploads.ts";
 import { get } from "../../../../support/daemon/peer_clients.ts";
 
 const DAY_SECONDS = 86_400;
-
-/** A clock whose waits also take real time, as uploads write real files. */
-const world = (options: WorldOptions = {}) => startWorld({ clock: new FakeClock(), ...options });
 
 const utf8 = new TextEncoder();
 
@@ -37,7 +34,7 @@ function awkwardBytes(): Uint8Array<ArrayBuffer> {
 }
 
 Deno.test("an uploaded file is described and served unchanged [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const content = utf8.encode("Grüße\n");
   const { status, ...file } = await upload(w, content, { name: "notes.txt", type: "text/plain" });
   assert.equal(status, 200);
@@ -71,14 +68,14 @@ Deno.test("an uploaded file is described and served unchanged [4.attachments.upl
 });
 
 Deno.test("files and their directory are readable by their user only", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const { path } = await upload(w, "x");
   assert.equal(Deno.statSync(path).mode! & 0o777, 0o600);
   assert.equal(Deno.statSync(join(path, "..")).mode! & 0o777, 0o700);
 });
 
 Deno.test("an empty file is stored", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const { status, id, size, sha256: sum } = await upload(w, "");
   assert.deepEqual([status, size, sum], [200, 0, await sha256(new Uint8Array())]);
   assert.equal(await (await w.fetch(`/attachments/${id}`)).text(), "");
@@ -86,7 +83,7 @@ Deno.test("an empty file is stored", async () => {
 
 for (const size of [1, 2, 3, 7, 64, 4096, 1_000_000]) {
   Deno.test(`a form in chunks of ${size} bytes is read the same`, async () => {
-    await using w = world();
+    await using w = uploadWorld();
     const content = awkwardBytes().slice(0, size < 7 ? 400 : undefined);
     const boundary = "b-0123456789";
     const head =
@@ -121,7 +118,7 @@ const MALFORMED_FORMS: readonly [why: string, lines: readonly string[], status: 
 ];
 for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
   Deno.test(`a form that ${why} is refused, and leaves no file`, async () => {
-    await using w = world();
+    await using w = uploadWorld();
     const kept = await upload(w, "kept");
     const answer = await postRawForm(w, lines);
     const { error, detail } = await answer.json();
@@ -133,7 +130,7 @@ for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
 }
 
 Deno.test("a body of another media type is refused, with the right type", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   for (
     const type of ["application/json", "multipart/mixed; boundary=b", "multipart/form-data", ""]
   ) {
@@ -148,7 +145,7 @@ Deno.test("a body of another media type is refused, with the right type", async 
 });
 
 Deno.test("an aborted upload leaves no file, and logs no error", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const head = utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n");
   async function* broken() {
@@ -166,122 +163,8 @@ Deno.test("an aborted upload leaves no file, and logs no error", async () => {
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a file over the limit is refused, with or without a Content-Length [c2.attachment.limits]", async () => {
-  await using w = world({ settings: { "daemon.attachments.file_bytes_max": "1000" } });
-  const { path, status } = await upload(w, "x".repeat(1000));
-  assert.equal(status, 200);
-  const refused = await upload(w, "x".repeat(1001));
-  assert.deepEqual([refused.status, refused.error, refused.bytes_max], [
-    413,
-    "attachment_too_large",
-    1000,
-  ]);
-  let pulled = 0;
-  const head = formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n";
-  const endless = new ReadableStream<Uint8Array>({
-    pull: (to) => to.enqueue(utf8.encode(pulled++ === 0 ? head : "x".repeat(8192))),
-  });
-  const headers = { "content-type": "multipart/form-data; boundary=b" };
-  const streamed = await w.fetch("/attachments", { method: "POST", headers, body: endless });
-  assert.equal((await streamed.json()).error, "attachment_too_large");
-  assert.ok(pulled < 100, `${pulled} chunks were read`);
-  assert.equal(filesBeside(path).length, 1);
-});
-
-Deno.test("a body with a Content-Length over the limit is not read", async () => {
-  await using w = world();
-  let read = false;
-  const body = new ReadableStream<Uint8Array>({ pull: () => void (read = true) }, {
-    highWaterMark: 0,
-  });
-  const headers = {
-    "content-type": "multipart/form-data; boundary=b",
-    "content-length": String(30_000_000),
-  };
-  const answer = await w.fetch("/attachments", { method: "POST", headers, body });
-  assert.deepEqual([answer.status, (await answer.json()).bytes_max], [413, 26_214_400]);
-  assert.equal(read, false);
-});
-
-Deno.test("the total of all files is limited, and deleting one makes room", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "20000" } });
-  const first = await upload(w, "x".repeat(9000)), second = await upload(w, "x".repeat(9000));
-  const refused = await upload(w, "x".repeat(9000));
-  assert.deepEqual([refused.status, refused.error, refused.bytes_max], [
-    507,
-    "attachments_full",
-    20_000,
-  ]);
-  assert.equal(filesBeside(second.path).length, 2);
-  await w.call(deleteAttachment, { params: { id: first.id } });
-  assert.equal((await upload(w, "x".repeat(9000))).status, 200);
-});
-
-Deno.test("a small total is counted in small blocks, and an empty file counts", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "2500" } });
-  for (const size of [1000, 1000, 499, 0]) {
-    assert.equal((await upload(w, "x".repeat(size))).status, 200, String(size));
-  }
-  assert.equal((await upload(w, "")).error, "attachments_full");
-});
-
-/** A form that stalls in the middle of its file, until the test continues it. */
-function slowUpload(size: number) {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  async function* body() {
-    yield utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n" + "x".repeat(size));
-    await promise;
-    yield utf8.encode("\r\n--b--\r\n");
-  }
-  const headers = { "content-type": "multipart/form-data; boundary=b" };
-  return {
-    init: { method: "POST", headers, body: ReadableStream.from(body()) },
-    finish: resolve,
-  };
-}
-
-Deno.test("running uploads count for the total, and their number is limited", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
-  const slow = Array.from({ length: 64 }, () => slowUpload(4000));
-  const answers = slow.map(({ init }) => w.fetch("/attachments", init));
-  await w.clock.settle();
-  const refused = await upload(w, "x");
-  assert.deepEqual([refused.status, refused.error], [429, "too_many_uploads"]);
-  slow[0]!.finish();
-  assert.equal((await answers[0]!).status, 200);
-  assert.equal((await upload(w, "x".repeat(50_000))).error, "attachments_full");
-  for (const { finish } of slow) finish();
-  for (const answer of answers) assert.equal((await answer).status, 200);
-  assert.equal((await upload(w, "x")).status, 200);
-});
-
-Deno.test("a stalled upload is aborted, and frees its slot", async () => {
-  await using w = world();
-  const kept = await upload(w, "kept");
-  const { init } = slowUpload(4000);
-  const answer = w.fetch("/attachments", init);
-  await w.clock.advance(29_000);
-  assert.equal(filesBeside(kept.path).length, 2);
-  await w.clock.advance(1000);
-  const { error, detail } = await (await answer).json();
-  assert.equal(error, "bad_multipart");
-  assert.match(detail, /nothing came for 30 s/);
-  assert.equal(filesBeside(kept.path).length, 1);
-  assert.deepEqual(w.logged, []);
-});
-
-Deno.test("a shutdown aborts uploads, and leaves no partial file", async () => {
-  await using w = world();
-  const kept = await upload(w, "kept");
-  const answer = w.fetch("/attachments", slowUpload(4000).init);
-  await w.clock.settle();
-  await w.daemon.shutDown();
-  assert.equal((await (await answer).json()).error, "shutting_down");
-  assert.equal(filesBeside(kept.path).length, 1);
-});
-
 Deno.test("a file can be deleted once", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const { id, path } = await upload(w, "x");
   assert.deepEqual(await w.call(deleteAttachment, { params: { id } }), { ok: true });
   assert.throws(() => Deno.statSync(path), Deno.errors.NotFound);
@@ -300,7 +183,7 @@ Deno.test("a file can be deleted once", async () => {
 });
 
 Deno.test("an expired file is gone, even before the next tick", async () => {
-  await using w = world({ settings: { "daemon.attachments.ttl_days": "2" } });
+  await using w = uploadWorld({ settings: { "daemon.attachments.ttl_days": "2" } });
   const { id, path } = await upload(w, "x");
   await w.tick(2 * DAY_SECONDS - 1);
   assert.equal((await w.fetch(`/attachments/${id}`)).status, 200);
@@ -312,7 +195,7 @@ Deno.test("an expired file is gone, even before the next tick", async () => {
 });
 
 Deno.test("many expired files are deleted a few at a time", async () => {
-  await using w = world({ settings: { "daemon.attachments.ttl_days": "1" } });
+  await using w = uploadWorld({ settings: { "daemon.attachments.ttl_days": "1" } });
   const { path } = await upload(w, "0");
   for (let count = 1; count < 60; count++) await upload(w, String(count));
   await w.tick(DAY_SECONDS);
@@ -322,7 +205,7 @@ Deno.test("many expired files are deleted a few at a time", async () => {
 });
 
 Deno.test("a file that was removed or changed on disk is attachment_lost", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const gone = await upload(w, "x"), cut = await upload(w, "long");
   Deno.removeSync(gone.path);
   Deno.truncateSync(cut.path, 2);
@@ -342,7 +225,7 @@ Deno.test("files survive a restart; remains of a crash are deleted", async () =>
   const options = { ...kept, files, db_path: join(directory, "mesh.db") };
   let id = "", path = "";
   {
-    await using w = world(options);
+    await using w = uploadWorld(options);
     ({ id, path } = await upload(w, "kept"));
   }
   const half = `att-${"a".repeat(32)}.png.part`, unrecorded = `att-${"b".repeat(32)}`;
@@ -350,14 +233,14 @@ Deno.test("files survive a restart; remains of a crash are deleted", async () =>
     Deno.writeTextFileSync(files.pathOf(name), "");
   }
   {
-    await using w = world(options);
+    await using w = uploadWorld(options);
     assert.deepEqual(filesBeside(path), [`${id}.txt`, "notes.txt"]);
     assert.equal(await (await w.fetch(`/attachments/${id}`)).text(), "kept");
   }
 });
 
 Deno.test("a file whose row cannot be stored is deleted", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const refuse =
     "create trigger refuse before insert on attachments begin select raise(fail, 'no'); end";
@@ -367,20 +250,13 @@ Deno.test("a file whose row cannot be stored is deleted", async () => {
 });
 
 Deno.test("with auth_token set, attachment routes need the token", async () => {
-  await using w = world({ settings: { "daemon.auth_token": "0123456789abcdef" } });
+  await using w = uploadWorld({ settings: { "daemon.auth_token": "0123456789abcdef" } });
   assert.equal((await upload(w, "x")).error, "unauthorized");
   assert.equal((await get(w, "/attachments/att-1")).error, "unauthorized");
 });
 
 Deno.test("a page of another origin cannot upload", async () => {
-  await using w = world();
+  await using w = uploadWorld();
   const answer = await postRawForm(w, formLines(NAMED), { origin: "http://evil.example" });
   assert.equal((await answer.json()).error, "forbidden_origin");
-});
-
-Deno.test("a limit may have more digits than a safe integer", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "5000000000" } });
-  assert.equal(w.daemon.config["daemon.attachments.total_bytes_max"], 5_000_000_000);
-  const settings = { "daemon.attachments.total_bytes_max": "lots" };
-  assert.throws(() => world({ settings }), /total_bytes_max: found "lots".*allowed: bytes, 1 to/s);
 });
