@@ -198,7 +198,8 @@ export class Surfaces {
     const { db, clock, events } = this.#ctx;
     const { item_id, text } = item;
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
-    const own = message.to_peer_id === peer_id; // The human's own connection gets the message as any peer would.
+    // The human's own connection gets the message as any peer would.
+    const own = message.to_peer_id === peer_id;
     const written = this.#deps.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
       const at = clock.now();

@@ -34,7 +34,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
   const received: ReceivedRequest[] = [];
   const faults: unknown[] = [];
   const requests: Request[] = [];
-  const call = client("http://house", async (request) => {
+  const call = client("http://daemon", async (request) => {
     const route = `${request.method} ${new URL(request.url).pathname}`;
     const text = await request.text();
     const incoming = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };

@@ -152,7 +152,7 @@ Deno.test("history returns a thousand asks at a time, and continues from the las
     if (number === 500) await w.clock.advance(1);
   }
   const all = await threads(w, `peer_id=bob&since=${LONG_AGO}`);
-  assert.equal(all.length, 1200, "What was closed in the same instant is not torn apart");
+  assert.equal(all.length, 1200, "Asks that were closed in the same instant are on one page");
   await w.clock.advance(5);
   const next = await closed(w, "ada", "bob");
   const first = await get(w, `/asks/history?peer_id=bob&since=${LONG_AGO}`);

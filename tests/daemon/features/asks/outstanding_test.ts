@@ -107,7 +107,11 @@ Deno.test("a chain of follow-ups has one open ask at a time, each with its prede
   assert.equal(bob.of("ask")[1]?.reply_to, second);
   assert.deepEqual(eventData(w, "ack").map(({ outcome }) => outcome), ["failed", "failed"]);
   const fourth = await ask(w, "ada", "bob", "And now?", { reply_to: third });
-  assert.equal((await get(w, `/asks/${third}`)).state, "open", "The asker's own does not end it");
+  assert.equal(
+    (await get(w, `/asks/${third}`)).state,
+    "open",
+    "The asker's own follow-up does not close it",
+  );
   assert.equal((await get(w, `/asks/${fourth}`)).reply_to, third);
 });
 

@@ -100,8 +100,11 @@ Deno.test("no items are kept for a surface that is disconnected for a week", asy
   assert.deepEqual(pushes.map(({ surface }: { surface: string }) => surface), ["phone"]);
   assert.equal(sentItems(phone).length, 1);
   await phone.drop();
-  await notify(w, "ada", "sam", "Away for now");
-  assert.equal(sentItems(await surface(w, "phone")).at(-1)?.item.text, "Away for now");
+  await notify(w, "ada", "sam", "The surface is disconnected");
+  assert.equal(
+    sentItems(await surface(w, "phone")).at(-1)?.item.text,
+    "The surface is disconnected",
+  );
 });
 
 Deno.test("a late receipt counts after a reconnect, and its item is not sent again", async () => {

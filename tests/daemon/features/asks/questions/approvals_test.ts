@@ -31,10 +31,10 @@ function hook(w: World, hook_event_name: string, more: Record<string, unknown> =
 
 /** A running hook, and its response once it has arrived. */
 async function request(w: World, tool_name = "Bash", tool_input: unknown = INPUT) {
-  const line = { done: false, answer: hook(w, "PermissionRequest", { tool_name, tool_input }) };
-  line.answer = line.answer.finally(() => line.done = true);
+  const pending = { done: false, answer: hook(w, "PermissionRequest", { tool_name, tool_input }) };
+  pending.answer = pending.answer.finally(() => pending.done = true);
   await w.clock.settle();
-  return line;
+  return pending;
 }
 
 async function only(w: World) {
@@ -53,8 +53,8 @@ function decision(behavior: string, message?: string) {
 
 Deno.test("a gated tool waits until the human allows it, by a reply on any surface", async () => {
   await using w = gatedTool();
-  const line = await request(w);
-  assert.equal(line.done, false);
+  const pending = await request(w);
+  assert.equal(pending.done, false);
   const item = await only(w);
   assert.equal(
     item.text,
@@ -67,7 +67,7 @@ Deno.test("a gated tool waits until the human allows it, by a reply on any surfa
   const asker = peers.find(({ backend }: { backend: string }) => backend === "claude-code");
   assert.deepEqual([asker.peer_id, asker.turn_state], [item.from_peer_id, "awaiting_input"]);
   await post(w, `/inbox/${item.item_id}/reply`, { text: "allow" });
-  assert.deepEqual(await line.answer, decision("allow"));
+  assert.deepEqual(await pending.answer, decision("allow"));
 });
 
 Deno.test("a tool that the human denies is denied with the human's message", async () => {
@@ -78,26 +78,26 @@ Deno.test("a tool that the human denies is denied with the human's message", asy
     [{ outcome: "denied", message: "Never" }, "Never"],
   ];
   for (const [fields, message] of answers) {
-    const line = await request(w);
+    const pending = await request(w);
     const { items } = await get(w, "/inbox?unread=1");
     await post(w, "/answer", { correlation_id: items[0].correlation_id, ...fields });
-    assert.deepEqual(await line.answer, decision("deny", message));
+    assert.deepEqual(await pending.answer, decision("deny", message));
     await post(w, `/inbox/${items[0].item_id}/read`);
   }
-  const line = await request(w);
+  const pending = await request(w);
   const { items } = await get(w, "/inbox?unread=1");
   const { correlation_id } = items[0];
   await post(w, "/decline", { correlation_id, reason: "Not now" });
-  assert.deepEqual(await line.answer, decision("deny", "Not now"));
+  assert.deepEqual(await pending.answer, decision("deny", "Not now"));
 });
 
 Deno.test("a tool that the human does not answer in time is denied", async () => {
   await using w = gatedTool();
-  const line = await request(w);
+  const pending = await request(w);
   await w.clock.advance(59_000);
-  assert.equal(line.done, false);
+  assert.equal(pending.done, false);
   await w.clock.advance(1000);
-  assert.deepEqual(await line.answer, decision("deny", "Nobody answered in time"));
+  assert.deepEqual(await pending.answer, decision("deny", "Nobody answered in time"));
   const { correlation_id } = await only(w);
   const { close_reason, outcome } = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([close_reason, outcome], ["evicted", "denied"]);
@@ -109,8 +109,8 @@ Deno.test("a tool that matches no pattern is not gated; by default none is", asy
     assert.deepEqual(await (await request(w, tool)).answer, { status: 200 });
   }
   assert.deepEqual((await get(w, "/inbox")).items, []);
-  const line = await request(w, "mcp__mesh__ask");
-  assert.equal(line.done, false);
+  const pending = await request(w, "mcp__mesh__ask");
+  assert.equal(pending.done, false);
   await using off = world({ hooks: { "claude-code": claudeCodeHooks } });
   assert.deepEqual(await (await request(off)).answer, { status: 200 });
   await using dots = gatedTool('["a.c", "*"]');
@@ -126,14 +126,14 @@ Deno.test("a dialog that was answered in the pane cancels the question at the ne
     ] as const
   ) {
     await using w = gatedTool();
-    const line = await request(w);
+    const pending = await request(w);
     const { correlation_id } = await only(w);
     // The dialog's own notice and another dialog do not show that this one was answered.
     await hook(w, "Notification", { notification_type: "permission_prompt" });
     const other = await request(w, "Read");
-    assert.deepEqual([line.done, other.done], [false, true]);
+    assert.deepEqual([pending.done, other.done], [false, true]);
     await hook(w, event, more);
-    assert.deepEqual(await line.answer, { status: 200 });
+    assert.deepEqual(await pending.answer, { status: 200 });
     const { close_reason } = await get(w, `/asks/${correlation_id}`);
     assert.equal(close_reason, "cancelled");
     const late = await post(w, "/answer", { correlation_id, option_id: "allow" });
@@ -154,9 +154,9 @@ Deno.test("a session has a bounded number of open questions; beyond it, its own 
 
 Deno.test("a session's next hook leaves another session's question open", async () => {
   await using w = gatedTool();
-  const line = await request(w);
+  const pending = await request(w);
   await hook(w, "Stop", { stop_hook_active: false, session_id: "s-2" });
-  assert.equal(line.done, false);
+  assert.equal(pending.done, false);
 });
 
 Deno.test("a hook that disconnects cancels its question", async () => {
@@ -164,20 +164,20 @@ Deno.test("a hook that disconnects cancels its question", async () => {
   const gone = new AbortController();
   const payload = { ...SESSION, hook_event_name: "PermissionRequest", tool_name: "Bash" };
   const body = JSON.stringify({ ...payload, tool_input: INPUT });
-  const line = w.fetch("/hooks/claude-code", { method: "POST", body, signal: gone.signal });
+  const pending = w.fetch("/hooks/claude-code", { method: "POST", body, signal: gone.signal });
   await w.clock.settle();
   const { correlation_id } = await only(w);
   gone.abort();
-  await line.then((answer) => answer.body?.cancel(), () => undefined);
+  await pending.then((answer) => answer.body?.cancel(), () => undefined);
   await w.clock.settle();
   assert.equal((await get(w, `/asks/${correlation_id}`)).close_reason, "cancelled");
 });
 
 Deno.test("a shutdown decides nothing, and the agent's dialog stays open", async () => {
   const w = gatedTool();
-  const line = await request(w);
+  const pending = await request(w);
   await w[Symbol.asyncDispose]();
-  assert.deepEqual(await line.answer, { status: 200 });
+  assert.deepEqual(await pending.answer, { status: 200 });
 });
 
 Deno.test("an input is shown on one bounded line, without control and invisible characters", async () => {
@@ -214,7 +214,7 @@ Deno.test("a process of an agent cannot allow a tool, by any route", async () =>
   await using w = gatedTool(undefined, undefined, sockets);
   w.processes.start(7);
   await addPeer(w, "worker", { agent_pid: 7 });
-  const line = await request(w);
+  const pending = await request(w);
   const { item_id, correlation_id } = await only(w);
   sockets.holders = [7];
   for (
@@ -233,8 +233,8 @@ Deno.test("a process of an agent cannot allow a tool, by any route", async () =>
   const answer = { type: "answer", request_id: "1", correlation_id, option_id: "allow" };
   await screen.send(answer);
   assert.partialDeepStrictEqual(screen.of("result")[0], { error: "human_not_proven" });
-  assert.equal(line.done, false);
+  assert.equal(pending.done, false);
   sockets.holders = [];
   await screen.send({ ...answer, request_id: "2" });
-  assert.deepEqual(await line.answer, decision("allow"));
+  assert.deepEqual(await pending.answer, decision("allow"));
 });

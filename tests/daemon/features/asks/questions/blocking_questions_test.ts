@@ -14,8 +14,12 @@ Deno.test("a tool permission is shown on every surface, and its caller waits [4.
   await using w = withHuman();
   const ada = await addPeer(w, "ada");
   const origin = { surface: "hook", ref: "7" };
-  const line = await startAskBlocking(w, { from_peer: "ada", origin, metadata: { tool: "Bash" } });
-  assert.equal(line.done, false);
+  const pending = await startAskBlocking(w, {
+    from_peer: "ada",
+    origin,
+    metadata: { tool: "Bash" },
+  });
+  assert.equal(pending.done, false);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.correlation_id, kept.from_peer_id, kept.to_peer_name, kept.text], [
     "toolu_01",
@@ -43,7 +47,7 @@ Deno.test("a tool permission is shown on every surface, and its caller waits [4.
     "choice",
   ]);
   await post(w, `/inbox/${item.item_id}/reply`, { option_id: "allow" });
-  assert.deepEqual(await line.answer, {
+  assert.deepEqual(await pending.answer, {
     status: 200,
     correlation_id: "toolu_01",
     outcome: "answered",
@@ -66,9 +70,9 @@ Deno.test("an option that does not permit, and a refusal, are answers, too", asy
   ];
   for (const [index, [said, outcome, option_id, message]] of cases.entries()) {
     const correlation_id = `case-${index}`;
-    const line = await startAskBlocking(w, { correlation_id });
+    const pending = await startAskBlocking(w, { correlation_id });
     await post(w, "/answer", { correlation_id, ...said });
-    assert.deepEqual(await line.answer, {
+    assert.deepEqual(await pending.answer, {
       status: 200,
       correlation_id,
       outcome,
@@ -94,11 +98,11 @@ Deno.test("on timeout, a tool permission is denied, and any other question has t
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const correlation_id = outcome;
-    const line = await startAskBlocking(w, { ...body, correlation_id, timeout_seconds: 5 });
+    const pending = await startAskBlocking(w, { ...body, correlation_id, timeout_seconds: 5 });
     await w.clock.advance(4999);
-    assert.equal(line.done, false);
+    assert.equal(pending.done, false);
     await w.clock.advance(1);
-    assert.deepEqual(await line.answer, {
+    assert.deepEqual(await pending.answer, {
       status: 200,
       correlation_id,
       outcome,
@@ -122,12 +126,12 @@ Deno.test("on timeout, a tool permission is denied, and any other question has t
 Deno.test("a blocking question lasts 45 s by default, and at most approvals.timeout_seconds [8.ask-blocking]", async () => {
   await using w = withHuman({ "approvals.timeout_seconds": "60" });
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
-    const line = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
+    const pending = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
     await w.clock.advance(seconds * 1000 - 1);
     await w.clock.settle();
-    assert.equal(line.done, false);
+    assert.equal(pending.done, false);
     await w.clock.advance(1);
-    assert.equal((await line.answer).outcome, "denied");
+    assert.equal((await pending.answer).outcome, "denied");
   }
   assert.throws(() => withHuman({ "approvals.timeout_seconds": "3601" }), /1 to 3600/);
   const none = await startAskBlocking(w, { timeout_seconds: 0, correlation_id: "now" });
@@ -158,9 +162,9 @@ Deno.test("a question is validated before it is asked", async () => {
 
 Deno.test("a question without options takes a text, if it is no tool permission", async () => {
   await using w = withHuman();
-  const line = await startAskBlocking(w, { scope: "plan", options: [] });
+  const pending = await startAskBlocking(w, { scope: "plan", options: [] });
   await post(w, "/answer", { correlation_id: "toolu_01", text: "Begin with the tests" });
-  const { outcome, message } = await line.answer;
+  const { outcome, message } = await pending.answer;
   assert.deepEqual([outcome, message], ["answered", "Begin with the tests"]);
 });
 
@@ -168,9 +172,9 @@ Deno.test("a chosen id cannot be reused for a different question", async () => {
   await using w = withHuman();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
-  const line = await startAskBlocking(w, { from_peer: "bob" });
+  const pending = await startAskBlocking(w, { from_peer: "bob" });
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
-  await line.answer;
+  await pending.answer;
   for (const more of [{ prompt: "Run curl?" }, { scope: "x" }, { options: [ALLOW_OR_DENY[0]] }]) {
     const other = await askBlocking(w, { from_peer: "bob", ...more });
     assert.deepEqual([other.status, other.error], [409, "correlation_taken"]);
@@ -184,7 +188,7 @@ Deno.test("a chosen id cannot be reused for a different question", async () => {
 Deno.test("a chosen id is the ask's id in every route, even one in our own format", async () => {
   await using w = withHuman();
   for (const id of ["toolu_01", "ask-00ff00ff00ff", "0b8f2c1e-7a3d-4e9b-9c55-1f2e3d4c5b6a"]) {
-    const line = await startAskBlocking(w, { correlation_id: id });
+    const pending = await startAskBlocking(w, { correlation_id: id });
     const { stages } = await get(w, `/traces/${id}`);
     assert.equal(stages[0].stage, "created");
     const open = (await get(w, "/asks/pending?peer_id=cli&direction=outbound")).asks;
@@ -196,21 +200,21 @@ Deno.test("a chosen id is the ask's id in every route, even one in our own forma
     await post(w, "/ack", { correlation_id: id, message: "allow" });
     const waited = await waiting;
     assert.deepEqual([waited.correlation_id, waited.option_id], [id, "allow"]);
-    assert.equal((await line.answer).option_id, "allow");
+    assert.equal((await pending.answer).option_id, "allow");
   }
-  const line = await startAskBlocking(w, { correlation_id: "mine" });
+  const pending = await startAskBlocking(w, { correlation_id: "mine" });
   await post(w, "/asks/mine/cancel", { peer_id: "cli", reason: "Never mind" });
-  const { outcome, message } = await line.answer;
+  const { outcome, message } = await pending.answer;
   assert.deepEqual([outcome, message], ["cancelled", "Never mind"]);
 });
 
 Deno.test("without a human, the question waits in the inbox", async () => {
   await using w = world();
-  const line = await startAskBlocking(w);
+  const pending = await startAskBlocking(w);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.to_peer_id, kept.to_peer_name, kept.state], ["human", "human", "open"]);
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
-  assert.equal((await line.answer).option_id, "allow");
+  assert.equal((await pending.answer).option_id, "allow");
   const late = await startAskBlocking(w, { correlation_id: "late" });
   await addPeer(w, "sam", { role: "human" });
   const { items: [item] } = await get(w, "/inbox?unread=1");

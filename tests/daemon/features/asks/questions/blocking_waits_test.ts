@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import {
   addPeer,
   ask,
@@ -24,11 +24,11 @@ Deno.test("a caller that disconnects leaves no open question", async () => {
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const gone = new AbortController();
     const correlation_id = outcome;
-    const line = askBlockingUntil(w, gone.signal, { ...body, correlation_id });
+    const pending = askBlockingUntil(w, gone.signal, { ...body, correlation_id });
     await w.clock.settle();
     assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
     gone.abort();
-    await line;
+    await pending;
     await w.clock.settle();
     const kept = await get(w, `/asks/${correlation_id}`);
     assert.deepEqual([kept.state, kept.close_reason, kept.outcome], [
@@ -38,7 +38,7 @@ Deno.test("a caller that disconnects leaves no open question", async () => {
     ]);
     assert.equal((await post(w, "/answer", { correlation_id, option_id: "allow" })).status, 410);
   }
-  assert.equal((await get(w, "/inbox")).items.length, 2, "Nothing else is told to the human");
+  assert.equal((await get(w, "/inbox")).items.length, 2, "The inbox has no further item");
 });
 
 Deno.test("a second request with the same id waits for the same answer", async () => {
@@ -89,7 +89,11 @@ Deno.test("a shutdown denies waiting questions, stores that, and tells the calle
   const permission = await startAskBlocking(w);
   const decision = await startAskBlocking(w, { ...DECISION, correlation_id: "two" });
   const down = w.daemon.shutDown();
-  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "On the disk before anything is cut");
+  assert.equal(
+    w.daemon.ctx.db.whenDurable(),
+    undefined,
+    "Committed before the connection is closed",
+  );
   assert.equal(w.daemon.asks.mustGet("toolu_01").outcome, "denied");
   await down;
   assert.deepEqual([(await permission.answer).outcome, (await decision.answer).outcome], [
@@ -102,14 +106,14 @@ Deno.test("a shutdown denies waiting questions, stores that, and tells the calle
   await using _ = w;
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
-  assert.equal((await askBlocking(w)).outcome, "denied", "Whoever asks again hears the same");
+  assert.equal((await askBlocking(w)).outcome, "denied", "A repeated request gets the same answer");
 });
 
 Deno.test("a question that arrives during the shutdown is not left open", async () => {
   await using w = withHuman();
-  const line = askBlocking(w);
+  const pending = askBlocking(w);
   await w.daemon.shutDown();
-  const { status, outcome, error } = await line;
+  const { status, outcome, error } = await pending;
   assert.ok(outcome === "denied" || (status === 503 && error === "shutting_down"));
   for (const { state } of w.daemon.asks.page({ ...ALL, state: null }).asks) {
     assert.equal(state, "closed");
@@ -121,7 +125,7 @@ Deno.test("after a crash, the next start denies the waiting questions", async ()
   using at = restartableDaemon();
   await using before = at.start();
   await connectPeer(before, "ada");
-  const line = await startAskBlocking(before, { from_peer: "ada" });
+  const pending = await startAskBlocking(before, { from_peer: "ada" });
   await using w = at.startFromCrash();
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
@@ -137,7 +141,7 @@ Deno.test("after a crash, the next start denies the waiting questions", async ()
   );
   assert.equal((await askBlocking(w, { from_peer: "ada" })).outcome, "denied");
   assert.deepEqual(w.logged, []);
-  assert.equal(line.done, false);
+  assert.equal(pending.done, false);
 });
 
 Deno.test("a real connection that breaks denies its tool permission", async () => {
@@ -181,15 +185,15 @@ Deno.test("a shutdown with many waiting questions denies each of them", async ()
   assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
   assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
   assert.equal(eventData(w, "ack").length, 300);
-  assert.deepEqual(heldIds(w.daemon.ctx.db), []);
+  assert.deepEqual(waitingIds(w.daemon.ctx.db), []);
 });
 
 Deno.test("an answer in the same turn reaches a caller that has just begun to wait", async () => {
   await using w = withHuman();
-  const [line, answer] = await Promise.all([
+  const [pending, answer] = await Promise.all([
     askBlocking(w),
     post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" }),
   ]);
   assert.equal(answer.status, 200);
-  assert.equal(line.option_id, "allow");
+  assert.equal(pending.option_id, "allow");
 });

@@ -145,10 +145,10 @@ Deno.test("a query is closed when its caller disconnects or the daemon shuts dow
   await addPeer(w, "bob");
   const gone = new AbortController();
   const body = JSON.stringify({ to_peer: "bob", text: "Hi" });
-  const line = w.fetch("/query", { method: "POST", body, signal: gone.signal });
+  const pending = w.fetch("/query", { method: "POST", body, signal: gone.signal });
   await w.clock.settle();
   gone.abort();
-  await line.catch(() => undefined);
+  await pending.catch(() => undefined);
   await w.clock.settle();
   const [left] = (await get(w, "/asks")).asks;
   assert.deepEqual([left.close_reason, left.outcome], ["cancelled", "timed_out"]);

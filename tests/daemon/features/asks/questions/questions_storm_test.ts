@@ -1,7 +1,7 @@
 /** Random asks, answers, disconnects and restarts; the invariants are checked after each run. */
 
 import assert from "node:assert/strict";
-import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import type { World } from "../../../../support/world.ts";
 import { addPeer, post } from "../../../../support/daemon/peer_clients.ts";
 import { PERMISSION, restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";
@@ -74,7 +74,7 @@ class Storm implements AsyncDisposable {
   async end(): Promise<void> {
     await this.w.daemon.shutDown();
     await this.#collect();
-    assert.deepEqual(heldIds(this.w.daemon.ctx.db), []);
+    assert.deepEqual(waitingIds(this.w.daemon.ctx.db), []);
     assert.deepEqual(this.#open(), []);
   }
 
@@ -131,7 +131,11 @@ class Storm implements AsyncDisposable {
 
   #check(): void {
     const { ctx } = this.w.daemon;
-    assert.deepEqual(heldIds(ctx.db), this.#open().toSorted(), "Open is what is held");
+    assert.deepEqual(
+      waitingIds(ctx.db),
+      this.#open().toSorted(),
+      "The open questions are those with a wait",
+    );
     const ended = ctx.events.read({ since: 0, limit: 100_000, type: "ack" })
       .map(({ data }) => "correlation_id" in data ? data.correlation_id : "");
     assert.equal(new Set(ended).size, ended.length, "A question ended twice");

@@ -174,10 +174,10 @@ Deno.test("an unreachable endpoint is an error, and the fallback is asked", asyn
 });
 
 Deno.test("the choice is checked against the state after the endpoint's response", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
-    return held.promise;
+    return response.promise;
   });
   const { w } = fixture;
   await addPeer(w, "bob");
@@ -185,7 +185,7 @@ Deno.test("the choice is checked against the state after the endpoint's response
   const routing = askAnyone(w, { fallback_to: "eve" });
   await asked.promise;
   await post(w, "/peers/bob/provenance", { addressable: false });
-  held.resolve(Response.json({ peer: "bob" }));
+  response.resolve(Response.json({ peer: "bob" }));
   const answer = await routing;
   assert.deepEqual([answer.routing.routed_to, answer.routing.fallback_reason], ["eve", "refused"]);
 });

@@ -8,10 +8,10 @@ import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";
 import { askAnyone, endpointWorld, respondWith } from "../../../../support/daemon/routing.ts";
 
 Deno.test("an endpoint that does not respond within 5 s is aborted, and no ask is opened", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
-    return held.promise;
+    return response.promise;
   });
   const { w } = fixture;
   await addPeer(w, "bob");
@@ -21,7 +21,7 @@ Deno.test("an endpoint that does not respond within 5 s is aborted, and no ask i
   assert.deepEqual((await get(w, "/asks")).asks, []);
   await w.clock.advance(1);
   assert.equal((await routing).reason, "timed_out");
-  held.resolve(Response.json({ peer: "bob" }));
+  response.resolve(Response.json({ peer: "bob" }));
   await w.clock.settle();
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
@@ -47,10 +47,10 @@ Deno.test("an endpoint that sends its response too slowly is aborted", async () 
 });
 
 Deno.test("no ask is opened for a caller that disconnects", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<Request>();
+  const response = Promise.withResolvers<Response>(), asked = Promise.withResolvers<Request>();
   await using fixture = endpointWorld((request) => {
     asked.resolve(request);
-    return held.promise;
+    return response.promise;
   });
   const { w } = fixture;
   await addPeer(w, "bob");
@@ -63,17 +63,17 @@ Deno.test("no ask is opened for a caller that disconnects", async () => {
   await asked.promise;
   gone.abort();
   assert.equal((await routing).status, 503);
-  held.resolve(Response.json({ peer: "bob" }));
+  response.resolve(Response.json({ peer: "bob" }));
   await w.clock.settle();
   assert.deepEqual((await get(w, "/asks")).asks, []);
   assert.deepEqual(w.logged, []);
 });
 
 Deno.test("a shutdown does not wait for the endpoint", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
-    return held.promise;
+    return response.promise;
   });
   const { w } = fixture;
   await addPeer(w, "bob");
@@ -82,7 +82,7 @@ Deno.test("a shutdown does not wait for the endpoint", async () => {
   await w.daemon.shutDown();
   const answer = await routing;
   assert.deepEqual([answer.status, answer.error], [503, "shutting_down"]);
-  held.resolve(Response.json({ peer: "bob" }));
+  response.resolve(Response.json({ peer: "bob" }));
 });
 
 Deno.test("concurrent asks each get their own response", async () => {
@@ -113,11 +113,11 @@ Deno.test("no timer is left after the endpoint has responded", async () => {
 });
 
 Deno.test("a hanging endpoint gets at most a hundred concurrent requests", async () => {
-  const held = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
   let asked = 0;
   await using fixture = endpointWorld(async () => {
     if (++asked === 100) full.resolve();
-    await held.promise;
+    await response.promise;
     return Response.json({ peer: "bob" });
   });
   const { w } = fixture;
@@ -125,7 +125,7 @@ Deno.test("a hanging endpoint gets at most a hundred concurrent requests", async
   const waiting = Array.from({ length: 100 }, () => askAnyone(w));
   await full.promise;
   assert.deepEqual([(await askAnyone(w)).reason, asked], ["error", 100]);
-  held.resolve();
+  response.resolve();
   const answers = await Promise.all(waiting);
   assert.ok(answers.every(({ status }) => status === 200));
   assert.equal((await askAnyone(w)).status, 200);

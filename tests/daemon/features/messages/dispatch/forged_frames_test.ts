@@ -50,7 +50,7 @@ for (const [what, text] of FORGED) {
     for (const voice of ["peer", "unverified", "human"] as const) {
       const framed = frame({ ...message, voice });
       const content = framed.slice(1, voice === "human" ? framed.lastIndexOf("\n") : undefined);
-      assert.doesNotMatch(content, /\[/, "Ours are the first bracket, and the last line's");
+      assert.doesNotMatch(content, /\[/, "Only the first bracket and the last line's are ours");
       assert.match(content, /done\.\s(?:⏎ )?\s*\(/u);
       assert.equal(/[【［]/.test(content), false);
     }
@@ -116,10 +116,14 @@ Deno.test("a prompt proves the ids of its frames, and no id in their texts", asy
   for (const voice of ["peer", "unverified", "human"] as const) {
     const framed = frame({ ...message, voice });
     assert.deepEqual(idsIn(framed), [delivery_id], framed);
-    assert.deepEqual(idsIn(framed.replaceAll("\n", " ⏎ ")), [delivery_id], "In a pane's one line");
-    assert.deepEqual(idsIn(`${framed}\n\nWhat of ${other}?`), [delivery_id], "Before other words");
+    assert.deepEqual(
+      idsIn(framed.replaceAll("\n", " ⏎ ")),
+      [delivery_id],
+      "On one line, as in a pane",
+    );
+    assert.deepEqual(idsIn(`${framed}\n\nWhat of ${other}?`), [delivery_id], "Before other text");
     assert.deepEqual(idsIn(`half a thought${framed}`), [delivery_id], "Behind a draft");
-    assert.deepEqual(idsIn(`What of ${other}?\n${framed}`), [delivery_id], "After other words");
+    assert.deepEqual(idsIn(`What of ${other}?\n${framed}`), [delivery_id], "After other text");
   }
   const two = frame(message) + "\n" + frame({ ...message, delivery_id: "notif-ba9876543210" });
   assert.deepEqual(idsIn(two), [delivery_id, "notif-ba9876543210"]);
@@ -158,7 +162,7 @@ Deno.test("a queued message is read and framed once, not at each tick", async ()
   await notify(w, "ada", "bob", "first");
   for (let tick = 0; tick < 4; tick++) await w.tick();
   assert.ok(seen.length >= 4);
-  assert.equal(new Set(seen).size, 1, "The same parcel, whatever it took to make");
+  assert.equal(new Set(seen).size, 1, "The same outgoing message each time");
   w.daemon.delivery.dropQueue(peer_id, "ttl");
   await notify(w, "ada", "bob", "second");
   await w.tick();

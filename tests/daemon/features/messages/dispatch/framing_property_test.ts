@@ -67,9 +67,9 @@ function unescaped(text: string): string {
 }
 
 Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.peer] [c5.controls]", async () => {
-  const held = await waiting();
+  const messages = await waiting();
   fc.assert(
-    fc.property(fc.constantFrom(...held), anyText, (message, text) => {
+    fc.property(fc.constantFrom(...messages), anyText, (message, text) => {
       const framed = frame({ ...message, text });
       assert.doesNotMatch(framed, CONTROLS);
       const found = /^\[mesh\] <peer-message ([^<>]*)>([^<>]*)<\/peer-message>(?:\n(.*))?$/
@@ -85,7 +85,7 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
           "",
         )
           .replaceAll(/[[(［]([mｍ][eｅ][sｓ][hｈ])/g, "($1");
-      assert.equal(seen(unescaped(body)), seen(text), "The words are the peer's, all of them");
+      assert.equal(seen(unescaped(body)), seen(text), "The frame contains the complete text");
       assert.equal(hint !== undefined, message.kind === "ask");
     }),
     { numRuns: 500 },
@@ -120,9 +120,9 @@ Deno.test("only a message of the proven human is framed as an instruction [c5.hu
 const OTHER = "ask-0123456789ab";
 
 Deno.test("a prompt with a frame proves the frame's own id, however it was wrapped", async () => {
-  const held = await waiting();
+  const messages = await waiting();
   fc.assert(
-    fc.property(fc.constantFrom(...held), anyText, fc.nat(), (message, text, at) => {
+    fc.property(fc.constantFrom(...messages), anyText, fc.nat(), (message, text, at) => {
       const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });
       const id = proofId(message);
       const cut = framed.indexOf(id) + id.length + 1 + at % 40;

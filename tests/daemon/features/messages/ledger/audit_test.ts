@@ -41,7 +41,7 @@ Deno.test("every message is in exactly one state, and the count says so", async 
 });
 
 Deno.test("every contradiction of a row is listed with its delivery", async () => {
-  const lies: [sql: string, problem: string][] = [
+  const contradictions: [sql: string, problem: string][] = [
     ["ask_state = null", "ask_without_state"],
     ["ask_state = 'closed'", "closed_without_instant"],
     ["ask_state = 'closed', closed_at = 1", "closed_but_queued"],
@@ -51,7 +51,7 @@ Deno.test("every contradiction of a row is listed with its delivery", async () =
     ["state = 'seen'", "step_without_instant"],
     ["to_peer_id = 'peer-of-nobody'", "waits_for_nobody"],
   ];
-  for (const [sql, problem] of lies) {
+  for (const [sql, problem] of contradictions) {
     await using w = world();
     await addPeer(w, "bob");
     const id = await ask(w, "ada", "bob");
@@ -132,7 +132,11 @@ Deno.test("a receipt over the next connection counts, and the message is not sen
   await before.drop();
   assert.equal(await stateOf(w, delivery_id), "queued");
   const after = await connectPeerWithReceipts(w, "bob", { peer_id });
-  assert.equal(after.of("notify")[0]?.delivery_id, delivery_id, "again, under the same id");
+  assert.equal(
+    after.of("notify")[0]?.delivery_id,
+    delivery_id,
+    "it is sent again under the same id",
+  );
   await after.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.equal(await stateOf(w, delivery_id), "seen");
   await after.drop();
@@ -206,7 +210,7 @@ Deno.test("a message that is sent again to a socket ends as sent", async () => {
   const [tried, sent] = ["attempting", "sent"].map((name) =>
     stages.find(({ stage }: { stage: string }) => stage === name)?.ts
   );
-  assert.equal(sent, tried, "the trace tells of the last time");
+  assert.equal(sent, tried, "the trace has the last attempt");
   await w.tick(300);
   assert.deepEqual((await audit(w)).unaccounted, []);
 });

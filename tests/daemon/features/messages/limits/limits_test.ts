@@ -287,7 +287,11 @@ Deno.test("a clock that is set back does not block a pair for longer than a minu
   assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0);
   undo();
   pairs.record("pair", now)();
-  assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0, "What is taken back does not count");
+  assert.equal(
+    pairs.secondsUntilAllowed("pair", 1, now),
+    0,
+    "A rolled back message does not count",
+  );
 });
 
 Deno.test("a notice of the daemon is queued even if the queue is full", async () => {

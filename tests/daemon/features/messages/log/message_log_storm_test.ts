@@ -92,7 +92,7 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
   const { db } = w.daemon.ctx;
   const listed = await listAll(w);
   const kept = db.get(Count, "select count(*) as n from messages")?.n;
-  assert.equal(listed.length, kept, "a walk shows all that is kept");
+  assert.equal(listed.length, kept, "the pages list all kept messages");
   for (const { message_id, text, reply } of listed) {
     for (const nextText of [text, reply].filter(Boolean)) {
       const { messages } = await get(w, `/messages?q=${nextText}`);
@@ -104,9 +104,9 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
     Seq,
     "select id as seq from message_words_docsize where id not in (select seq from messages)",
   );
-  assert.deepEqual(stray, [], "what was forgotten has no words");
+  assert.deepEqual(stray, [], "a deleted message is not in the index");
   for (const id of open) {
-    assert.equal((await get(w, `/asks/${id}`)).state, "open", "an open ask was forgotten");
+    assert.equal((await get(w, `/asks/${id}`)).state, "open", "an open ask was deleted");
   }
   assert.deepEqual((await get(w, "/deliveries")).unaccounted, []);
   assert.deepEqual(w.logged, []);

@@ -31,12 +31,12 @@ Deno.test("a search matches all words in any order, without regard to case or ac
   assert.equal((await hits("block*")).length, 1);
   assert.equal((await hits("block")).length, 0);
   assert.equal((await hits('"port is blo"*')).length, 1);
-  assert.equal((await hits("bl*")).length, 0, "a beginning has three letters");
+  assert.equal((await hits("bl*")).length, 0, "a prefix needs three letters");
   assert.equal((await hits("api ".repeat(32) + "nowhere")).length, 2, "the first 32 words count");
   assert.equal((await hits("api nowhere")).length, 0);
   assert.equal((await hits("!!! ???")).length, 0);
   assert.equal((await hits("api !!!")).length, 2);
-  assert.equal((await hits("  ")).length, 2, "nothing is looked for");
+  assert.equal((await hits("  ")).length, 2, "a search without words finds nothing");
   assert.equal((await get(w, `/messages?q=${"x".repeat(1001)}`)).status, 422);
 });
 
@@ -55,7 +55,11 @@ Deno.test("a reply is found on its ask, with and without an ack message", async 
   const found = (await page(w, { q: "plum" })).messages;
   assert.deepEqual(found.map(({ kind }) => kind), ["ack", "ask", "ask", "ask"]);
   assert.equal(found[3]?.snippet, `Plum ${pulled}`);
-  assert.deepEqual(await texts(w, { q: "plum three" }), ["Three"], "question and answer together");
+  assert.deepEqual(
+    await texts(w, { q: "plum three" }),
+    ["Three"],
+    "words may be spread over text and reply",
+  );
   assert.deepEqual(await texts(w, { q: "one" }), ["One"], "and the question is still found");
 });
 
@@ -116,7 +120,7 @@ Deno.test("the index catches up after a flood, and continues after a restart", a
     }
     await using w = world({ ...shared, settings });
     const partly = (await texts(w, { q: "plum", limit: "500" })).length;
-    assert.ok(partly > 0, "what was fed stays");
+    assert.ok(partly > 0, "indexed messages stay indexed");
     for (let ticks = 0; ticks < 5; ticks++) await w.tick();
     assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
     assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
@@ -146,7 +150,7 @@ Deno.test("ticks index a database from before the search existed, replies includ
     await w.tick();
     const { db } = w.daemon.ctx;
     const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
-    assert.ok((fed?.seq ?? 0) > 0, "the heart has begun");
+    assert.ok((fed?.seq ?? 0) > 0, "ticks have indexed a part");
     assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
     for (let ticks = 0; ticks < 3; ticks++) await w.tick();
     assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
