@@ -99,8 +99,10 @@ export class Inbox {
     const answered = close_reason === "answered" || outcome === "answered" ||
       outcome === "acknowledged" || outcome === "declined";
     if (!answered) return;
-    db.transact((tx) => rows.markRead(tx, item.item_id, null, clock.now()));
-    db.transact((tx) => rows.markReplied(tx, item.item_id, clock.now()));
+    db.transact((tx) => {
+      rows.markRead(tx, item.item_id, null, clock.now());
+      rows.markReplied(tx, item.item_id, clock.now());
+    });
     this.publishUpdated({ ...item, read: true, replied: true }, null);
   }
 

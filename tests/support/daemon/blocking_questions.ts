@@ -1,4 +1,4 @@
-/** Questions whose askers wait on the line, and houses whose daemon may end under them. */
+/** Helpers for blocking questions, and a world whose daemon can end and restart under them. */
 
 import { join as pathOf } from "node:path";
 import { FakeClock } from "../clock.ts";
@@ -22,7 +22,7 @@ export function askBlocking(w: World, more: Record<string, unknown> = {}) {
   return post(w, "/questions/ask-blocking", { ...PERMISSION, ...more });
 }
 
-/** A request that is under way, and whether it has been answered yet. */
+/** A running request, and whether its response has arrived. */
 export async function startAskBlocking(w: World, more: Record<string, unknown> = {}) {
   const pending = { done: false, answer: askBlocking(w, more) };
   pending.answer = pending.answer.finally(() => pending.done = true);
@@ -30,7 +30,7 @@ export async function startAskBlocking(w: World, more: Record<string, unknown> =
   return pending;
 }
 
-/** The same, of a caller that hangs up when `gone` says so. */
+/** The same, for a caller that disconnects when `hangUpSignal` aborts. */
 export async function askBlockingUntil(
   w: World,
   hangUpSignal: AbortSignal,
@@ -46,7 +46,7 @@ export async function askBlockingUntil(
   return pending.then((answer) => answer.json(), () => undefined);
 }
 
-/** A house whose daemon may end and start again on the same file, or on what a crash left of it. */
+/** A world whose daemon can restart on the same file, or on the file that a crash left. */
 export function restartableDaemon() {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -58,7 +58,7 @@ export function restartableDaemon() {
     });
   return {
     start: () => start("mesh.db"),
-    /** What the disk holds now, as `kill -9` leaves it, under another daemon. */
+    /** Starts another daemon on a copy of the file as `kill -9` would leave it. */
     startFromCrash: () => {
       for (const end of ["", "-wal"]) {
         Deno.copyFileSync(pathOf(directory, `mesh.db${end}`), pathOf(directory, `crash.db${end}`));

@@ -1,4 +1,4 @@
-/** Who plays in the tests of jobs: workers on sockets, and what they say of their turns. */
+/** Helpers for jobs: creating jobs, and workers on sockets that report their turns. */
 
 import type * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
@@ -31,14 +31,14 @@ function mustBeTemplate(created: CreatedJob): WireTemplate {
   return created;
 }
 
-/** Hands out a job; what the daemon answered. */
+/** Creates a job; returns the response. */
 export async function create(w: World, jobInput: JobInput): Promise<WireJob> {
   const created = await w.call(createJob, { body: jobInput });
   await w.clock.settle();
   return mustBeJob(created);
 }
 
-/** Hands out a recurring job; the template. */
+/** Creates a recurring job; returns the template. */
 export async function createRecurring(w: World, jobInput: JobInput): Promise<WireTemplate> {
   return mustBeTemplate(await w.call(createJob, { body: jobInput }));
 }
@@ -51,7 +51,7 @@ export async function template(w: World, id: string): Promise<WireTemplate> {
   return mustBeTemplate(await w.call(getJob, { params: { id } }));
 }
 
-/** The job, once it has come to this state; what it waits for may be on the disk. */
+/** Waits until the job is in this state, and returns it. */
 export async function waitForState(w: World, id: string, state: string): Promise<WireJob> {
   for (let turn = 0; turn < 100; turn++) {
     const now = await job(w, id);
@@ -93,7 +93,7 @@ export async function cancel(w: World, id: string, reason?: string) {
   await w.clock.settle();
 }
 
-/** A worker that says what it received, and takes its turns when it is told to. */
+/** A worker that sends receipts, and takes its turns when the test says so. */
 export async function connectWorker(w: World, name = "api", more: Record<string, unknown> = {}) {
   const socket = await connectPeerWithReceipts(w, name, more);
   const { peer_id } = socket.frames.find(({ type }) => type === "connected") as unknown as {
@@ -102,20 +102,20 @@ export async function connectWorker(w: World, name = "api", more: Record<string,
   return {
     socket,
     peer_id,
-    /** The messages of fires that it was sent, oldest first. */
+    /** The fire messages that it received, oldest first. */
     fires: () => socket.of("notify").filter(({ text }) => /\[job work-\w+, attempt-/.test(text)),
-    /** What it was told of jobs that came to rest. */
+    /** The notifications of finished jobs that it received. */
     reports: () => socket.of("notify").filter(({ text }) => text.startsWith("[job work-")),
-    /** Its prompt turn is observed, by the id of the last fire's message. */
+    /** Reports the prompt with the id of the last fire's message. */
     async beginTurn(delivery_id?: string): Promise<void> {
       const id = delivery_id ?? this.fires().at(-1)?.delivery_id;
       await socket.send({ type: "chat_turn", role: "user", text: `[mesh ${id}] Begin` });
     },
-    /** Its turn ends with a message. */
+    /** Ends its turn with a text. */
     async endTurn(text: string): Promise<void> {
       await socket.send({ type: "chat_turn", role: "assistant", text });
     },
-    /** Says that its last fire came in. */
+    /** Sends the receipt of its last fire. */
     async receipt(status: string): Promise<void> {
       const delivery_id = this.fires().at(-1)?.delivery_id;
       await socket.send({ type: "delivery_ack", delivery_id, status });
@@ -124,13 +124,13 @@ export async function connectWorker(w: World, name = "api", more: Record<string,
 }
 export type Worker = Awaited<ReturnType<typeof connectWorker>>;
 
-/** The states that a job went through, as events told of them. */
+/** The states of a job, in the order of their events. */
 export function jobTransitions(w: World, job_id: string): unknown[] {
   return eventData(w, "job_state_changed").filter((data) => data["job_id"] === job_id)
     .map(({ state }) => state);
 }
 
-/** The id of the attempt that is under way. */
+/** The id of the running attempt. */
 export async function attemptOf(w: World, id: string): Promise<string> {
   return (await job(w, id)).runner.current_attempt_id ?? "";
 }

@@ -1,4 +1,4 @@
-/** Agents at the tools of a whole daemon: who they are, and how they speak. */
+/** MCP clients of a complete daemon, with different identities. */
 
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { LOOPBACK, type World } from "../world.ts";
@@ -6,7 +6,7 @@ import { API_HEADERS, connect, type PROTOCOL_VERSIONS } from "./mcp_server.ts";
 
 type ProtocolVersion = typeof PROTOCOL_VERSIONS[number];
 
-/** A client at the tools, on whose answers the schemas of these are checked; its `call`. */
+/** Connects a client that checks each result against the tool's schema; returns its `call`. */
 async function connectAs(
   w: World,
   protocolVersion: ProtocolVersion,
@@ -14,13 +14,13 @@ async function connectAs(
 ) {
   const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
   const at = await connect(send, { protocolVersion, headers });
-  await at.client.listTools(); // From here on the client checks what it gets.
+  await at.client.listTools(); // After this, the client checks results against the schemas.
   return at;
 }
 
 /**
- * @api, whose agent is process 41, @web with its certificate, and a caller that nobody knows, each
- * at the tools. Dispose of it with `await using`.
+ * Three clients of the tools: @api (the agent in process 41), @web (by its certificate) and an
+ * unknown caller. Dispose of it with `await using`.
  */
 export async function agents(w: World, protocolVersion: ProtocolVersion) {
   w.processes.start(41);
@@ -39,7 +39,7 @@ export async function agents(w: World, protocolVersion: ProtocolVersion) {
     web: other,
     anonymous,
     ids: { api: first.peer_id, web: web.peer_id },
-    /** Another agent, in a process of its own. */
+    /** Adds another agent, in its own process. */
     async addAgent(name: string, more: { role?: "human"; circle?: string } = {}) {
       const agent_pid = 100 + name.length;
       w.processes.start(agent_pid);

@@ -1,4 +1,4 @@
-/** A house of answers by route, with `/mcp` in front of it: what the tests of MCP stand on. */
+/** A fake daemon with fixed responses per route behind `/mcp`, and the SDK's client for it. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
@@ -16,7 +16,7 @@ export interface ReceivedRequest {
 }
 export type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
-/** The agent in process 41 is @api; the certificate `good` is @web's. */
+/** Identifies the agent in process 41 as @api, and the certificate `good` as @web's. */
 const identify = identifyByHeaders({
   peerOfProcess: (pid) => Promise.resolve(pid === 41 ? peerId("api") : undefined),
   peerOfCertificate: (peer_id, certificate) =>
@@ -29,12 +29,12 @@ function peerId(name: string) {
   return { peer_id: `peer-${name}`, name };
 }
 
-/** Answers by route, e.g. `POST /ask`; a Response is sent as it is. */
+/** Responses by route, e.g. `POST /ask`; a `Response` is sent unchanged. */
 export function mcpFixture(answers: Answers = {}, token?: string) {
   const received: ReceivedRequest[] = [];
   const faults: unknown[] = [];
   const requests: Request[] = [];
-  const call = client("http://house", async (request) => {
+  const call = client("http://daemon", async (request) => {
     const route = `${request.method} ${new URL(request.url).pathname}`;
     const text = await request.text();
     const incoming = { route, body: text ? JSON.parse(text) : {}, signal: request.signal };
@@ -62,7 +62,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
   };
 }
 
-/** The same, listening; dispose it with `await using`. */
+/** The same on a port; dispose of it with `await using`. */
 export function serveMcp(answers: Answers = {}, token?: string, port = 0) {
   const inner = mcpFixture(answers, token);
   const options = { port, hostname: "127.0.0.1", onListen: () => {} };
@@ -83,7 +83,7 @@ export function problemResponse(status: number, problem: Record<string, unknown>
   return Response.json(problem, { status });
 }
 
-/** Polls until it holds; fails after five seconds. */
+/** Polls until the condition holds; fails after five seconds. */
 export async function waitUntil(holds: () => boolean, what: string): Promise<void> {
   const deadline = Date.now() + 5000;
   while (!holds()) {
@@ -94,7 +94,7 @@ export async function waitUntil(holds: () => boolean, what: string): Promise<voi
 
 export const PROTOCOL_VERSIONS = ["2025-11-25", "2026-07-28"] as const;
 type ProtocolVersion = typeof PROTOCOL_VERSIONS[number];
-/** The headers of @api's proxy. */
+/** The headers of @api's MCP proxy. */
 export const API_HEADERS = { "x-mesh-pid": "41" };
 
 export const WEB_PEER = {
@@ -114,7 +114,7 @@ export const WEB_PEER = {
 
 const Data = z.record(z.string(), z.unknown()).default({});
 
-/** The SDK's client on a house: what each answer's type was is noted. */
+/** The SDK's client; it records the content type of each response. */
 export async function connect(
   fetch: (request: Request) => Promise<Response>,
   { protocolVersion = "2025-11-25", headers = API_HEADERS }: {

@@ -1,16 +1,16 @@
-/** Who plays in the daemon's tests, and the lines that they say most. */
+/** Helpers for peers: registering, connecting, asking, reading events. */
 
 import { openAsk } from "../../../daemon/features/asks/contract.ts";
 import { type Notify, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { BASE, type World } from "../world.ts";
 
-/** Registers a peer over HTTP; what the daemon answered. */
+/** Registers a peer over HTTP; returns the response. */
 export function addPeer(w: World, name: string, more: Record<string, unknown> = {}) {
   return w.call(registerPeer, { body: { name, path: "/work", backend: "sdk", ...more } });
 }
 
-/** Connects a peer over `/ws`; its end of the socket. */
+/** Connects a peer over `/ws`; returns its end of the socket. */
 export async function connectPeer(
   w: World,
   display_name: string,
@@ -21,7 +21,7 @@ export async function connectPeer(
   return socket;
 }
 
-/** Connects a client that says what it received. */
+/** Connects a client that sends receipts. */
 export function connectPeerWithReceipts(
   w: World,
   name: string,
@@ -30,7 +30,7 @@ export function connectPeerWithReceipts(
   return connectPeer(w, name, { capabilities: ["delivery_receipts"], ...more });
 }
 
-/** Opens an ask; its id. */
+/** Opens an ask; returns its id. */
 export async function ask(
   w: World,
   from_peer: string,
@@ -52,7 +52,7 @@ export function notify(
   return w.call(notifyPeer, { body: { from_peer, to_peer, text, ...more } });
 }
 
-/** Signs a browser in with a ticket; the headers of a page that speaks as the human. */
+/** Signs a browser in with a ticket; returns the headers of a page of the human. */
 export async function signIn(w: World): Promise<Record<string, string>> {
   const page = { "sec-fetch-site": "same-origin", origin: BASE };
   const { ticket } = w.daemon.pages.ticket();
@@ -61,7 +61,7 @@ export async function signIn(w: World): Promise<Record<string, string>> {
   return { ...page, cookie };
 }
 
-/** Posts a body as it is; status and answer. */
+/** Posts a raw body; returns status and response. */
 export async function post(w: World, path: string, body: unknown = {}, headers = {}) {
   const response = await w.post(path, body, headers);
   return { status: response.status, ...await response.json() };
@@ -72,12 +72,12 @@ export async function get(w: World, path: string) {
   return { status: response.status, ...await response.json() };
 }
 
-/** The types of all events since a moment, in order. */
+/** The types of all events after an id, in order. */
 export function eventTypesSince(w: World, at: number): string[] {
   return w.events.slice(at).map(({ type }) => type);
 }
 
-/** What was said in all events of a type. */
+/** The payloads of all events of a type. */
 export function eventData(w: World, type: string): Record<string, unknown>[] {
   return w.events.filter((event) => event.type === type).map(({ data }) => data);
 }

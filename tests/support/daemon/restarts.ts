@@ -1,4 +1,4 @@
-/** Agents that are restarted: how they came to be, and how they come back. */
+/** Helpers for restarting agents. */
 
 import type { World } from "../world.ts";
 import { addPeer, post } from "./peer_clients.ts";
@@ -6,7 +6,7 @@ import { advanceUntilSettled, SOCKET, spawningWorld } from "./spawns.ts";
 
 export type SpawningWorld = Awaited<ReturnType<typeof spawningWorld>>;
 
-/** An agent that a user has started in a pane. */
+/** Registers an agent that a user started in a pane. */
 export async function agentInPane(
   { w, terminals, folder }: SpawningWorld,
   more: Record<string, unknown> = {},
@@ -21,7 +21,7 @@ export async function restart(w: World, body: Record<string, unknown> = {}, peer
   return await advanceUntilSettled(w, post(w, `/peers/${peer}/restart`, body));
 }
 
-/** What was launched says who it is, as the agent's hook would. */
+/** Registers the launched agent, as its hook would. */
 export async function registerRelaunched({ w, terminals, folder }: SpawningWorld, session = "s-1") {
   const pane = [...terminals.panes.values()].at(-1);
   const location = { pane_id: pane?.pane_id, tmux_socket: SOCKET, agent_pid: pane?.pane_pid };
@@ -29,7 +29,7 @@ export async function registerRelaunched({ w, terminals, folder }: SpawningWorld
   return await post(w, "/peers", { ...location, ...as });
 }
 
-/** Restarts, and lets the new execution register once it is launched. */
+/** Restarts a peer, and registers the new process once it is launched. */
 export async function restartAndRegister(
   fixture: SpawningWorld,
   body: Record<string, unknown> = {},

@@ -1,4 +1,4 @@
-/** Schedules as tests make them, and what their recipients hear. */
+/** Helpers for schedules. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import {
@@ -13,7 +13,7 @@ import type { World } from "../world.ts";
 type ScheduleInput = Readonly<Record<string, unknown>>;
 export type Schedule = WireResponse<typeof getSchedule>;
 
-/** A note of @ada's to @bob in ten minutes, save for what is said otherwise. */
+/** Schedules a notification from @ada to @bob in ten minutes; fields can be overridden. */
 export function schedule(w: World, more: ScheduleInput = {}, headers: Record<string, string> = {}) {
   const once = more["cron"] === undefined ? { fire_at: "10m" } : {};
   const body = { from_peer: "ada", to_peer: "bob", text: "Stand up", ...once, ...more };
@@ -32,7 +32,7 @@ export function cancel(w: World, id: string) {
   return w.call(cancelSchedule, { params: { id } });
 }
 
-/** The ids that a list shows, in its order. */
+/** The ids in a list, in order. */
 export async function ids(w: World, query: Record<string, string> = {}): Promise<string[]> {
   const { schedules } = await w.call(listSchedules, { query: query as never });
   return schedules.map(({ schedule_id }) => schedule_id);

@@ -1,4 +1,4 @@
-/** A tmux and processes that a test makes up, and worlds in which agents may be spawned. */
+/** Fake tmux panes and processes, and worlds in which agents can be spawned. */
 
 import type { Adapter, Hooks } from "../../../daemon/features/agents/adapter.ts";
 import type { Launch, OpenResult, Terminals } from "../../../daemon/host/tmux/terminals.ts";
@@ -8,17 +8,17 @@ import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts
 
 export const SOCKET = "/tmp/tmux-test/default";
 
-/** Panes whose programs run until they are told to end. */
+/** Panes whose programs run until the test or a signal ends them. */
 export class FakeTerminals implements Terminals {
   readonly home = "/home/sam";
   readonly socket = SOCKET;
   readonly panes = new Map<string, Pane>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
   readonly kept = new Set<string>();
-  /** Why nothing opens. */
+  /** Why opening a pane fails; undefined if it works. */
   broken: string | undefined;
   there = true;
-  /** Whether the programs of the commands are. */
+  /** Whether the commands' programs exist. */
   installed = true;
   /** Whether other programs run in the panes, too. */
   shared = false;
@@ -30,7 +30,7 @@ export class FakeTerminals implements Terminals {
     processes.endOnSignal = (pid) => this.end(pid);
   }
 
-  /** Signals that processes do not obey. */
+  /** Signals that the processes ignore. */
   set deaf(signals: readonly string[]) {
     this.#processes.ignored = signals;
   }
@@ -102,7 +102,7 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(this.shared);
   }
 
-  /** A program ends; its pane goes with it, unless it is kept. */
+  /** Ends a program. Its pane closes, unless it is kept. */
   end(pid: number): void {
     this.#processes.end(pid);
     for (const pane of this.panes.values()) {
@@ -112,7 +112,7 @@ export class FakeTerminals implements Terminals {
     }
   }
 
-  /** A pane in which a user has started something. */
+  /** Adds a pane in which a user has started a program. */
   userPane(session = "office"): Pane {
     const pane_id = `%${this.panes.size + 1}`;
     const pane = paneRecord({ pane_id, pane_pid: this.#start(), session, window: "@4" });
@@ -133,7 +133,7 @@ export class FakeTerminals implements Terminals {
   }
 }
 
-/** Sessions of this agent can be resumed, unless their id says that they are lost. */
+/** An agent whose sessions can be resumed, unless their id says that they are lost. */
 export const codex: Adapter = {
   backend: "codex",
   transports: () => [],
@@ -146,7 +146,7 @@ export const codex: Adapter = {
         : { ok: true, args: ["resume", runtime_session_id] },
     ),
 };
-/** An agent without hooks, and without a way to resume. */
+/** An agent without hooks that cannot be resumed. */
 export const generic: Adapter = {
   backend: "generic",
   transports: () => [],
@@ -168,7 +168,7 @@ export const COMMANDS = {
 
 export type WorldSettings = NonNullable<WorldOptions["settings"]>;
 
-/** A world with a folder in which agents may be started. */
+/** A world with a folder in which agents can be spawned. */
 export async function spawningWorld(options: WorldOptions = {}) {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-spawn-" }));
   const processes = options.processes ?? new FakeProcesses();
@@ -197,11 +197,11 @@ export async function spawningWorld(options: WorldOptions = {}) {
   };
 }
 
-/** Lets time pass, a quarter of a second at a time, until a promise is kept. */
+/** Advances the clock by quarter seconds until a promise settles. */
 export async function advanceUntilSettled<T>(w: World, work: Promise<T>): Promise<T> {
   let done = false;
   const watched = work.finally(() => done = true);
-  watched.catch(() => undefined); // It is awaited below, once it is done.
+  watched.catch(() => undefined); // It is awaited below.
   while (!done) {
     await w.clock.advance(250);
     await new Promise((resolve) => setTimeout(resolve, 1));

@@ -1,4 +1,4 @@
-/** Surfaces and bridges as tests play them: they connect, are sent items, say what they showed. */
+/** Helpers for surfaces and bridges: connecting, reading items, sending receipts. */
 
 import assert from "node:assert/strict";
 import type { FakeSocket, World } from "../world.ts";
@@ -23,7 +23,7 @@ export interface Item {
   pushes: Push[];
 }
 
-/** An item as a surface is sent it. */
+/** The frame of an item. */
 export interface SentItem {
   delivery_id: string;
   item: Item;
@@ -35,7 +35,7 @@ export function surface(w: World, display_name: string, more: Record<string, unk
   return connectPeer(w, display_name, { capabilities: ["inbox_surface"], ...more });
 }
 
-/** The items that a surface was sent, in their order. */
+/** The items that a surface received, in order. */
 export function sentItems(socket: FakeSocket): SentItem[] {
   return socket.of("inbox_item").map(({ item, ...frame }) => ({ ...frame, item: item as Item }));
 }
@@ -46,7 +46,7 @@ export function lastSentItem(socket: FakeSocket): SentItem {
   return last;
 }
 
-/** The surface says what became of a delivery. */
+/** Sends the surface's receipt of a delivery. */
 export function sendReceipt(
   socket: FakeSocket,
   delivery_id: string,
@@ -55,7 +55,7 @@ export function sendReceipt(
   return socket.send({ type: "delivery_ack", delivery_id, ...fields });
 }
 
-/** A note to the human that a surface shows as these messages; the item's id. */
+/** Sends the human a notification that a surface shows under these refs; returns the item's id. */
 export async function notifyAndShow(
   w: World,
   socket: FakeSocket,
@@ -72,7 +72,7 @@ export async function notifyAndShow(
   return inbox_item_id;
 }
 
-/** What an item says of its push to a surface. */
+/** The push of an item to a surface. */
 export async function pushTo(w: World, item_id: string, name: string): Promise<Push | undefined> {
   const { pushes }: Item = await get(w, `/inbox/${item_id}`);
   return pushes.find(({ surface }) => surface === name);

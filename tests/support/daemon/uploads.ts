@@ -1,13 +1,18 @@
-/** Uploads as any program sends them, and what the tests of attachments look at. */
+/** Helpers for uploads: forms, chunked bodies, stored files. */
 
-import type { World } from "../world.ts";
+import { FakeClock } from "../clock.ts";
+import { type World, world, type WorldOptions } from "../world.ts";
+
+/** A world whose clock also takes real time, as uploads write real files. */
+export const uploadWorld = (options: WorldOptions = {}) =>
+  world({ clock: new FakeClock(), ...options });
 
 export interface UploadOptions {
   readonly name?: string;
   readonly type?: string;
 }
 
-/** Uploads a text or bytes as a file; status and answer. */
+/** Uploads a text or bytes as a file; returns status and response. */
 export async function upload(
   w: World,
   content: BlobPart,
@@ -19,7 +24,7 @@ export async function upload(
   return { status: response.status, ...await response.json() };
 }
 
-/** A form as it would be typed by hand: each line of it ends as the protocol wants. */
+/** Posts a form given as lines, which are joined with CRLF. */
 export function postRawForm(
   w: World,
   lines: readonly string[],
@@ -37,13 +42,13 @@ export function formLines(disposition: string, content = "x", more: readonly str
   return ["--b", `Content-Disposition: ${disposition}`, ...more, "", content, "--b--", ""];
 }
 
-/** The names of all files in the directory of an attachment. */
+/** The names of all files in an attachment's directory. */
 export function filesBeside(path: string): string[] {
   const directory = path.slice(0, path.lastIndexOf("/"));
   return [...Deno.readDirSync(directory)].map(({ name }) => name).sort();
 }
 
-/** A body that comes in pieces of so many bytes, cut wherever it may be. */
+/** A body in chunks of the given size. */
 export function inPieces(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
   function* pieces() {
     for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
@@ -51,7 +56,7 @@ export function inPieces(bytes: Uint8Array, size: number): ReadableStream<Uint8A
   return ReadableStream.from(pieces());
 }
 
-/** A directory that goes with its test. */
+/** A directory that is deleted after the test. */
 export function tempFolder() {
   const directory = Deno.makeTempDirSync();
   return { directory, [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }) };

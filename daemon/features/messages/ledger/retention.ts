@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
-import type { Reader } from "kit/data/sqlite.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
@@ -40,17 +40,16 @@ export class Retention {
     const limits = { before: now - history_ms, below: ledger.lastSeq(db) - messages_max };
     const scanned = scan(db, { ...limits, after: this.#cursor, limit: TICK_ROWS_MAX });
     const done = scanned.filter((row) => row.done);
-    if (done.length > 0) db.transact(() => this.#remove(done));
+    if (done.length > 0) db.transact((tx) => this.#remove(tx, done));
     const last = scanned.at(-1);
     const reachedRecent = !last || last.created_at >= limits.before && last.seq > limits.below;
     this.#cursor = reachedRecent ? 0 : last.seq;
     if (reachedRecent) this.#paused_until = now + PAUSE_MS;
   }
 
-  #remove(done: readonly ScannedRow[]): void {
-    const { db } = this.#ctx;
-    db.transact((tx) => ledger.remove(tx, done.map(({ seq }) => seq)));
-    db.transact((tx) => removeStages(tx, done.map(({ ident }) => ident)));
+  #remove(tx: Tx, done: readonly ScannedRow[]): void {
+    ledger.remove(tx, done.map(({ seq }) => seq));
+    removeStages(tx, done.map(({ ident }) => ident));
     for (const { seq } of done) this.#onRemoved(seq);
   }
 }

@@ -1,6 +1,7 @@
 /** The steps of deliveries: checks the transition, writes it, publishes it. The only such place. */
 
 import type { Context } from "kit/data/context.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { DeliveryState, StoredMessage } from "../contract.ts";
 import type { TransportName } from "../../agents/contract.ts";
 import * as ledger from "./ledger.ts";
@@ -53,73 +54,53 @@ export class Steps {
     transport: TransportName,
     repeatable: boolean,
   ): M {
-    const { db, clock } = this.#ctx;
-    const at = clock.now();
-    return this.#step({ ...message, transport }, "attempted", ({ seq }) => {
-      db.transact((tx) => ledger.markAttempting(tx, { seq, transport, repeatable, at }));
+    const at = this.#ctx.clock.now();
+    return this.#step({ ...message, transport }, "attempted", (tx, { seq }) => {
+      ledger.markAttempting(tx, { seq, transport, repeatable, at });
     });
   }
 
   /** A definite no: no byte went out. */
   refused<M extends SteppedMessage>(message: M, reason: Reason): M {
-    return this.#step(message, "refused", ({ seq }) => {
-      this.#ctx.db.transact((tx) => ledger.requeue(tx, seq, reason));
-    });
+    return this.#step(message, "refused", (tx, { seq }) => ledger.requeue(tx, seq, reason));
   }
 
   /** Bytes went out. `reason` says why the outcome is unclear, if it is. */
   written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
-    const { db, clock } = this.#ctx;
-    return this.#step(message, "written", ({ seq }) => {
-      db.transact((tx) => ledger.markWritten(tx, seq, clock.now(), reason));
+    const at = this.#ctx.clock.now();
+    return this.#step(message, "written", (tx, { seq }) => {
+      ledger.markWritten(tx, seq, at, reason);
     });
   }
 
   /** Back to the queue with the same id: only if the receiver drops repeats. */
   repeated<M extends SteppedMessage>(message: M, reason: Reason | null): M {
-    return this.#step(message, "repeated", ({ seq }) => {
-      this.#ctx.db.transact((tx) => ledger.requeue(tx, seq, reason));
-    });
+    return this.#step(message, "repeated", (tx, { seq }) => ledger.requeue(tx, seq, reason));
   }
 
   /** Back to the queue after a failure, which stays in the trace: a surface may retry an item. */
   offered(message: StoredMessage): StoredMessage {
-    const { db, clock } = this.#ctx;
-    const { delivery_id, settled_at, reason } = message;
-    return this.#step(message, "offered", ({ seq }) => {
-      db.transact((tx) =>
-        insertStage(tx, {
-          delivery_id,
-          stage: "failed",
-          ts: settled_at ?? clock.now(),
-          detail: reason,
-        })
-      );
-      db.transact((tx) => ledger.requeue(tx, seq, null));
+    const { delivery_id, settled_at, reason: detail } = message;
+    const ts = settled_at ?? this.#ctx.clock.now();
+    return this.#step(message, "offered", (tx, { seq }) => {
+      insertStage(tx, { delivery_id, stage: "failed", ts, detail });
+      ledger.requeue(tx, seq, null);
     });
   }
 
   /** The receiver confirmed it. Late and repeated receipts change nothing. */
   accepted(message: SteppedMessage): boolean {
-    const { db, clock } = this.#ctx;
     if (!deliveryMachine.accepts(message.state, "accepted")) return false;
-    this.#step(
-      message,
-      "accepted",
-      ({ seq }) => db.transact((tx) => ledger.markAccepted(tx, seq, clock.now())),
-    );
+    const at = this.#ctx.clock.now();
+    this.#step(message, "accepted", (tx, { seq }) => ledger.markAccepted(tx, seq, at));
     return true;
   }
 
   /** The agent's own prompt contained the id. */
   seen(message: SteppedMessage): boolean {
-    const { db, clock } = this.#ctx;
     if (!deliveryMachine.accepts(message.state, "seen")) return false;
-    this.#step(
-      message,
-      "seen",
-      ({ seq }) => db.transact((tx) => ledger.markSeen(tx, seq, clock.now())),
-    );
+    const at = this.#ctx.clock.now();
+    this.#step(message, "seen", (tx, { seq }) => ledger.markSeen(tx, seq, at));
     return true;
   }
 
@@ -151,20 +132,20 @@ export class Steps {
     state: "failed" | "expired" | "dropped",
     reason: string,
   ): M {
-    const { db, clock } = this.#ctx;
-    return this.#step(message, event, ({ seq }) => {
-      db.transact((tx) => ledger.settle(tx, { seq, state, reason, at: clock.now() }));
+    const at = this.#ctx.clock.now();
+    return this.#step(message, event, (tx, { seq }) => {
+      ledger.settle(tx, { seq, state, reason, at });
     });
   }
 
   #step<M extends SteppedMessage>(
     message: M,
     event: DeliveryEvent,
-    write: (message: M) => void,
+    write: (tx: Tx, message: M) => void,
   ): M {
     const stepped: M = { ...message, state: deliveryMachine.step(message.state, event) };
-    this.#ctx.db.transact(() => {
-      write(stepped);
+    this.#ctx.db.transact((tx) => {
+      write(tx, stepped);
       this.publish(stepped);
     });
     return stepped;

@@ -1,6 +1,7 @@
 /** Indexes the texts of messages for search: in small steps at each tick, and before a search. */
 
 import type { Context } from "kit/data/context.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { IndexCursor } from "./store.ts";
 import * as rows from "./store.ts";
@@ -36,8 +37,8 @@ export class Indexer {
 
   /** Indexes new messages, up to a limit. After a flood, the ticks index the rest. */
   catchUp(): void {
-    this.#ctx.db.transact(() => {
-      for (let step = 0; step < SEARCH_STEPS_MAX && this.#isBehind(); step++) this.#indexNext();
+    this.#ctx.db.transact((tx) => {
+      for (let step = 0; step < SEARCH_STEPS_MAX && this.#isBehind(); step++) this.#indexNext(tx);
     });
   }
 
@@ -50,9 +51,9 @@ export class Indexer {
   /** Runs steps, each in its own turn of the event loop, so that requests run between them. */
   #step(tick: number, before: Usage): void {
     const { db, clock } = this.#ctx;
-    db.transactLazily(() => {
+    db.transactLazily((tx) => {
       const started_at = clock.now();
-      const count = this.#indexNext();
+      const count = this.#indexNext(tx);
       const used = { rows: before.rows + count, ms: before.ms + clock.now() - started_at };
       const hasMore = count > 0 && (used.rows < TICK_ROWS || used.ms < TICK_MS_MAX);
       db.afterCommit(() => {
@@ -64,28 +65,28 @@ export class Indexer {
   }
 
   /** Indexes the next messages by number, then new replies to indexed ones; returns the count. */
-  #indexNext(): number {
+  #indexNext(tx: Tx): number {
     const { db, events } = this.#ctx;
     const cursor = rows.cursor(db) ?? { seq: 0, event: events.last };
     const unindexed = rows.textsAfter(db, cursor.seq, STEP_ROWS);
     for (const texts of unindexed) {
-      if (texts.text || texts.reply) db.transact((tx) => rows.index(tx, texts));
+      if (texts.text || texts.reply) rows.index(tx, texts);
     }
     const seq = unindexed.at(-1)?.seq ?? cursor.seq;
-    const { count, event } = this.#indexReplies({ seq, event: cursor.event });
-    db.transact((tx) => rows.saveCursor(tx, { seq, event }));
+    const { count, event } = this.#indexReplies(tx, { seq, event: cursor.event });
+    rows.saveCursor(tx, { seq, event });
     return unindexed.length + count;
   }
 
   /** Indexes new replies. Closing an ask appends an `ack` event, so the event log finds them. */
-  #indexReplies(cursor: IndexCursor): { count: number; event: number } {
+  #indexReplies(tx: Tx, cursor: IndexCursor): { count: number; event: number } {
     const { db, events } = this.#ctx;
     const { last } = events;
     const acks = events.read({ since: cursor.event, limit: STEP_ROWS, type: "ack" });
     for (const event of acks) {
       if (event.type !== "ack") continue;
       const texts = rows.textsOf(db, event.data.correlation_id);
-      if (texts?.reply && texts.seq <= cursor.seq) db.transact((tx) => rows.index(tx, texts));
+      if (texts?.reply && texts.seq <= cursor.seq) rows.index(tx, texts);
     }
     const reached = acks.length === STEP_ROWS ? acks.at(-1)?.id : undefined;
     return { count: acks.length, event: reached ?? last };

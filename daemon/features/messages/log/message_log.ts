@@ -122,7 +122,7 @@ export class Messages {
 
   #search({ match }: Search, request: PageRequest): PageScan {
     const { db } = this.#ctx;
-    const searchParams = { match, looked_max: SCANNED_MAX };
+    const searchParams = { match, scanned_max: SCANNED_MAX };
     const hits = rows.search(db, request, searchParams);
     if (hits.length >= request.limit) return { hits, next: hits.at(-1)?.seq ?? null };
     const last = rows.lastScanned(db, { ...searchParams, before: request.before });

@@ -89,20 +89,20 @@ export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: 
   );
 }
 
-/** The same, among the newest `looked_max` results of a full-text search. */
+/** The same, among the newest `scanned_max` results of a full-text search. */
 export function search(
   db: Reader,
   { filter, before, limit }: PageRequest,
-  { match, looked_max }: { match: string; looked_max: number },
+  { match, scanned_max }: { match: string; scanned_max: number },
 ): Hit[] {
   return db.all(
     Hit,
     `with found (seq) as materialized (
        select rowid from message_words where message_words match :match and rowid < :before
-       order by rowid desc limit :looked_max)
+       order by rowid desc limit :scanned_max)
      select seq, ${BYTES} from found join messages using (seq)
      where ${MATCHES_FILTER} order by seq desc limit :limit`,
-    { ...paramsOf(filter), before, limit, match, looked_max },
+    { ...paramsOf(filter), before, limit, match, scanned_max },
   );
 }
 
@@ -111,14 +111,14 @@ const SeqRow = z.object({ seq: z.number() });
 /** The number of the last message that such a search looks at; undefined at the end. */
 export function lastScanned(
   db: Reader,
-  { before, match, looked_max }: { before: number; match: string; looked_max: number },
+  { before, match, scanned_max }: { before: number; match: string; scanned_max: number },
 ): number | undefined {
   return db.get(
     SeqRow,
     `select rowid as seq from message_words
      where message_words match :match and rowid < :before
-     order by rowid desc limit 1 offset :looked_max - 1`,
-    { before, match, looked_max },
+     order by rowid desc limit 1 offset :scanned_max - 1`,
+    { before, match, scanned_max },
   )?.seq;
 }
 

@@ -18,7 +18,7 @@ async function two(w: World) {
   return { ada: await peer("ada"), bob: await peer("bob") };
 }
 
-Deno.test("an ask to a connected peer arrives as a frame, and its ack as the asker's [3.ask.reply-push] [4.ask.to-peer] [4.ack] [4.ws]", async () => {
+Deno.test("an ask reaches a connected peer as a frame, and the ack reaches the asker [3.ask.reply-push] [4.ask.to-peer] [4.ack] [4.ws]", async () => {
   await using w = world();
   const ada = w.socket(), bob = w.socket();
   await ada.connect({ display_name: "ada" });
@@ -45,7 +45,7 @@ Deno.test("an ask to a connected peer arrives as a frame, and its ack as the ask
   assert.equal(ada.of("ack")[0]?.text, "Yes");
 });
 
-Deno.test("wait answers the reply that comes first, and turns push into pull [4.asks.wait-blocks]", async () => {
+Deno.test("a wait returns the reply, and changes the ask from push to pull [4.asks.wait-blocks]", async () => {
   await using w = world();
   const { ada } = await two(w);
   const { correlation_id } = await w.call(openAsk, {
@@ -64,7 +64,7 @@ const CHOICE = {
   options: [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }],
 };
 
-Deno.test("an ask without to_peer has no target, whatever else is wrong with it [7.no-target] [7.routing.static]", async () => {
+Deno.test("an ask without to_peer is no_target, even if other fields are invalid [7.no-target] [7.routing.static]", async () => {
   await using w = world();
   const answer = await post(w, "/ask", {});
   assert.deepEqual([answer.status, answer.error, typeof answer.hint], [400, "no_target", "string"]);
@@ -90,7 +90,7 @@ Deno.test("keys of /ask match in any case, and look-alikes of to_peer are refuse
   assert.deepEqual([twice.status, (await twice.json()).error], [400, "unknown_key"]);
 });
 
-Deno.test("a to_peer that is null or blank is an unknown peer even before the text is missed [7.to-peer.blank] [7.routing.absent-only]", async () => {
+Deno.test("a null or blank to_peer is an unknown peer, even without a text [7.to-peer.blank] [7.routing.absent-only]", async () => {
   await using w = world();
   for (const to_peer of [null, "", "  "]) {
     const answer = await post(w, "/ask", { to_peer });
@@ -101,7 +101,7 @@ Deno.test("a to_peer that is null or blank is an unknown peer even before the te
   assert.deepEqual([mixed.status, mixed.error], [422, "invalid_request"]);
 });
 
-Deno.test("oneself is refused before addressability, and a full queue last [c1.order-of-checks.peers]", async () => {
+Deno.test("an ask to oneself is refused before addressability, and a full queue last [c1.order-of-checks.peers]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addPeer(w, "ada", { provenance: { addressable: false } });
   await addPeer(w, "bob");
@@ -115,7 +115,7 @@ Deno.test("oneself is refused before addressability, and a full queue last [c1.o
   assert.equal(mute.error, "peer_not_addressable");
 });
 
-Deno.test("an ask to an offline peer is queued, and its answer tells where it went [2.ask.correlation-id] [7.routing.named] [c1.ids] [c3.ask.offline] [c3.ask.unregistered]", async () => {
+Deno.test("POST /ask to an offline peer is queued, and the response names the recipient [2.ask.correlation-id] [7.routing.named] [c1.ids] [c3.ask.offline] [c3.ask.unregistered]", async () => {
   await using w = world();
   const bob = await addPeer(w, "bob");
   await post(w, "/peers/bob/offline");
@@ -140,7 +140,7 @@ Deno.test("an ask to an offline peer is queued, and its answer tells where it we
   ]);
 });
 
-Deno.test("a bare ack closes, and once closed only a bare ack is taken [2.ask.outcome] [c3.ack.closed]", async () => {
+Deno.test("a bare ack closes an ask, and a closed ask accepts only a bare ack [2.ask.outcome] [c3.ack.closed]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -158,7 +158,7 @@ Deno.test("a bare ack closes, and once closed only a bare ack is taken [2.ask.ou
   assert.equal(eventData(w, "ack").length, 1);
 });
 
-Deno.test("only the recipient answers, and only the asker cancels [c3.asks.cancel] [c3.ack.recipient]", async () => {
+Deno.test("only the recipient may answer, and only the asker may cancel [c3.asks.cancel] [c3.ack.recipient]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -193,7 +193,7 @@ Deno.test("a decline needs a reason that is not blank, and the asker reads it [3
   ]);
 });
 
-Deno.test("an answer to an open choice names one of its options, by id or title [c2.ask.choice]", async () => {
+Deno.test("an ack of a choice must name one of its options, by id or title [c2.ask.choice]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (const [message, option_id] of [["b", "b"], ["apples", "a"]]) {
@@ -206,7 +206,7 @@ Deno.test("an answer to an open choice names one of its options, by id or title 
   }
 });
 
-Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went", async () => {
+Deno.test("a cancelled ask leaves the queue, or its recipient is notified", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const queued = await ask(w, "ada", "bob");
@@ -224,7 +224,7 @@ Deno.test("a cancelled ask leaves the queue, or is told to whom its frame went",
   ]);
 });
 
-Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is told [c2.ask.evicted]", async () => {
+Deno.test("an unanswered ask is evicted after 24 h, and its asker is notified [c2.ask.evicted]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const ada = await connectPeerWithReceipts(w, "ada");
   await addPeer(w, "bob");
@@ -244,7 +244,7 @@ Deno.test("an ask that nobody answers is evicted after 24 h, and its asker is to
   assert.equal((await get(w, `/asks/${human}`)).state, "open");
 });
 
-Deno.test("pending lists what is open, inbound and outbound, and a stranger's own [4.asks.pending] [4.asks.pending-unregistered]", async () => {
+Deno.test("pending lists open asks, inbound and outbound, and those of an unregistered sender [4.asks.pending] [4.asks.pending-unregistered]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob", { pane_id: "%3" });
@@ -291,7 +291,7 @@ Deno.test("a follow-up of the recipient supersedes the ask that it replies to", 
   assert.equal((await post(w, "/ask", lost)).error, "unknown_ask");
 });
 
-Deno.test("the human's answer counts as the human's only through a proven door [c2.human.door]", async () => {
+Deno.test("an answer counts as the human's only with a proven human origin [c2.human.door]", async () => {
   for (const at_terminal of [false, true]) {
     await using w = world({ settings: { "human.name": "sam" }, at_terminal });
     await addPeer(w, "ada");

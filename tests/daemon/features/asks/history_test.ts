@@ -18,7 +18,7 @@ async function threads(w: World, query: string): Promise<string[]> {
   return threads.map(({ correlation_id }: Thread) => correlation_id);
 }
 
-/** An ask that is closed a second later. */
+/** Opens an ask and closes it a second later. */
 async function closed(w: World, from: string, to: string): Promise<string> {
   const correlation_id = await ask(w, from, to);
   await w.clock.advance(1000);
@@ -26,7 +26,7 @@ async function closed(w: World, from: string, to: string): Promise<string> {
   return correlation_id;
 }
 
-Deno.test("history tells the closed threads of a peer, whether it asked or was asked [4.asks.history] [4.asks.history-session]", async () => {
+Deno.test("history lists the closed asks of a peer, as asker and as recipient [4.asks.history] [4.asks.history-session]", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -62,7 +62,7 @@ Deno.test("history tells the closed threads of a peer, whether it asked or was a
   ]);
 });
 
-Deno.test("history begins after since, in whatever offset it is said", async () => {
+Deno.test("history starts after `since`, in any UTC offset", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const first = await closed(w, "ada", "bob");
@@ -77,7 +77,7 @@ Deno.test("history begins after since, in whatever offset it is said", async () 
   assert.deepEqual(await threads(w, `peer_id=bob&since=${at(w)}`), []);
 });
 
-Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
+Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
   await using w = world();
   await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
   await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
@@ -106,7 +106,7 @@ Deno.test("history needs one peer or pane, and an instant [4.asks.history-pane] 
   assert.deepEqual([bare.status, bare.error], [404, "no_pane_peer"]);
 });
 
-Deno.test("history is of peers that are offline or retired, too, and survives a restart [4.asks.history-durable]", async () => {
+Deno.test("history includes offline and retired peers, and survives a restart [4.asks.history-durable]", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
@@ -133,7 +133,7 @@ Deno.test("history is of peers that are offline or retired, too, and survives a 
   Deno.removeSync(directory, { recursive: true });
 });
 
-Deno.test("history is told a thousand at a time, and goes on where it ended", async () => {
+Deno.test("history returns a thousand asks at a time, and continues from the last", async () => {
   await using w = world({
     settings: { "daemon.queue.max_per_peer": "5000", "daemon.limits.pair_per_minute": "0" },
   });
@@ -152,7 +152,7 @@ Deno.test("history is told a thousand at a time, and goes on where it ended", as
     if (number === 500) await w.clock.advance(1);
   }
   const all = await threads(w, `peer_id=bob&since=${LONG_AGO}`);
-  assert.equal(all.length, 1200, "What was closed in the same instant is not torn apart");
+  assert.equal(all.length, 1200, "Asks that were closed in the same instant are on one page");
   await w.clock.advance(5);
   const next = await closed(w, "ada", "bob");
   const first = await get(w, `/asks/history?peer_id=bob&since=${LONG_AGO}`);

@@ -1,24 +1,24 @@
-/** The keys of `/ask`: any case names a key, and what only looks like `to_peer` is refused. */
+/** The keys of `/ask`: any case matches, and look-alikes of `to_peer` are refused. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/body_keys.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 
-/** A word, each letter in either case. */
+/** A word with each letter in either case. */
 function inAnyCase(letters: string): fc.Arbitrary<string> {
   return fc.array(fc.boolean(), { minLength: letters.length, maxLength: letters.length }).map((
     upper,
   ) => [...letters].map((letter, at) => upper[at] ? letter.toUpperCase() : letter).join(""));
 }
 
-/** What may stand between letters without being one. */
+/** Characters that are not letters. */
 const separator = fc.string({
   unit: fc.constantFrom("_", "-", " ", ".", ":", "/", "0", "7", "\t", "\u00a0", "~", "💥"),
   maxLength: 3,
 });
 
-/** The letters of `to_peer` with anything but letters around each of them. */
+/** The letters of `to_peer` with other characters between them. */
 const similarName = fc.tuple(
   inAnyCase("topeer"),
   fc.array(separator, { minLength: 7, maxLength: 7 }),
@@ -45,7 +45,7 @@ Deno.test("to_peer in any case names the target, under every strategy", () => {
   }));
 });
 
-Deno.test("every look-alike of to_peer is refused by its own name, beside a to_peer or alone", () => {
+Deno.test("every look-alike of to_peer is refused with its own spelling, with or without a to_peer", () => {
   fc.assert(fc.property(similarName, fc.boolean(), (key, beside) => {
     const body = { ...(beside && { to_peer: "bob" }), [key]: "bob" };
     for (const fold of [foldAskKeys, foldNamedAskKeys]) {
@@ -57,7 +57,7 @@ Deno.test("every look-alike of to_peer is refused by its own name, beside a to_p
   }));
 });
 
-Deno.test("letters that are dressed up look alike, too; other words do not", () => {
+Deno.test("styled letters are look-alikes, too; other words are not", () => {
   for (const key of ["ｔｏＰｅｅｒ", "tó_peer", "𝐭𝐨_peer"]) {
     assert.equal(refusalOf(foldAskKeys, { [key]: "bob" })?.code, "unknown_key", key);
   }
@@ -66,7 +66,7 @@ Deno.test("letters that are dressed up look alike, too; other words do not", () 
   }
 });
 
-Deno.test("two keys that fold to one are refused, whichever they are", () => {
+Deno.test("two keys that fold to one are refused", () => {
   fc.assert(
     fc.property(fc.constantFrom("to_peer", "text", "from_peer", "fallback_to"), (letters) => {
       for (const key of [letters.toUpperCase(), letters.replace("t", "T")]) {
@@ -78,7 +78,7 @@ Deno.test("two keys that fold to one are refused, whichever they are", () => {
   );
 });
 
-Deno.test("only an absent key is no target: null and blank ones are unknown peers", () => {
+Deno.test("only an absent to_peer is no_target; a null or blank one is an unknown peer", () => {
   const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\n", "\u00a0"), maxLength: 5 });
   fc.assert(fc.property(fc.option(blank), (to_peer) => {
     for (const fold of [foldAskKeys, foldNamedAskKeys]) {
@@ -89,7 +89,7 @@ Deno.test("only an absent key is no target: null and blank ones are unknown peer
   assert.deepEqual(foldAskKeys({}), {});
 });
 
-Deno.test("no body makes the folding fail in another way than by a refusal", () => {
+Deno.test("folding fails for no body except by a refusal", () => {
   fc.assert(fc.property(fc.jsonValue(), (body) => {
     refusalOf(foldAskKeys, body);
     refusalOf(foldNamedAskKeys, body);

@@ -12,7 +12,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-/** A house whose daemon may end and start again on the same file. */
+/** A world whose daemon can restart on the same file. */
 function fixture() {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
@@ -29,7 +29,7 @@ async function outstanding(w: World, name: string): Promise<string[]> {
   return asks.map(({ correlation_id }: { correlation_id: string }) => correlation_id);
 }
 
-Deno.test("a sender that is not registered finds what it asked, also after a restart", async () => {
+Deno.test("an unregistered sender finds its asks, also after a restart", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "bob");
@@ -47,7 +47,7 @@ Deno.test("a sender that is not registered finds what it asked, also after a res
   assert.deepEqual(await outstanding(w, "mcp-nobody"), []);
 });
 
-Deno.test("whoever waits again after a restart gets the answer, even one given meanwhile", async () => {
+Deno.test("a wait that is repeated after a restart gets the answer", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "bob");
@@ -68,7 +68,7 @@ Deno.test("whoever waits again after a restart gets the answer, even one given m
   assert.deepEqual([(await waiting).outcome, (await wait(late)).reply], ["declined", "Busy"]);
 });
 
-Deno.test("where an ask came from is kept and shown", async () => {
+Deno.test("the origin of an ask is stored and shown", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "bob");
@@ -87,7 +87,7 @@ Deno.test("where an ask came from is kept and shown", async () => {
   }
 });
 
-Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the one before", async () => {
+Deno.test("a chain of follow-ups has one open ask at a time, each with its predecessor", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const bob = await connectPeer(w, "bob");
@@ -107,11 +107,15 @@ Deno.test("a chain of follow-ups leaves one ask open at a time, each naming the 
   assert.equal(bob.of("ask")[1]?.reply_to, second);
   assert.deepEqual(eventData(w, "ack").map(({ outcome }) => outcome), ["failed", "failed"]);
   const fourth = await ask(w, "ada", "bob", "And now?", { reply_to: third });
-  assert.equal((await get(w, `/asks/${third}`)).state, "open", "The asker's own does not end it");
+  assert.equal(
+    (await get(w, `/asks/${third}`)).state,
+    "open",
+    "The asker's own follow-up does not close it",
+  );
   assert.equal((await get(w, `/asks/${fourth}`)).reply_to, third);
 });
 
-Deno.test("a first wait and an answer of the same moment never both carry the reply", async () => {
+Deno.test("a first wait and a concurrent answer deliver the reply once", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -126,7 +130,7 @@ Deno.test("a first wait and an answer of the same moment never both carry the re
   assert.equal(ada.of("ack").length, reply_delivery === "pull" ? 0 : 1);
 });
 
-Deno.test("how many asks wait for each peer is told in the list as in the record", async () => {
+Deno.test("the peer list and the peer record show the same count of pending asks", async () => {
   await using w = world();
   for (const name of ["ada", "bob", "eve"]) await addPeer(w, name);
   await ask(w, "x", "bob");

@@ -1,4 +1,4 @@
-/** How an ask, its answer and a pick may be written: what is understood, what is told in full. */
+/** Forms of requests: repeated keys, missing fields, empty texts, alternative names. */
 
 import assert from "node:assert/strict";
 import { EndpointAnswer } from "../../../../daemon/features/asks/routing/contract.ts";
@@ -10,7 +10,7 @@ async function postText(w: World, body: string) {
   return { status: response.status, ...await response.json() };
 }
 
-Deno.test("a key of /ask that comes twice is refused, in one spelling as in two", async () => {
+Deno.test("a repeated key of /ask is refused, in the same and in another spelling", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const rest = `"from_peer": "ada", "text": "Hi"`;
@@ -28,7 +28,7 @@ Deno.test("a key of /ask that comes twice is refused, in one spelling as in two"
   assert.equal((await get(w, "/asks")).asks.length, 0);
 });
 
-Deno.test("keys that are deeper, and texts that look like keys, may come as often as they like", async () => {
+Deno.test("nested keys, and texts that look like keys, may repeat", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const question = `{"kind": "text", "metadata": {"to_peer": 1, "a": [{"text": 1}, {"text": 2}]}}`;
@@ -41,7 +41,7 @@ Deno.test("keys that are deeper, and texts that look like keys, may come as ofte
   assert.equal((await postText(w, `[${body}, ${body}]`)).status, 422);
 });
 
-Deno.test("a question tells all its fields, null where they were not said", async () => {
+Deno.test("a question has all its fields, null if they were omitted", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const bob = await connectPeer(w, "bob");
   const whole = {
@@ -61,7 +61,7 @@ Deno.test("a question tells all its fields, null where they were not said", asyn
   assert.deepEqual(item.question, { ...whole, scope: "plan" });
 });
 
-Deno.test("an ack with an empty message is a bare one, open or closed", async () => {
+Deno.test("an ack with an empty message is a bare ack, for open and closed asks", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
@@ -72,7 +72,7 @@ Deno.test("an ack with an empty message is a bare one, open or closed", async ()
   assert.equal((await get(w, `/asks/${correlation_id}`)).reply, null);
 });
 
-Deno.test("an endpoint may call its pick as the candidates do, or as an ask does", () => {
+Deno.test("an endpoint may respond with peer, peer_id or to_peer", () => {
   const peerOf = (output: object) => EndpointAnswer.safeParse(output).data?.peer;
   assert.equal(peerOf({ peer_id: "peer-1" }), "peer-1");
   assert.equal(peerOf({ to_peer: "bob", confidence: 0.5 }), "bob");
@@ -83,7 +83,7 @@ Deno.test("an endpoint may call its pick as the candidates do, or as an ask does
   }
 });
 
-Deno.test("names and words that cannot be shown, or are blank, are refused with their path", async () => {
+Deno.test("names and texts that are blank or cannot be shown are refused with their path", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
@@ -107,7 +107,7 @@ Deno.test("names and words that cannot be shown, or are blank, are refused with 
   }
 });
 
-Deno.test("the asks of a peer that was removed stay its own: listed, and waited for", async () => {
+Deno.test("a removed peer's asks can still be listed and waited for by its id", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await addPeer(w, "bob");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a wait whose time is up answers exactly pending, and records nothing [3.ask.wait-times-out] [4.asks.wait-pending] [2.ask.status]", async () => {
+Deno.test("a wait that times out returns exactly pending, and stores nothing [3.ask.wait-times-out] [4.asks.wait-pending] [2.ask.status]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "Ready?", { reply_delivery: "pull" });
@@ -13,7 +13,7 @@ Deno.test("a wait whose time is up answers exactly pending, and records nothing 
   assert.deepEqual(await get(w, `/asks/${id}`), before);
 });
 
-Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.default]", async () => {
+Deno.test("a wait lasts 45 s by default, and at most 50 s [8.wait] [c3.wait.default]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -29,7 +29,7 @@ Deno.test("a wait is 45 s by default, and never more than 50 [8.wait] [c3.wait.d
   }
 });
 
-Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first-wait-pulls] [4.asks.wait-resolution] [2.ask.reply]", async () => {
+Deno.test("the first wait changes push to pull, and pull stays [3.ask.first-wait-pulls] [4.asks.wait-resolution] [2.ask.reply]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -54,7 +54,7 @@ Deno.test("the first wait turns push into pull, and pull stays pull [3.ask.first
   assert.match(closed_at, /Z$/);
 });
 
-Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.wait.both-modes]", async () => {
+Deno.test("a pushed reply is stored on the ask, too, and the ask stays push [c3.wait.both-modes]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -67,7 +67,7 @@ Deno.test("a push reply is kept on the ask as well, and the ask stays push [c3.w
   assert.equal((await post(w, `/asks/${id}/wait`, { peer_id: "ada" })).reply, "Yes");
 });
 
-Deno.test("everyone of the asker's who waits hears the same end", async () => {
+Deno.test("all waits of the asker return the same resolution", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -83,7 +83,7 @@ Deno.test("everyone of the asker's who waits hears the same end", async () => {
   }
 });
 
-Deno.test("only the asker waits: by id, by name, or by the name it gave unregistered [4.asks.wait-sender]", async () => {
+Deno.test("only the asker may wait: by id, by name, or by its unregistered name [4.asks.wait-sender]", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -104,7 +104,7 @@ Deno.test("only the asker waits: by id, by name, or by the name it gave unregist
   assert.equal((await wait("ask-ffffffffffff", "ada")).error, "unknown_ask");
 });
 
-Deno.test("a wait of one who may not wait leaves the ask in push mode", async () => {
+Deno.test("a refused wait leaves the ask in push mode", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -113,7 +113,7 @@ Deno.test("a wait of one who may not wait leaves the ask in push mode", async ()
   assert.equal((await get(w, `/asks/${id}`)).reply_delivery, "push");
 });
 
-Deno.test("a wait that cannot be a number is refused, and a closed ask answers at once [c1.timeout-clamped]", async () => {
+Deno.test("a timeout that is not a number is refused, and a closed ask returns at once [c1.timeout-clamped]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -126,7 +126,7 @@ Deno.test("a wait that cannot be a number is refused, and a closed ask answers a
   assert.deepEqual([outcome, close_reason, reply], ["cancelled", "cancelled", "Never mind"]);
 });
 
-Deno.test("a daemon that goes down answers those who wait, and the ask stays open", async () => {
+Deno.test("a shutdown ends waits with pending, and the ask stays open", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -137,7 +137,7 @@ Deno.test("a daemon that goes down answers those who wait, and the ask stays ope
   assert.equal(w.daemon.asks.mustGet(id).state, "open");
 });
 
-Deno.test("a caller that hangs up is forgotten, and disturbs nobody else's wait", async () => {
+Deno.test("a caller that disconnects does not disturb another's wait", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob");

@@ -1,10 +1,10 @@
-/** What the human has answered by another way than the inbox is done there, too. */
+/** Items whose ask the human answers outside the inbox. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { addPeer, ask, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("an item whose ask the human answers by its id is read, and replied to", async () => {
+Deno.test("an item whose ask the human answers by id is read and replied", async () => {
   // deno-fmt-ignore
   const answerRoutes: [path: string, eventData: Record<string, string>][] = [
     ["/ack",     { message: "Yes"      }],
@@ -25,7 +25,7 @@ Deno.test("an item whose ask the human answers by its id is read, and replied to
   }
 });
 
-Deno.test("an ask that its asker takes back leaves the item as it was", async () => {
+Deno.test("an ask that its asker cancels leaves the item unread", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "ada");
   const correlation_id = await ask(w, "ada", "sam");

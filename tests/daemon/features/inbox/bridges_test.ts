@@ -13,7 +13,7 @@ import { pushTo, sendReceipt, sentItems, surface } from "../../../support/daemon
 
 const withHuman = () => world({ settings: { "human.name": "sam" } });
 
-Deno.test("a bridge that an alias names gets the item as a note or an ask, under its own id [4.surface.bridge] [4.surface.bridge-unverified]", async () => {
+Deno.test("a bridge with an alias gets an item as a plain notify or ask frame [4.surface.bridge] [4.surface.bridge-unverified]", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const telegram = await connectPeer(w, "telegram");
@@ -22,7 +22,10 @@ Deno.test("a bridge that an alias names gets the item as a note or an ask, under
   assert.deepEqual(surfaces, ["telegram"]);
   const [note] = telegram.of("notify"), [asked] = telegram.of("ask");
   assert.deepEqual([note?.delivery_id, note?.text, note?.from_peer, note?.to_peer], [
-    ...[delivery_id, "Done", "ada", "sam"],
+    delivery_id,
+    "Done",
+    "ada",
+    "sam",
   ]);
   assert.deepEqual([asked?.correlation_id, asked?.text], [correlation_id, "Ready?"]);
   assert.deepEqual(telegram.of("inbox_item"), []);
@@ -37,7 +40,7 @@ Deno.test("a bridge that an alias names gets the item as a note or an ask, under
   });
 });
 
-Deno.test("what a bridge proves is the write: its receipts of an item count for nothing", async () => {
+Deno.test("a bridge proves only the write: its receipts of an item are ignored", async () => {
   await using w = withHuman();
   const telegram = await connectPeer(w, "telegram", { capabilities: ["delivery_receipts"] });
   const { delivery_id, inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -51,7 +54,7 @@ Deno.test("what a bridge proves is the write: its receipts of an item count for 
   ]);
 });
 
-Deno.test("a bridge is a service of its own, not an agent, and not listed", async () => {
+Deno.test("a bridge is a peer of role service, and is not listed", async () => {
   await using w = withHuman();
   for (const [name, more] of [["telegram", {}], ["dashboard", { role: "human" }]] as const) {
     const bridge = await connectPeer(w, name, more);
@@ -66,12 +69,14 @@ Deno.test("a bridge is a service of its own, not an agent, and not listed", asyn
   assert.deepEqual(sent_to, []);
 });
 
-Deno.test("a note is accepted by the inbox, whatever shows it, and a bridge changes no delivery", async () => {
+Deno.test("a notification is accepted by the inbox, and a bridge does not change its delivery", async () => {
   await using w = withHuman();
   const sam = await connectPeer(w, "sam", { role: "human" });
   const answer = await notify(w, "ada", "sam");
   assert.deepEqual([answer.delivery_state, answer.delivered, answer.surfaces], [
-    ...["accepted", true, ["sam"]],
+    "accepted",
+    true,
+    ["sam"],
   ]);
   assert.equal(sam.of("notify")[0]?.delivery_id, answer.delivery_id);
   const push = await pushTo(w, answer.inbox_item_id ?? "", "sam");
@@ -95,7 +100,7 @@ Deno.test("the first connection of role human is the human, and a second human i
   assert.deepEqual([again.of("connected")[0]?.peer_id, sam.closed?.code], [human_peer_id, 4009]);
 });
 
-Deno.test("a surface that is called as the human is, is not the human", async () => {
+Deno.test("a surface with the human's name is not the human", async () => {
   await using w = withHuman();
   const sam = await connectPeer(w, "sam", { role: "human" });
   const screen = await surface(w, "sam");
@@ -112,7 +117,7 @@ Deno.test("a surface that is called as the human is, is not the human", async ()
   assert.equal((await surface(w, "sam")).of("connected")[0]?.peer_id, peer_id);
 });
 
-Deno.test("a human may be called by an alias where there is no other", async () => {
+Deno.test("a human may be named by an alias if there is no other human", async () => {
   await using w = world();
   await connectPeer(w, "dashboard");
   assert.equal((await get(w, "/inbox")).error, "no_human");
@@ -122,7 +127,7 @@ Deno.test("a human may be called by an alias where there is no other", async () 
   assert.equal(telegram.of("notify")[0]?.text, "Hi");
 });
 
-Deno.test("bridges and surfaces get every item, all at once", async () => {
+Deno.test("bridges and surfaces all get every item", async () => {
   await using w = withHuman();
   const sam = await connectPeer(w, "sam", { role: "human" });
   const telegram = await connectPeer(w, "telegram", { role: "human" });
@@ -138,7 +143,7 @@ Deno.test("bridges and surfaces get every item, all at once", async () => {
   assert.equal(pushes.length, 4);
 });
 
-Deno.test("a newer bridge of a name takes the place of the older", async () => {
+Deno.test("a newer bridge replaces an older one of the same name", async () => {
   await using w = withHuman();
   const first = await connectPeer(w, "telegram");
   const second = await connectPeer(w, "telegram", { path: "/elsewhere" });
@@ -147,7 +152,7 @@ Deno.test("a newer bridge of a name takes the place of the older", async () => {
   assert.deepEqual([first.of("notify").length, second.of("notify").length], [0, 1]);
 });
 
-Deno.test("a bridge that is away is sent nothing, and no push is claimed for it", async () => {
+Deno.test("a disconnected bridge gets nothing, and has no push", async () => {
   await using w = withHuman();
   const telegram = await connectPeer(w, "telegram");
   await telegram.drop();
@@ -156,7 +161,7 @@ Deno.test("a bridge that is away is sent nothing, and no push is claimed for it"
   assert.deepEqual((await connectPeer(w, "telegram")).of("notify"), []);
 });
 
-Deno.test("a bridge whose line is too full to be written to is told of as failed", async () => {
+Deno.test("the push to a bridge with a full buffer is failed", async () => {
   await using w = withHuman();
   const telegram = await connectPeer(w, "telegram");
   telegram.buffered = 2 ** 30;
@@ -169,7 +174,7 @@ Deno.test("a bridge whose line is too full to be written to is told of as failed
   assert.deepEqual((await connectPeer(w, "telegram")).of("notify"), []);
 });
 
-Deno.test("a surface that comes back as a bridge gets what waits for it as plain frames", async () => {
+Deno.test("a surface that reconnects as a bridge gets its queue as plain frames", async () => {
   await using w = withHuman();
   await (await surface(w, "telegram")).drop();
   await notify(w, "ada", "sam", "Missed");
@@ -182,7 +187,7 @@ Deno.test("a surface that comes back as a bridge gets what waits for it as plain
   assert.deepEqual(sentItems(screen).map(({ item }) => item.text), ["Missed"]);
 });
 
-Deno.test("a bridge speaks for the human, and nothing proves that the human spoke", async () => {
+Deno.test("messages of a bridge are the human's, but unverified", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   for (const [name, more] of [["telegram", {}], ["sam", { role: "human" }]] as const) {
@@ -200,7 +205,7 @@ Deno.test("a bridge speaks for the human, and nothing proves that the human spok
   }
 });
 
-Deno.test("a surface's own verbs are a service's, not the human's", async () => {
+Deno.test("the verbs of a surface are a service's, not the human's", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -211,7 +216,7 @@ Deno.test("a surface's own verbs are a service's, not the human's", async () => 
   assert.equal(phone.of("result").at(-1)?.["error"], "not_the_recipient");
 });
 
-Deno.test("the end of the human's own ask is an ack on its line, a note on other bridges", async () => {
+Deno.test("closing the human's own ask is an ack on the human's connection, a notify on bridges", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const sam = await connectPeer(w, "sam", { role: "human" });
@@ -225,7 +230,7 @@ Deno.test("the end of the human's own ask is an ack on its line, a note on other
   assert.deepEqual([item?.kind, item?.text], ["notify", "Half way"]);
 });
 
-Deno.test("an alias is no name for an agent that registers by HTTP", async () => {
+Deno.test("an agent that registers over HTTP cannot take an alias as its name", async () => {
   await using w = withHuman();
   const body = { path: "/work", backend: "sdk", name: "telegram" };
   for (const role of ["agent", "service", "human"]) {

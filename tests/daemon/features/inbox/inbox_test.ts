@@ -46,7 +46,7 @@ Deno.test("without a human every inbox route is 503 [4.inbox.no-human] [7.no-hum
   for (const { status, error } of answers) assert.deepEqual([status, error], [503, "no_human"]);
 });
 
-Deno.test("an ask to the human is an item, told of without its text [6.inbox-item] [2.inbox.event-fields] [2.inbox.text] [4.ask.inbox] [4.inbox.get] [6.dashboard-text]", async () => {
+Deno.test("an ask to the human is an inbox item, and its event has no text [6.inbox-item] [2.inbox.event-fields] [2.inbox.text] [4.ask.inbox] [4.inbox.get] [6.dashboard-text]", async () => {
   await using w = withHuman();
   const ada = await addPeer(w, "ada");
   const [correlation_id, item_id] = await asked(w);
@@ -75,7 +75,7 @@ Deno.test("an ask to the human is an item, told of without its text [6.inbox-ite
   ]);
 });
 
-Deno.test("the inbox is newest first, by unread and limit, and says whose it is [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit] [c3.inbox.limit]", async () => {
+Deno.test("the inbox is listed newest first, by unread and limit, with the human's name [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit] [c3.inbox.limit]", async () => {
   await using w = withHuman();
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
   const { human, human_peer_id, items } = await get(w, "/inbox");
@@ -89,7 +89,7 @@ Deno.test("the inbox is newest first, by unread and limit, and says whose it is 
   }
 });
 
-Deno.test("read is for every surface, and a second time changes nothing [3.inbox.read] [4.inbox.read] [6.inbox-updated]", async () => {
+Deno.test("marking an item read is for every surface, and repeating it changes nothing [3.inbox.read] [4.inbox.read] [6.inbox-updated]", async () => {
   await using w = withHuman();
   const { inbox_item_id } = await notify(w, "ada", "sam");
   await post(w, `/inbox/${inbox_item_id}/read`, { surface: "telegram" });
@@ -103,7 +103,7 @@ Deno.test("read is for every surface, and a second time changes nothing [3.inbox
   assert.equal((await post(w, "/inbox/inb-ffffffffffff/read")).error, "unknown_item");
 });
 
-Deno.test("a reply to an open ask is its ack, framed as the human's, and told once [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {
+Deno.test("a reply to an open ask is its ack, framed as the human's, with one event [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const [correlation_id, item_id] = await asked(w);
@@ -119,7 +119,7 @@ Deno.test("a reply to an open ask is its ack, framed as the human's, and told on
   assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "human");
 });
 
-Deno.test("an empty reply is a bare ack of an open ask, and only a reading of all else [4.inbox.reply-empty]", async () => {
+Deno.test("an empty reply is a bare ack of an open ask, and marks any other item read [4.inbox.reply-empty]", async () => {
   await using w = withHuman();
   const [correlation_id, item_id] = await asked(w);
   const acked = await post(w, `/inbox/${item_id}/reply`, { text: "" });
@@ -133,7 +133,7 @@ Deno.test("an empty reply is a bare ack of an open ask, and only a reading of al
   assert.equal((await get(w, `/inbox/${inbox_item_id}`)).replied, false);
 });
 
-Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
+Deno.test("a reply to a closed ask or a notification opens a new ask to its sender [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const [first, item_id] = await asked(w);
@@ -151,7 +151,7 @@ Deno.test("a reply to a closed ask, or to a note, asks its sender anew [4.inbox.
   assert.deepEqual([third?.text, third?.reply_to], ["Why?", undefined]);
 });
 
-Deno.test("what a reply says is as long as a text may be, and no agent is sent what it cannot read", async () => {
+Deno.test("a reply has the limits of a text, and an invalid one reaches no agent", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const [, item_id] = await asked(w);
@@ -164,7 +164,7 @@ Deno.test("what a reply says is as long as a text may be, and no agent is sent w
   assert.equal(long.action, "acked");
 });
 
-Deno.test("a reply whose sender is gone is refused, and leaves the item as it was", async () => {
+Deno.test("a reply to a sender that is gone is refused, and leaves the item unchanged", async () => {
   await using w = withHuman();
   const { inbox_item_id } = await notify(w, "a-stranger", "sam");
   const lost = await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Who?" });
@@ -173,7 +173,7 @@ Deno.test("a reply whose sender is gone is refused, and leaves the item as it wa
   assert.deepEqual([item.read, item.replied], [false, false]);
 });
 
-Deno.test("a choice is answered by an option, and by no other word [3.inbox.reply-answers] [4.inbox.reply-answered]", async () => {
+Deno.test("an inbox reply to a choice must name an option [3.inbox.reply-answers] [4.inbox.reply-answered]", async () => {
   await using w = withHuman();
   const options = [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }];
   const [id, item_id] = await asked(w, "Which?", { question: { kind: "choice", options } });
@@ -185,7 +185,7 @@ Deno.test("a choice is answered by an option, and by no other word [3.inbox.repl
   assert.equal((await get(w, `/asks/${id}`)).answer.option_id, "b");
 });
 
-Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4.inbox.surface] [4.inbox.through-ref]", async () => {
+Deno.test("a surface lists the items that it has shown, newest first, up to a ref [4.inbox.surface] [4.inbox.through-ref]", async () => {
   await using w = withHuman();
   const telegram = await surface(w, "telegram");
   for (const ref of ["10", "9", "100000000000000000000", null, "x"]) {
@@ -201,7 +201,7 @@ Deno.test("a surface lists what it has shown, newest shown first, up to a ref [4
   assert.equal((await get(w, "/inbox?surface=telegram&through_ref=x")).status, 422);
 });
 
-Deno.test("a reply by ref finds the item by any message that it was rendered as [4.inbox.reply-by-ref] [4.inbox.reply-by-ref-unknown] [7.unknown-ref]", async () => {
+Deno.test("a reply by ref finds the item by any of its refs [4.inbox.reply-by-ref] [4.inbox.reply-by-ref-unknown] [7.unknown-ref]", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   await notifyAndShow(w, await surface(w, "telegram"), "41", ["42"]);
@@ -214,7 +214,7 @@ Deno.test("a reply by ref finds the item by any message that it was rendered as 
   }
 });
 
-Deno.test("an answer to the human's own ask comes back as an item", async () => {
+Deno.test("an answer to the human's own ask is an inbox item", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const id = await ask(w, "telegram", "ada", "How far?");

@@ -19,7 +19,7 @@ const withHuman = () => world({ settings: { "human.name": "sam" } });
 
 const Plan = z.object({ detail: z.string() });
 const digit = fc.constantFrom(..."0123456789");
-/** Decimals of any length, leading zeros and all. */
+/** Decimal refs of any length, with and without leading zeros. */
 const decimal = fc.oneof(
   fc.string({ unit: digit, minLength: 1, maxLength: 3 }),
   fc.string({ unit: digit, minLength: 15, maxLength: 60 }),
@@ -27,7 +27,7 @@ const decimal = fc.oneof(
     it.join("")
   ),
 );
-/** What is no decimal: words, signs, fractions, exponents, digits of other scripts. */
+/** Refs that are not decimal: words, signs, fractions, exponents, digits of other scripts. */
 const other = fc.oneof(
   fc.constantFrom("x", "-5", "+5", "1.5", "1e3", " 7", "7 ", "0x10", "٣", "１２", "", "∞", "7\n"),
   fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 })
@@ -37,7 +37,7 @@ const ref = fc.option(fc.oneof({ weight: 3, arbitrary: decimal }, other));
 
 const toNumber = (ref: string | null) => /^[0-9]+$/.test(ref ?? "") ? BigInt(ref!) : undefined;
 
-/** The order that is promised: numbers first, the highest first; the newest of equals first. */
+/** The specified order: numbers first, the highest first; the newest of equals first. */
 function inOrder(refs: readonly (string | null)[]): number[] {
   const rank = (index: number) => toNumber(refs[index] ?? null);
   return refs.map((_, index) => index).sort((a, b) => {
@@ -49,7 +49,7 @@ function inOrder(refs: readonly (string | null)[]): number[] {
   });
 }
 
-/** Shows an item as each ref, on a surface of that name; the items' ids. */
+/** Lets a surface show one item per ref; returns the items' ids. */
 async function showAll(w: World, name: string, refs: readonly (string | null)[]) {
   const socket = await surface(w, name);
   const ids: string[] = [];
@@ -70,7 +70,7 @@ async function listed(w: World, query: string): Promise<string[]> {
   return items.map(({ item_id }: Item) => item_id);
 }
 
-Deno.test("a surface lists what it showed by numeric ref, and no other surface's [c4.refs]", async () => {
+Deno.test("a surface lists its own items by numeric ref [c4.refs]", async () => {
   let run = 0;
   await using w = withHuman();
   await fc.assert(
@@ -85,7 +85,7 @@ Deno.test("a surface lists what it showed by numeric ref, and no other surface's
   );
 });
 
-Deno.test("through_ref takes the numbers at or below it, of any length, and nothing else", async () => {
+Deno.test("through_ref lists numeric refs up to it, of any length", async () => {
   let run = 0;
   await using w = withHuman();
   const refsAndCutPoints = fc.tuple(
@@ -111,7 +111,7 @@ Deno.test("through_ref takes the numbers at or below it, of any length, and noth
   );
 });
 
-Deno.test("a through_ref that is no number is refused, and says which", async () => {
+Deno.test("a through_ref that is not a number is refused with its path", async () => {
   await using w = withHuman();
   for (const cut of ["x", "", "-1", "1.5", "1e3", "%20", "٣", "0x1"]) {
     const answer = await get(w, `/inbox?surface=phone&through_ref=${cut}`);
@@ -119,7 +119,7 @@ Deno.test("a through_ref that is no number is refused, and says which", async ()
   }
 });
 
-Deno.test("an item that was split counts by its first message alone", async () => {
+Deno.test("an item in several messages is listed by its first ref", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const long = await notifyAndShow(w, phone, 10, [11, 12]);
@@ -129,7 +129,7 @@ Deno.test("an item that was split counts by its first message alone", async () =
   assert.deepEqual(await listed(w, "surface=phone"), [next, long]);
 });
 
-Deno.test("unread and a surface are asked for together", async () => {
+Deno.test("unread and surface can be combined", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const [first, second] = [await notifyAndShow(w, phone, 1), await notifyAndShow(w, phone, 2)];
@@ -139,7 +139,7 @@ Deno.test("unread and a surface are asked for together", async () => {
   assert.deepEqual(await listed(w, "surface=phone&unread=0"), [second, first]);
 });
 
-Deno.test("a reply finds its item by any of its refs, as text or number, the exact one first", async () => {
+Deno.test("a reply finds its item by any ref, as text or number, an exact match first", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const padded = await notifyAndShow(w, phone, "007", ["008"]);
@@ -167,7 +167,7 @@ Deno.test("a reply finds its item by any of its refs, as text or number, the exa
   }
 });
 
-Deno.test("a ref that a surface uses again means what it showed last", async () => {
+Deno.test("a reused ref stands for the last item", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const [first, second] = [await notifyAndShow(w, phone, 5), await notifyAndShow(w, phone, 5)];
@@ -176,7 +176,7 @@ Deno.test("a ref that a surface uses again means what it showed last", async () 
   assert.deepEqual([await read(first), await read(second)], [false, true]);
 });
 
-Deno.test("nothing that a surface asks for goes through a whole table", async () => {
+Deno.test("no query of a surface scans a whole table", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   await notifyAndShow(w, phone, 1);
@@ -198,7 +198,7 @@ Deno.test("nothing that a surface asks for goes through a whole table", async ()
   }
 });
 
-/** Every statement that reads rows from now on, and how to ask SQLite for its plan. */
+/** Records every reading statement with its query plan. */
 function listen(w: World): Map<string, () => string[]> {
   const { db } = w.daemon.ctx;
   const statements = new Map<string, () => string[]>();
@@ -213,7 +213,7 @@ function listen(w: World): Map<string, () => string[]> {
   return statements;
 }
 
-Deno.test("what was rendered before there was a table of refs is found by them", async () => {
+Deno.test("items that were rendered before the table of refs existed are found by ref", async () => {
   const path = Deno.makeTempFileSync({ suffix: ".db" });
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   try {

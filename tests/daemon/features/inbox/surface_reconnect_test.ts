@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 const texts = (socket: Parameters<typeof sentItems>[0]) =>
   sentItems(socket).map(({ item }) => item.text);
 
-Deno.test("a push that failed is not repeated until the surface connects anew", async () => {
+Deno.test("a failed push is repeated only when the surface reconnects", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   await notify(w, "ada", "sam", "Once");
@@ -36,13 +36,19 @@ Deno.test("a push that failed is not repeated until the surface connects anew", 
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
   const { stages } = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual(stages.map(({ stage }: { stage: string }) => stage), [
-    ...["created", "resolved", "queued", "failed", "attempting", "sent", "accepted"],
+    "created",
+    "resolved",
+    "queued",
+    "failed",
+    "attempting",
+    "sent",
+    "accepted",
   ]);
   const failed = stages.find(({ status }: { status: string }) => status === "fail");
   assert.deepEqual([failed.stage, failed.detail], ["failed", "network"]);
 });
 
-Deno.test("a surface that connects gets what it missed of the last 24 h, oldest first [c4.surface.catch-up]", async () => {
+Deno.test("a surface that connects gets the items that it missed in the last 24 h, oldest first [c4.surface.catch-up]", async () => {
   await using w = withHuman();
   await notify(w, "ada", "sam", "before it was known");
   const phone = await surface(w, "phone");
@@ -72,7 +78,7 @@ Deno.test("a surface that connects gets what it missed of the last 24 h, oldest 
   assert.deepEqual(texts(later), []);
 });
 
-Deno.test("what arrives during a catch-up comes after it", async () => {
+Deno.test("items that arrive during a catch-up come after it", async () => {
   await using w = withHuman();
   await (await surface(w, "phone")).drop();
   for (let n = 1; n <= 250; n++) await notify(w, "ada", "sam", String(n));
@@ -84,7 +90,7 @@ Deno.test("what arrives during a catch-up comes after it", async () => {
   assert.deepEqual(texts(phone).map(Number), Array.from({ length: 251 }, (_, n) => n + 1));
 });
 
-Deno.test("a surface that is away for a week is forgotten, one that is connected is not", async () => {
+Deno.test("no items are kept for a surface that is disconnected for a week", async () => {
   await using w = withHuman();
   await (await surface(w, "old")).drop();
   const phone = await surface(w, "phone");
@@ -94,11 +100,14 @@ Deno.test("a surface that is away for a week is forgotten, one that is connected
   assert.deepEqual(pushes.map(({ surface }: { surface: string }) => surface), ["phone"]);
   assert.equal(sentItems(phone).length, 1);
   await phone.drop();
-  await notify(w, "ada", "sam", "Away for now");
-  assert.equal(sentItems(await surface(w, "phone")).at(-1)?.item.text, "Away for now");
+  await notify(w, "ada", "sam", "The surface is disconnected");
+  assert.equal(
+    sentItems(await surface(w, "phone")).at(-1)?.item.text,
+    "The surface is disconnected",
+  );
 });
 
-Deno.test("a late receipt counts after a reconnect, and what it tells of is not sent again", async () => {
+Deno.test("a late receipt counts after a reconnect, and its item is not sent again", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -116,7 +125,7 @@ Deno.test("a late receipt counts after a reconnect, and what it tells of is not 
   assert.deepEqual(sentItems(await surface(w, "phone")), []);
 });
 
-Deno.test("a push that failed and was shown after all counts as shown", async () => {
+Deno.test("a failed push that is shown after all counts as pushed", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -133,12 +142,14 @@ Deno.test("a push that failed and was shown after all counts as shown", async ()
   });
   const push = await pushTo(w, inbox_item_id, "phone");
   assert.deepEqual([push?.status, push?.surface_ref, push?.surface_refs], [
-    ...["pushed", "3", ["1", "3"]],
+    "pushed",
+    "3",
+    ["1", "3"],
   ]);
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
 
-Deno.test("a newer connection of a surface takes its place, and its name and peer", async () => {
+Deno.test("a newer connection of a surface replaces it, with the same name and peer", async () => {
   await using w = withHuman();
   const first = await surface(w, "phone");
   await notify(w, "ada", "sam", "Before");
@@ -150,11 +161,13 @@ Deno.test("a newer connection of a surface takes its place, and its name and pee
   await w.clock.settle();
   const { surfaces } = await notify(w, "ada", "sam", "After");
   assert.deepEqual([surfaces, texts(first), texts(second)], [
-    ...[["phone"], ["Before"], ["Before", "After"]],
+    ["phone"],
+    ["Before"],
+    ["Before", "After"],
   ]);
 });
 
-Deno.test("a surface that was closed by the operator is offered nothing, and may come as new", async () => {
+Deno.test("a surface that the operator closed gets no items, and may connect as a new peer", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { peer_id } = await get(w, "/peers/phone");
@@ -172,7 +185,7 @@ Deno.test("a surface that was closed by the operator is offered nothing, and may
   assert.deepEqual(texts(await surface(w, "phone")), []);
 });
 
-Deno.test("a surface that was unregistered, or takes no messages, is offered nothing meanwhile", async () => {
+Deno.test("an unregistered or non-addressable surface gets no items meanwhile", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { peer_id } = await get(w, "/peers/phone");
@@ -190,7 +203,7 @@ Deno.test("a surface that was unregistered, or takes no messages, is offered not
   assert.deepEqual(texts(reconnected), ["Before"]);
 });
 
-Deno.test("a surface that comes back under another name is one surface still", async () => {
+Deno.test("a surface that reconnects under another name is still one surface", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { peer_id } = await get(w, "/peers/phone");
@@ -203,7 +216,7 @@ Deno.test("a surface that comes back under another name is one surface still", a
   assert.equal(await pushTo(w, inbox_item_id, "phone"), undefined);
 });
 
-Deno.test("a lost surface is no surface, until it comes back", async () => {
+Deno.test("a disconnected surface is not listed until it reconnects", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   await phone.drop();
@@ -213,7 +226,7 @@ Deno.test("a lost surface is no surface, until it comes back", async () => {
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, ["phone"]);
 });
 
-Deno.test("a restart loses no push: what was under way is sent again, what was shown is not", async () => {
+Deno.test("after a restart, unconfirmed pushes are sent again, and shown ones are not", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
   const start = () => world({ settings, db_path: pathOf(directory, "mesh.db"), ...shared });
@@ -243,7 +256,7 @@ Deno.test("a restart loses no push: what was under way is sent again, what was s
   }
 });
 
-Deno.test("a queue that is full for agents is not full for the human's surfaces", async () => {
+Deno.test("the queue limit does not apply to surfaces", async () => {
   await using w = world({ settings: { ...settings, "daemon.queue.max_per_peer": "1" } });
   await (await surface(w, "phone")).drop();
   for (let n = 0; n < 5; n++) await notify(w, "ada", "sam", String(n));

@@ -9,7 +9,7 @@ import { type Item, sendReceipt, sentItems, surface } from "../../../support/dae
 
 type StormAction = (storm: Storm, index: number) => unknown;
 
-/** A surface in bad weather: what it was sent, what it said, over lost lines and restarts. */
+/** A surface with lost connections and restarts, and a record of its frames and receipts. */
 class Storm implements AsyncDisposable {
   readonly #directory = Deno.makeTempDirSync();
   readonly #shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -47,11 +47,11 @@ class Storm implements AsyncDisposable {
     this.w = this.#start();
   }
 
-  /** A word on one of the frames of this line, shown already or not. */
+  /** Sends a receipt of one of this connection's frames, shown already or not. */
   async sendReceiptFor(status: "pushed" | "failed", index: number): Promise<void> {
     const frames = this.socket ? sentItems(this.socket) : [];
     const frame = frames[index % frames.length];
-    if (!frame || !this.socket || this.socket.closed) return; // It answers no pings.
+    if (!frame || !this.socket || this.socket.closed) return; // It was closed for missing pongs.
     const { delivery_id, item: { item_id } } = frame;
     await sendReceipt(this.socket, delivery_id, {
       status,
@@ -61,7 +61,7 @@ class Storm implements AsyncDisposable {
     if (status === "pushed") this.shown.add(item_id);
   }
 
-  /** Each line is sent items in their order, each once, under one id for ever. */
+  /** Each connection gets items in order, each once, always under the same id. */
   check(): void {
     if (!this.socket) return;
     const frames = sentItems(this.socket);
@@ -97,7 +97,7 @@ const ACTIONS: readonly StormAction[] = [
 
 const action = fc.tuple(fc.nat(ACTIONS.length - 1), fc.nat(20));
 
-Deno.test("whatever the weather, a surface is sent every item until it has shown it", async () => {
+Deno.test("over lost connections and restarts, a surface gets every item until it has shown it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 20, maxLength: 60 }), async (actions) => {
       await using storm = new Storm();

@@ -23,18 +23,21 @@ const withHuman = () => world({ settings });
 const texts = (socket: Parameters<typeof sentItems>[0]) =>
   sentItems(socket).map(({ item }) => item.text);
 
-Deno.test("a surface is a peer of role service, under its own name, and not listed [4.surface.connects]", async () => {
+Deno.test("a surface is a peer of role service with its own name, and is not listed [4.surface.connects]", async () => {
   await using w = withHuman();
   await surface(w, "phone");
   const peer = await get(w, "/peers/phone");
   assert.deepEqual([peer.role, peer.status, peer.transport, peer.ws_connected], [
-    ...["service", "online", "websocket", true],
+    "service",
+    "online",
+    "websocket",
+    true,
   ]);
   const listed = (await get(w, "/peers?listed=true")).peers;
   assert.equal(listed.some(({ name }: { name: string }) => name === "phone"), false);
 });
 
-Deno.test("a surface may bear an alias, which names the human nonetheless", async () => {
+Deno.test("a surface may have an alias as its name, which still means the human", async () => {
   await using w = withHuman();
   const telegram = await surface(w, "telegram");
   assert.equal(telegram.closed, undefined);
@@ -42,7 +45,7 @@ Deno.test("a surface may bear an alias, which names the human nonetheless", asyn
   assert.deepEqual([to_peer_name, lastSentItem(telegram).item.item_id], ["sam", inbox_item_id]);
 });
 
-Deno.test("an item is pushed with the commit, whole, under a delivery id of its own [4.surface.pushed-to]", async () => {
+Deno.test("an item is pushed complete after the commit, under its own delivery id [4.surface.pushed-to]", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -71,7 +74,7 @@ Deno.test("an item is pushed with the commit, whole, under a delivery id of its 
   assert.deepEqual([phone.of("ask"), phone.of("notify")], [[], []]);
 });
 
-Deno.test("the receipt makes the push pushed and verified, with its refs, and is told once [2.inbox.surface-refs] [4.surface.receipt]", async () => {
+Deno.test("a receipt makes the push pushed and verified, with its refs, and has one event [2.inbox.surface-refs] [4.surface.receipt]", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -104,15 +107,20 @@ Deno.test("a surface may render without a ref", async () => {
     await sendReceipt(phone, lastSentItem(phone).delivery_id, { status: "pushed", ...fields });
     const push = await pushTo(w, inbox_item_id, "phone");
     assert.deepEqual([push?.status, push?.verified, push?.surface_ref, push?.surface_refs], [
-      ...["pushed", true, null, []],
+      "pushed",
+      true,
+      null,
+      [],
     ]);
   }
   assert.deepEqual(eventData(w, "surface_pushed").map(({ surface_ref }) => surface_ref), [
-    ...[null, null, null],
+    null,
+    null,
+    null,
   ]);
 });
 
-Deno.test("a failed push keeps what was sent of it, says why, and is told as nothing [4.surface.failure] [7.surface-failed]", async () => {
+Deno.test("a failed push keeps its refs and error class, and has no event [4.surface.failure] [7.surface-failed]", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -137,7 +145,7 @@ Deno.test("a failed push keeps what was sent of it, says why, and is told as not
   assert.deepEqual(stages.at(-1).detail, "rate_limited");
 });
 
-Deno.test("a receipt of another's delivery, or of none, counts for nothing", async () => {
+Deno.test("a receipt of another peer's or an unknown delivery is ignored", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const wall = await surface(w, "wall");
@@ -154,7 +162,7 @@ Deno.test("a receipt of another's delivery, or of none, counts for nothing", asy
   assert.deepEqual(eventData(w, "surface_pushed"), []);
 });
 
-Deno.test("several surfaces get every item, and each is told of by itself", async () => {
+Deno.test("several surfaces all get every item, and each has its own push", async () => {
   await using w = withHuman();
   const screens = [await surface(w, "phone"), await surface(w, "telegram"), await surface(w, "x")];
   const { surfaces, inbox_item_id = "" } = await notify(w, "ada", "sam", "To all");
@@ -169,7 +177,7 @@ Deno.test("several surfaces get every item, and each is told of by itself", asyn
   assert.equal((await pushTo(w, inbox_item_id, "phone"))?.status, "pending");
 });
 
-Deno.test("a reply is shown under what came before it in its thread", async () => {
+Deno.test("an item's frame refers to the item before it in its thread", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -195,7 +203,7 @@ Deno.test("a reply is shown under what came before it in its thread", async () =
   assert.equal((await showWithRef("14")).reply_to_ref, "13");
 });
 
-Deno.test("what comes first in a thread is shown under nothing, however late it is shown", async () => {
+Deno.test("the first item of a thread has no reply_to_ref, however late it is shown", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -208,7 +216,7 @@ Deno.test("what comes first in a thread is shown under nothing, however late it 
   assert.deepEqual(sentItems(again).map(({ reply_to_ref }) => reply_to_ref), [null]);
 });
 
-Deno.test("a thread is one thread, however long it is", async () => {
+Deno.test("a thread of any length stays one thread", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -218,7 +226,7 @@ Deno.test("a thread is one thread, however long it is", async () => {
   assert.equal(lastSentItem(phone).reply_to_ref, "1");
 });
 
-Deno.test("what the human asks about an answer follows on it, and so does the next answer", async () => {
+Deno.test("the human's follow-up and its answer stay in the thread", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -236,7 +244,7 @@ Deno.test("what the human asks about an answer follows on it, and so does the ne
   assert.deepEqual([item.text, reply_to_ref], ["There", "30"]);
 });
 
-Deno.test("the answer to what the human asked about a note is shown under the note", async () => {
+Deno.test("the answer to the human's ask about a notification refers to the notification", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -252,7 +260,7 @@ Deno.test("the answer to what the human asked about a note is shown under the no
   assert.deepEqual([item.text, reply_to_ref], ["Because", "20"]);
 });
 
-Deno.test("the delivery of an item is a delivery like any other: listed, counted, traced", async () => {
+Deno.test("the delivery of an item is listed, counted and traced", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const phone = await surface(w, "phone");
@@ -269,12 +277,17 @@ Deno.test("the delivery of an item is a delivery like any other: listed, counted
   await sendReceipt(phone, delivery_id);
   const trace = await get(w, `/traces/${delivery_id}`);
   assert.deepEqual(trace.stages.map(({ stage }: { stage: string }) => stage), [
-    ...["created", "resolved", "queued", "attempting", "sent", "accepted"],
+    "created",
+    "resolved",
+    "queued",
+    "attempting",
+    "sent",
+    "accepted",
   ]);
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("refs that are no text are refused, and the socket lives on", async () => {
+Deno.test("refs that are not valid text are refused, and the socket stays open", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { inbox_item_id = "" } = await notify(w, "ada", "sam");
@@ -288,7 +301,7 @@ Deno.test("refs that are no text are refused, and the socket lives on", async ()
   assert.equal((await pushTo(w, inbox_item_id, "phone"))?.surface_ref, "9".repeat(300));
 });
 
-Deno.test("the dashboard is told as a surface once, however many streams show an item", async () => {
+Deno.test("the dashboard is one surface, however many streams show an item", async () => {
   await using w = withHuman();
   const readers = [await stream(w), await stream(w)];
   const { inbox_item_id = "", surfaces } = await notify(w, "ada", "sam");
@@ -298,7 +311,10 @@ Deno.test("the dashboard is told as a surface once, however many streams show an
   const push = await pushTo(w, inbox_item_id, "dashboard");
   const event = w.events.find(({ type }) => type === "inbox_item");
   assert.deepEqual([push?.status, push?.verified, push?.surface_ref, push?.surface_refs], [
-    ...["pushed", true, String(event?.id), [String(event?.id)]],
+    "pushed",
+    true,
+    String(event?.id),
+    [String(event?.id)],
   ]);
   await readers[0]?.();
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, ["dashboard"]);
@@ -306,7 +322,7 @@ Deno.test("the dashboard is told as a surface once, however many streams show an
   assert.deepEqual((await notify(w, "ada", "sam")).surfaces, []);
 });
 
-/** A dashboard's stream that is read as fast as it comes; what hangs up. */
+/** Reads a dashboard's stream; the returned function disconnects. */
 async function stream(w: World) {
   const gone = new AbortController();
   const { body } = await w.fetch("/events/stream?surface=dashboard", { signal: gone.signal });

@@ -1,4 +1,4 @@
-/** How often a message blocks the loop for a commit: what nobody waits for shares another's. */
+/** Group commit: writes that no caller waits for share a later commit. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -17,7 +17,7 @@ async function withPeers() {
   return { w, ada, bob };
 }
 
-/** The commits since the last look. */
+/** The number of commits since the last call. */
 function counting({ daemon: { ctx: { db } } }: World) {
   let before = db.commits;
   return () => {
@@ -29,7 +29,7 @@ function counting({ daemon: { ctx: { db } } }: World) {
 
 const stateOf = (w: World, id: string) => w.daemon.delivery.findMessage(id)?.state;
 
-Deno.test("a frame's mark and its receipt are on the disk within 10 ms, by one commit", async () => {
+Deno.test("a frame's sent mark and its receipt are committed together within 10 ms", async () => {
   const { w, bob } = await withPeers();
   await using _ = w;
   const commits = counting(w);
@@ -42,7 +42,7 @@ Deno.test("a frame's mark and its receipt are on the disk within 10 ms, by one c
   assert.equal(commits(), 1);
 });
 
-Deno.test("a message's mark goes to the disk with the next message", async () => {
+Deno.test("a message's sent mark is committed with the next message", async () => {
   const { w } = await withPeers();
   await using _ = w;
   const commits = counting(w);
@@ -53,7 +53,7 @@ Deno.test("a message's mark goes to the disk with the next message", async () =>
   assert.equal(commits(), 5);
 });
 
-Deno.test("what a receiver refuses is not put off: its sender is told at once", async () => {
+Deno.test("a rejection is committed at once, and its sender is notified", async () => {
   const { w, bob } = await withPeers();
   await using _ = w;
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -63,7 +63,7 @@ Deno.test("what a receiver refuses is not put off: its sender is told at once", 
   assert.deepEqual([stateOf(w, delivery_id), commits()], ["failed", 1]);
 });
 
-Deno.test("the first wait for a reply costs no commit of its own", async () => {
+Deno.test("the first wait for a reply needs no commit of its own", async () => {
   const { w } = await withPeers();
   await using _ = w;
   const id = await ask(w, "ada", "bob");

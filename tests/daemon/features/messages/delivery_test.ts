@@ -31,7 +31,7 @@ const settle = (w: World, body: object) => post(w, "/deliveries/receipts", body)
 const stages = async (w: World, id: string): Promise<string[]> =>
   (await get(w, `/traces/${id}`)).stages.map(({ stage }: { stage: string }) => stage);
 
-Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.deliveries.pending]", async () => {
+Deno.test("a drain takes the queue, oldest first, and a receipt settles it [4.deliveries.pending]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await ask(w, "ada", "bob", "One");
@@ -48,7 +48,7 @@ Deno.test("a drain takes what waits, oldest first, and a receipt settles it [4.d
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
 
-Deno.test("what was drained and not settled waits again after 60 s, under the same ids [c3.drain.lease]", async () => {
+Deno.test("a drained message that is not settled is queued again after 60 s, under the same id [c3.drain.lease]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -61,7 +61,7 @@ Deno.test("what was drained and not settled waits again after 60 s, under the sa
   assert.deepEqual([second?.redelivered, second?.attempts], [true, 2]);
 });
 
-Deno.test("a late receipt of a drain is believed, and a second one changes nothing", async () => {
+Deno.test("a late receipt of a drain counts, and a second one changes nothing", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -78,7 +78,7 @@ Deno.test("a late receipt of a drain is believed, and a second one changes nothi
   assert.equal((await settle(w, { status: "seen" })).status, 422);
 });
 
-Deno.test("a reader's no ends a note, and closes an ask as send_failed", async () => {
+Deno.test("a failed receipt of a drain fails a notification, and closes an ask as send_failed", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -91,7 +91,7 @@ Deno.test("a reader's no ends a note, and closes an ask as send_failed", async (
   assert.deepEqual([kept.outcome, kept.state], ["failed", "closed"]);
 });
 
-Deno.test("a drain is bounded, and a full page leaves the rest in order", async () => {
+Deno.test("a drain takes at most max_results, and leaves the rest in order", async () => {
   await using w = world();
   await addPeer(w, "bob", { pane_id: "%5" });
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "bob", text);
@@ -104,7 +104,7 @@ Deno.test("a drain is bounded, and a full page leaves the rest in order", async 
   }
 });
 
-Deno.test("at the limit a new ask or note is refused, never an older one dropped [c2.delivery.queue-full] [c2.delivery.outside-limit]", async () => {
+Deno.test("a full queue refuses a new ask or notification, and drops no older one [c2.delivery.queue-full] [c2.delivery.outside-limit]", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "2" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -121,7 +121,7 @@ Deno.test("at the limit a new ask or note is refused, never an older one dropped
   assert.equal(eventData(w, "notification").length, 1);
 });
 
-Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the ask [c2.delivery.queue-ttl]", async () => {
+Deno.test("a notification expires after 24 h, an ask's delivery only with its ask [c2.delivery.queue-ttl]", async () => {
   await using w = world({ settings: { "daemon.ask_ttl_hours": "48" } });
   await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
@@ -136,7 +136,7 @@ Deno.test("a note expires after 24 h, and an ask's delivery lives as long as the
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("bytes without a proof stay sent, and after 30 s the trace says unproved [4.traces.notify]", async () => {
+Deno.test("a message without a proof stays sent, and after 30 s its trace says unproved [4.traces.notify]", async () => {
   await using w = world();
   await connectPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -153,7 +153,7 @@ Deno.test("bytes without a proof stay sent, and after 30 s the trace says unprov
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
-Deno.test("the trace of an ask tells its whole way, numbered and in order [4.traces.ask] [c2.trace.stages]", async () => {
+Deno.test("the trace of an ask lists all stages, numbered and in order [4.traces.ask] [c2.trace.stages]", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -227,7 +227,7 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
   assert.equal(answer.deliveries[0].delivery_id, bob.delivery_id);
 });
 
-Deno.test("what a connected peer drained and never settled is sent to its socket again", async () => {
+Deno.test("a connected peer gets a drained and unsettled message over its socket again", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -239,7 +239,7 @@ Deno.test("what a connected peer drained and never settled is sent to its socket
   assert.equal(bob.of("notify").length, 1);
 });
 
-Deno.test("the recipient's own word on an ask is its word on the delivery as well", async () => {
+Deno.test("the recipient's answer to an ask also accepts its delivery", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob");
@@ -250,7 +250,7 @@ Deno.test("the recipient's own word on an ask is its word on the delivery as wel
   assert.deepEqual(again.of("ask"), []);
 });
 
-Deno.test("a prompt that holds an ask's id is told as a step of its delivery", async () => {
+Deno.test("a prompt with an ask's id publishes a step of its delivery", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await ask(w, "ada", "bob", "One");

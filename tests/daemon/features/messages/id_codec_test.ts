@@ -4,7 +4,7 @@ import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
 
 const seqs = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 
-Deno.test("an id is 12 hex digits, and leads back to its number", () => {
+Deno.test("an id is 12 hex digits, and decodes to its number", () => {
   const idCodec = keyedIdCodec("k");
   fc.assert(fc.property(seqs, (seq) => {
     const ident = idCodec.ident(seq);
@@ -13,13 +13,13 @@ Deno.test("an id is 12 hex digits, and leads back to its number", () => {
   }));
 });
 
-Deno.test("a text that is no id has no number", () => {
+Deno.test("a text that is not an id has no number", () => {
   for (const text of ["", "xyz", "0".repeat(11), "0".repeat(13), "00000000000G", " 00000000001"]) {
     assert.equal(keyedIdCodec("k").seq(text), null, text);
   }
 });
 
-Deno.test("two daemons name their first messages differently, and neighbours look unlike", () => {
+Deno.test("two daemons give different ids, and consecutive ids look unrelated", () => {
   const [a, b] = [keyedIdCodec("a"), keyedIdCodec("b")];
   assert.notEqual(a.ident(1), b.ident(1));
   const first = new Set(Array.from({ length: 1000 }, (_, seq) => a.ident(seq + 1).slice(0, 3)));

@@ -1,4 +1,4 @@
-/** What a sender is told of a message that cannot be carried. */
+/** What a sender learns of a message that cannot be delivered. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
@@ -11,7 +11,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("an asker reads why its ask could not be taken, in the receiver's words", async () => {
+Deno.test("an asker reads the receiver's reason for rejecting its ask", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const bob = await connectPeerWithReceipts(w, "bob");
@@ -23,7 +23,7 @@ Deno.test("an asker reads why its ask could not be taken, in the receiver's word
   assert.equal(ada.of("ack")[0]?.text, "no room left");
 });
 
-Deno.test("a note to null is a note to a peer that is unknown, as one to a blank name", async () => {
+Deno.test("a notification to null or to a blank name is to an unknown peer", async () => {
   await using w = world();
   await addPeer(w, "ada");
   for (const to_peer of [null, "", "  "]) {

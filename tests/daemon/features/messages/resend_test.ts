@@ -7,7 +7,7 @@ import {
   notify,
 } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("what is sent a second time counts as sent, and its missing proof is told", async () => {
+Deno.test("a message that is sent again counts as sent, and its missing proof is reported", async () => {
   await using w = world();
   const careful = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");

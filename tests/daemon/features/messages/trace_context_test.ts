@@ -1,4 +1,4 @@
-/** W3C trace contexts: from the header to the frame, made where absent, continued by replies. */
+/** W3C trace contexts: passed from header to frame, made if absent, continued by replies. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ const GENERATED_TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;
 
 const traceOf = (traceparent = "") => traceparent.split("-")[1] ?? "";
 
-/** The trace contexts of all frames of a type that a socket was sent. */
+/** The trace contexts of all frames of a type that a socket received. */
 function traceparentsOf(
   socket: FakeSocket,
   type: "ask" | "notify" | "broadcast" | "ack",
@@ -28,7 +28,7 @@ async function pair(): Promise<{ w: World; ada: FakeSocket; bob: FakeSocket }> {
   return { w, ada: await connectPeer(w, "ada"), bob: await connectPeer(w, "bob") };
 }
 
-Deno.test("asks, notes and broadcasts carry the context of their request, or a fresh one", async () => {
+Deno.test("asks, notifications and broadcasts carry the trace context of their request, or a new one", async () => {
   const { w, bob } = await pair();
   await using _ = w;
   const message = { from_peer: "ada", to_peer: "bob", text: "Hi" };
@@ -49,7 +49,7 @@ Deno.test("asks, notes and broadcasts carry the context of their request, or a f
   assert.deepEqual(traceparentsOf(bob, "broadcast"), [INCOMING_TRACEPARENT]);
 });
 
-Deno.test("all copies of one broadcast are in one trace", async () => {
+Deno.test("all copies of a broadcast are in one trace", async () => {
   const { w, bob } = await pair();
   await using _ = w;
   const eve = await connectPeer(w, "eve");
@@ -58,7 +58,7 @@ Deno.test("all copies of one broadcast are in one trace", async () => {
   assert.deepEqual(traceparentsOf(eve, "broadcast"), traceparentsOf(bob, "broadcast"));
 });
 
-Deno.test("every end of an ask is told in the ask's trace, with a parent of its own", async () => {
+Deno.test("every way to close an ask is reported in the ask's trace, with its own parent id", async () => {
   const { w, ada } = await pair();
   await using _ = w;
   const ends = [
@@ -77,7 +77,7 @@ Deno.test("every end of an ask is told in the ask's trace, with a parent of its 
   }
 });
 
-Deno.test("a reply whose request names a context carries that one", async () => {
+Deno.test("a reply carries the trace context of its request", async () => {
   const { w, ada } = await pair();
   await using _ = w;
   const asked = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
@@ -88,7 +88,7 @@ Deno.test("a reply whose request names a context carries that one", async () => 
   }
 });
 
-Deno.test("an ask that is taken back, and one that expires, end in their trace", async () => {
+Deno.test("a cancelled and an evicted ask are reported in their trace", async () => {
   const { w, ada, bob } = await pair();
   await using _ = w;
   const asked = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
@@ -101,7 +101,7 @@ Deno.test("an ask that is taken back, and one that expires, end in their trace",
   assert.deepEqual(traceparentsOf(ada, "ack").map(traceOf), ["a".repeat(32)]);
 });
 
-Deno.test("a follow-up stays in the trace of what it follows", async () => {
+Deno.test("a follow-up is in the trace of the ask that it follows", async () => {
   const { w, ada } = await pair();
   await using _ = w;
   const first = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
@@ -121,7 +121,7 @@ Deno.test("the human's reply from the inbox is in the ask's trace", async () => 
   assert.deepEqual(traceparentsOf(ada, "ack").map(traceOf), [TRACE]);
 });
 
-Deno.test("on a socket the context is a field of the verb", async () => {
+Deno.test("on a socket, the trace context is a field of the verb", async () => {
   const { w, ada, bob } = await pair();
   await using _ = w;
   const verb = { to_peer: "bob", text: "Hi", traceparent: INCOMING_TRACEPARENT };
@@ -137,7 +137,7 @@ Deno.test("on a socket the context is a field of the verb", async () => {
   assert.deepEqual(traceparentsOf(ada, "ack"), [OTHER]);
 });
 
-Deno.test("what is replayed to a socket is in the trace that it was sent in", async () => {
+Deno.test("a replayed message keeps its trace context", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const message = { from_peer: "ada", to_peer: "bob", text: "Hi" };
@@ -146,7 +146,7 @@ Deno.test("what is replayed to a socket is in the trace that it was sent in", as
   assert.deepEqual(traceparentsOf(bob, "notify"), [INCOMING_TRACEPARENT]);
 });
 
-Deno.test("a tool's message is in the trace of its call, by header or by _meta", async () => {
+Deno.test("an MCP tool's message is in the trace of its call, by header or by _meta", async () => {
   const { w, bob } = await pair();
   await using _ = w;
   const call = (params: object, traceparent = "") =>
@@ -196,12 +196,12 @@ const HEADER_FORMS: readonly [why: string, given: string, read: string | undefin
 ];
 
 for (const [why, given, read] of HEADER_FORMS) {
-  Deno.test(`a trace context is read as W3C says: ${why}`, () => {
+  Deno.test(`a traceparent is parsed as W3C specifies: ${why}`, () => {
     assert.equal(readTrace(given), read);
   });
 }
 
-Deno.test("whatever is read, made or continued is well formed, and reads as itself", () => {
+Deno.test("every parsed, new or continued traceparent is well formed, and parses as itself", () => {
   const ids = countingIds();
   assert.match(beginTrace(ids), GENERATED_TRACEPARENT);
   const hex = (digits: number) =>

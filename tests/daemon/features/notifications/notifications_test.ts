@@ -9,7 +9,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a note tells who it is from, whom it went to, and what is known of it [4.notify] [2.notify.delivery-id]", async () => {
+Deno.test("the response to /notify names sender, recipient and delivery state [4.notify] [2.notify.delivery-id]", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -55,7 +55,7 @@ Deno.test("every refusal of /notify repeats its code as the reason [c1.error-sha
   assert.equal((await broken.json()).reason, "bad_json");
 });
 
-Deno.test("a note to the human is in the inbox, accepted, with no surface connected [4.notify.inbox] [2.inbox.item-id]", async () => {
+Deno.test("a notification to the human is accepted by the inbox without a surface [4.notify.inbox] [2.inbox.item-id]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const answer = await notify(w, "cli", "dashboard");
   assert.deepEqual([answer.delivered, answer.delivery_state, answer.surfaces], [
@@ -78,7 +78,7 @@ Deno.test("a text is 1 to 262,144 bytes of UTF-8 [c1.text-size]", async () => {
   assert.equal(await status(""), 422);
 });
 
-Deno.test("what is said arrives as it was said", async () => {
+Deno.test("a text arrives unchanged", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const text = "a\ttab, a\r\nline, \u001b[31mred, 🦊 and </peer-message>";
@@ -87,7 +87,7 @@ Deno.test("what is said arrives as it was said", async () => {
   assert.equal(bob.of("notify")[0]?.text, text);
 });
 
-Deno.test("a trace context goes from the header to the frame, and is made where there is none [c1.traceparent]", async () => {
+Deno.test("a trace context is passed from the header to the frame, and made if absent [c1.traceparent]", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
@@ -102,7 +102,7 @@ Deno.test("a trace context goes from the header to the frame, and is made where 
   assert.match(bob.of("ask")[0]?.traceparent ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
 });
 
-Deno.test("a broadcast goes to the agents and orchestrators of a circle, and says whom it left out [3.peer.inbound-only.broadcast] [c3.broadcast.circle]", async () => {
+Deno.test("a broadcast goes to the agents and orchestrators of a circle, and lists skipped peers [3.peer.inbound-only.broadcast] [c3.broadcast.circle]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -135,7 +135,7 @@ Deno.test("a broadcast goes to the agents and orchestrators of a circle, and say
   assert.equal(there.sent_to.length, 1);
 });
 
-Deno.test("a full queue fails one copy of a broadcast alone", async () => {
+Deno.test("a full queue fails a single copy of a broadcast", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   const bob = await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -145,7 +145,7 @@ Deno.test("a full queue fails one copy of a broadcast alone", async () => {
   assert.deepEqual(answer.failed, [{ peer_id: bob.peer_id, error: "queue_full" }]);
 });
 
-Deno.test("a note for nobody, in whatever form, names an unknown peer", async () => {
+Deno.test("a notification to null, blank or unknown names is refused with unknown_peer", async () => {
   await using w = world();
   for (const to_peer of [null, "", "  ", "nobody"]) {
     const { status, error, reason } = await post(w, "/notify", {

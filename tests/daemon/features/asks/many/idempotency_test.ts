@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on asks to many: all is asked once, and answered as often as it is sent. */
+/** `Idempotency-Key` on asks to many. */
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
@@ -15,7 +15,7 @@ import {
 
 const QUESTION = { from_peer: "ada", to_peers: ["bob", "ghost", "eve"], text: "Ready?" };
 
-/** Posts with a key; status, whether it is a replay, and the answer. */
+/** Posts with a key; returns status, whether it is a replay, and the response. */
 async function send(w: World, key: string, body: unknown = QUESTION) {
   const response = await w.post("/asks/many", body, { "idempotency-key": key });
   const replayed = response.headers.get("idempotent-replay");
@@ -27,7 +27,7 @@ async function addThreePeers(w: World) {
   return await connectPeer(w, "bob");
 }
 
-Deno.test("an ask to many that is sent twice with a key is asked once", async () => {
+Deno.test("an ask to many that is repeated with its key is opened once", async () => {
   await using w = world();
   const bob = await addThreePeers(w);
   const first = await send(w, "k");
@@ -42,7 +42,7 @@ Deno.test("an ask to many that is sent twice with a key is asked once", async ()
   assert.notEqual(parent_id, first.parent_id);
 });
 
-Deno.test("a key is its sender's own, and stands for one body", async () => {
+Deno.test("a key belongs to one sender and one body", async () => {
   await using w = world();
   await addThreePeers(w);
   const first = await send(w, "k");
@@ -53,7 +53,7 @@ Deno.test("a key is its sender's own, and stands for one body", async () => {
   assert.notEqual(eve.parent_id, first.parent_id);
 });
 
-Deno.test("when nobody could be asked, nothing is kept, and the key may be sent again", async () => {
+Deno.test("if no recipient can be asked, nothing is stored, and the key can be used again", async () => {
   await using w = world();
   const failed = await send(w, "k");
   assert.deepEqual([failed.status, failed.error], [404, "unknown_peer"]);
@@ -63,7 +63,7 @@ Deno.test("when nobody could be asked, nothing is kept, and the key may be sent 
   assert.equal(eventData(w, "ask").length, 2);
 });
 
-Deno.test("one whose queue is full fails alone, with a key as without", async () => {
+Deno.test("a recipient with a full queue fails alone, with and without a key", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addThreePeers(w);
   const codes = async (key: string) =>
@@ -73,7 +73,7 @@ Deno.test("one whose queue is full fails alone, with a key as without", async ()
   assert.equal((await get(w, "/asks")).asks.length, 3);
 });
 
-Deno.test("with the disk full neither asks nor key are kept", async () => {
+Deno.test("with a full disk, neither the asks nor the key are stored", async () => {
   await using w = world();
   const bob = await addThreePeers(w);
   const { db } = w.daemon.ctx;
@@ -85,7 +85,7 @@ Deno.test("with the disk full neither asks nor key are kept", async () => {
   assert.equal((await send(w, "k")).replayed, null);
 });
 
-Deno.test("a repeat after a restart is answered with the same ids, and nobody is asked again", async () => {
+Deno.test("a repeat after a restart returns the same ids, and opens no ask", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });

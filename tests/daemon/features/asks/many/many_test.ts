@@ -12,7 +12,7 @@ import {
   post,
 } from "../../../../support/daemon/peer_clients.ts";
 
-/** The asker and three to be asked, without those who come over a socket. */
+/** Registers the asker and three recipients, except those that connect over a socket. */
 async function addThreePeers(w: World, ...connected: string[]) {
   for (const name of ["ada", "bob", "eve", "tom"]) {
     if (!connected.includes(name)) await addPeer(w, name);
@@ -32,7 +32,7 @@ interface Child {
 
 const idsOf = (children: Child[]) => children.map(({ correlation_id }) => correlation_id);
 
-Deno.test("many are asked as one parent, each by an ordinary ask [c3.many]", async () => {
+Deno.test("an ask to many is one parent with an ordinary ask per recipient [c3.many]", async () => {
   await using w = world();
   await addThreePeers(w, "bob");
   const bob = await connectPeer(w, "bob");
@@ -97,7 +97,7 @@ Deno.test("a parent is pending, then partial, then complete", async () => {
   });
 });
 
-Deno.test("a recipient that cannot be asked fails alone, and is shown with its error", async () => {
+Deno.test("a recipient that cannot be asked fails alone, and the result shows its error", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addThreePeers(w);
   await post(w, "/peers/eve/provenance", { addressable: false });
@@ -128,7 +128,7 @@ Deno.test("a recipient that cannot be asked fails alone, and is shown with its e
   assert.equal((await get(w, `/asks/many/${parent_id}`)).state, "complete");
 });
 
-Deno.test("when nobody can be asked it is refused as /ask would, and nothing is kept", async () => {
+Deno.test("if no recipient can be asked, it is refused like /ask, and nothing is stored", async () => {
   await using w = world();
   await addThreePeers(w);
   const none = await askMany(w, { to_peers: ["nobody", "ada"] });
@@ -147,7 +147,7 @@ Deno.test("when nobody can be asked it is refused as /ask would, and nothing is 
   assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
 });
 
-Deno.test("who is named twice is asked once", async () => {
+Deno.test("a recipient that is named twice is asked once", async () => {
   await using w = world();
   await addThreePeers(w);
   const { peer_id } = await get(w, "/peers/bob");
@@ -158,7 +158,7 @@ Deno.test("who is named twice is asked once", async () => {
   assert.equal((await get(w, "/asks")).asks.length, 2);
 });
 
-Deno.test("when its time passes, what is open is evicted once, and its asker is told", async () => {
+Deno.test("on timeout, open children are evicted once, and the asker is notified", async () => {
   await using w = world();
   await addThreePeers(w, "ada");
   const ada = await connectPeer(w, "ada");
@@ -185,7 +185,7 @@ Deno.test("when its time passes, what is open is evicted once, and its asker is 
   assert.equal(eventData(w, "ack").length, ackCount);
 });
 
-Deno.test("a parent is forgotten after 30 days, unless an ask of it is open yet", async () => {
+Deno.test("a parent is deleted after 30 days, unless a child is still open", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addThreePeers(w);
   const brief = await askMany(w);
@@ -201,7 +201,7 @@ Deno.test("a parent is forgotten after 30 days, unless an ask of it is open yet"
   assert.equal((await get(w, `/asks/many/${lastingAsks.parent_id}`)).status, 404);
 });
 
-Deno.test("a parent survives a restart, and its time runs on", async () => {
+Deno.test("a parent and its timeout survive a restart", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds() };
   const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });

@@ -10,12 +10,16 @@ import {
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
-Deno.test("a permission is asked of the human, on every surface, and holds its caller [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
+Deno.test("a tool permission is shown on every surface, and its caller waits [4.ask-blocking.holds] [4.ask-blocking.answer]", async () => {
   await using w = withHuman();
   const ada = await addPeer(w, "ada");
   const origin = { surface: "hook", ref: "7" };
-  const line = await startAskBlocking(w, { from_peer: "ada", origin, metadata: { tool: "Bash" } });
-  assert.equal(line.done, false);
+  const pending = await startAskBlocking(w, {
+    from_peer: "ada",
+    origin,
+    metadata: { tool: "Bash" },
+  });
+  assert.equal(pending.done, false);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.correlation_id, kept.from_peer_id, kept.to_peer_name, kept.text], [
     "toolu_01",
@@ -43,7 +47,7 @@ Deno.test("a permission is asked of the human, on every surface, and holds its c
     "choice",
   ]);
   await post(w, `/inbox/${item.item_id}/reply`, { option_id: "allow" });
-  assert.deepEqual(await line.answer, {
+  assert.deepEqual(await pending.answer, {
     status: 200,
     correlation_id: "toolu_01",
     outcome: "answered",
@@ -55,7 +59,7 @@ Deno.test("a permission is asked of the human, on every surface, and holds its c
   ]);
 });
 
-Deno.test("an option that does not permit is an answer as well, and so is a refusal", async () => {
+Deno.test("an option that does not permit, and a refusal, are answers, too", async () => {
   await using w = withHuman();
   const cases: [object, string, string | null, string | null][] = [
     [{ option_id: "deny" }, "answered", "deny", null],
@@ -66,9 +70,9 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
   ];
   for (const [index, [said, outcome, option_id, message]] of cases.entries()) {
     const correlation_id = `case-${index}`;
-    const line = await startAskBlocking(w, { correlation_id });
+    const pending = await startAskBlocking(w, { correlation_id });
     await post(w, "/answer", { correlation_id, ...said });
-    assert.deepEqual(await line.answer, {
+    assert.deepEqual(await pending.answer, {
       status: 200,
       correlation_id,
       outcome,
@@ -78,7 +82,7 @@ Deno.test("an option that does not permit is an answer as well, and so is a refu
   }
 });
 
-Deno.test("a decline, or a bare ack, gives no permission", async () => {
+Deno.test("a decline or a bare ack gives no permission", async () => {
   await using w = withHuman();
   const declined = await startAskBlocking(w, { correlation_id: "one" });
   await post(w, "/decline", { correlation_id: "one", reason: "Not today" });
@@ -90,15 +94,15 @@ Deno.test("a decline, or a bare ack, gives no permission", async () => {
   assert.deepEqual([bare.outcome, bare.option_id], ["acknowledged", null]);
 });
 
-Deno.test("a permission that nobody gives in time is denied, all else has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
+Deno.test("on timeout, a tool permission is denied, and any other question has timed out [4.ask-blocking.denied] [7.permission-denied]", async () => {
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const correlation_id = outcome;
-    const line = await startAskBlocking(w, { ...body, correlation_id, timeout_seconds: 5 });
+    const pending = await startAskBlocking(w, { ...body, correlation_id, timeout_seconds: 5 });
     await w.clock.advance(4999);
-    assert.equal(line.done, false);
+    assert.equal(pending.done, false);
     await w.clock.advance(1);
-    assert.deepEqual(await line.answer, {
+    assert.deepEqual(await pending.answer, {
       status: 200,
       correlation_id,
       outcome,
@@ -119,15 +123,15 @@ Deno.test("a permission that nobody gives in time is denied, all else has timed 
   assert.deepEqual(eventData(w, "answer"), []);
 });
 
-Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_seconds [8.ask-blocking]", async () => {
+Deno.test("a blocking question lasts 45 s by default, and at most approvals.timeout_seconds [8.ask-blocking]", async () => {
   await using w = withHuman({ "approvals.timeout_seconds": "60" });
   for (const [given, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 60]] as const) {
-    const line = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
+    const pending = await startAskBlocking(w, { ...given, correlation_id: `t${seconds}` });
     await w.clock.advance(seconds * 1000 - 1);
     await w.clock.settle();
-    assert.equal(line.done, false);
+    assert.equal(pending.done, false);
     await w.clock.advance(1);
-    assert.equal((await line.answer).outcome, "denied");
+    assert.equal((await pending.answer).outcome, "denied");
   }
   assert.throws(() => withHuman({ "approvals.timeout_seconds": "3601" }), /1 to 3600/);
   const none = await startAskBlocking(w, { timeout_seconds: 0, correlation_id: "now" });
@@ -135,7 +139,7 @@ Deno.test("a hold is 45 s by default, and never longer than approvals.timeout_se
   assert.equal((await none.answer).outcome, "denied");
 });
 
-Deno.test("what a question has to be is checked before it is asked", async () => {
+Deno.test("a question is validated before it is asked", async () => {
   await using w = withHuman();
   const wrong = [
     { options: [] },
@@ -156,21 +160,21 @@ Deno.test("what a question has to be is checked before it is asked", async () =>
   assert.deepEqual((await get(w, "/asks")).asks, []);
 });
 
-Deno.test("without options a question of another scope takes a text", async () => {
+Deno.test("a question without options takes a text, if it is no tool permission", async () => {
   await using w = withHuman();
-  const line = await startAskBlocking(w, { scope: "plan", options: [] });
+  const pending = await startAskBlocking(w, { scope: "plan", options: [] });
   await post(w, "/answer", { correlation_id: "toolu_01", text: "Begin with the tests" });
-  const { outcome, message } = await line.answer;
+  const { outcome, message } = await pending.answer;
   assert.deepEqual([outcome, message], ["answered", "Begin with the tests"]);
 });
 
-Deno.test("what was allowed of one question never passes for another's", async () => {
+Deno.test("a chosen id cannot be reused for a different question", async () => {
   await using w = withHuman();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
-  const line = await startAskBlocking(w, { from_peer: "bob" });
+  const pending = await startAskBlocking(w, { from_peer: "bob" });
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
-  await line.answer;
+  await pending.answer;
   for (const more of [{ prompt: "Run curl?" }, { scope: "x" }, { options: [ALLOW_OR_DENY[0]] }]) {
     const other = await askBlocking(w, { from_peer: "bob", ...more });
     assert.deepEqual([other.status, other.error], [409, "correlation_taken"]);
@@ -181,10 +185,10 @@ Deno.test("what was allowed of one question never passes for another's", async (
   assert.equal((await askBlocking(w, { correlation_id: plain })).error, "correlation_taken");
 });
 
-Deno.test("a chosen id is the ask's id everywhere, even one of our own form", async () => {
+Deno.test("a chosen id is the ask's id in every route, even one in our own format", async () => {
   await using w = withHuman();
   for (const id of ["toolu_01", "ask-00ff00ff00ff", "0b8f2c1e-7a3d-4e9b-9c55-1f2e3d4c5b6a"]) {
-    const line = await startAskBlocking(w, { correlation_id: id });
+    const pending = await startAskBlocking(w, { correlation_id: id });
     const { stages } = await get(w, `/traces/${id}`);
     assert.equal(stages[0].stage, "created");
     const open = (await get(w, "/asks/pending?peer_id=cli&direction=outbound")).asks;
@@ -196,21 +200,21 @@ Deno.test("a chosen id is the ask's id everywhere, even one of our own form", as
     await post(w, "/ack", { correlation_id: id, message: "allow" });
     const waited = await waiting;
     assert.deepEqual([waited.correlation_id, waited.option_id], [id, "allow"]);
-    assert.equal((await line.answer).option_id, "allow");
+    assert.equal((await pending.answer).option_id, "allow");
   }
-  const line = await startAskBlocking(w, { correlation_id: "mine" });
+  const pending = await startAskBlocking(w, { correlation_id: "mine" });
   await post(w, "/asks/mine/cancel", { peer_id: "cli", reason: "Never mind" });
-  const { outcome, message } = await line.answer;
+  const { outcome, message } = await pending.answer;
   assert.deepEqual([outcome, message], ["cancelled", "Never mind"]);
 });
 
-Deno.test("without a human the question waits in the inbox of whoever comes", async () => {
+Deno.test("without a human, the question waits in the inbox", async () => {
   await using w = world();
-  const line = await startAskBlocking(w);
+  const pending = await startAskBlocking(w);
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.to_peer_id, kept.to_peer_name, kept.state], ["human", "human", "open"]);
   await post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" });
-  assert.equal((await line.answer).option_id, "allow");
+  assert.equal((await pending.answer).option_id, "allow");
   const late = await startAskBlocking(w, { correlation_id: "late" });
   await addPeer(w, "sam", { role: "human" });
   const { items: [item] } = await get(w, "/inbox?unread=1");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import {
   addPeer,
   ask,
@@ -19,16 +19,16 @@ import {
   withHuman,
 } from "../../../../support/daemon/blocking_questions.ts";
 
-Deno.test("a caller that hangs up leaves nothing behind that could be allowed", async () => {
+Deno.test("a caller that disconnects leaves no open question", async () => {
   await using w = withHuman();
   for (const [body, outcome] of [[PERMISSION, "denied"], [DECISION, "timed_out"]] as const) {
     const gone = new AbortController();
     const correlation_id = outcome;
-    const line = askBlockingUntil(w, gone.signal, { ...body, correlation_id });
+    const pending = askBlockingUntil(w, gone.signal, { ...body, correlation_id });
     await w.clock.settle();
     assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
     gone.abort();
-    await line;
+    await pending;
     await w.clock.settle();
     const kept = await get(w, `/asks/${correlation_id}`);
     assert.deepEqual([kept.state, kept.close_reason, kept.outcome], [
@@ -38,10 +38,10 @@ Deno.test("a caller that hangs up leaves nothing behind that could be allowed", 
     ]);
     assert.equal((await post(w, "/answer", { correlation_id, option_id: "allow" })).status, 410);
   }
-  assert.equal((await get(w, "/inbox")).items.length, 2, "Nothing else is told to the human");
+  assert.equal((await get(w, "/inbox")).items.length, 2, "The inbox has no further item");
 });
 
-Deno.test("a second request under the same id waits for the same answer", async () => {
+Deno.test("a second request with the same id waits for the same answer", async () => {
   await using w = withHuman();
   const gone = new AbortController();
   const first = askBlockingUntil(w, gone.signal);
@@ -58,7 +58,7 @@ Deno.test("a second request under the same id waits for the same answer", async 
   assert.deepEqual([third.outcome, third.option_id], ["answered", "allow"]);
 });
 
-Deno.test("all who hold a question hear of its end at its own time, not at theirs", async () => {
+Deno.test("all callers of a question end at the question's own timeout", async () => {
   await using w = withHuman();
   const first = await startAskBlocking(w, { timeout_seconds: 10 });
   await w.clock.advance(6000);
@@ -71,7 +71,7 @@ Deno.test("all who hold a question hear of its end at its own time, not at their
   assert.equal(eventData(w, "ack").length, 1);
 });
 
-Deno.test("a question that is flagged as blocking by /ask is an ask like any other", async () => {
+Deno.test("a question that /ask marks as blocking is an ordinary ask", async () => {
   using at = restartableDaemon();
   let w = at.start();
   await addPeer(w, "bob");
@@ -83,13 +83,17 @@ Deno.test("a question that is flagged as blocking by /ask is an ask like any oth
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("a daemon that goes down denies what it holds, on the disk, and says so", async () => {
+Deno.test("a shutdown denies waiting questions, stores that, and tells the callers", async () => {
   using at = restartableDaemon();
   let w = at.start();
   const permission = await startAskBlocking(w);
   const decision = await startAskBlocking(w, { ...DECISION, correlation_id: "two" });
   const down = w.daemon.shutDown();
-  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "On the disk before anything is cut");
+  assert.equal(
+    w.daemon.ctx.db.whenDurable(),
+    undefined,
+    "Committed before the connection is closed",
+  );
   assert.equal(w.daemon.asks.mustGet("toolu_01").outcome, "denied");
   await down;
   assert.deepEqual([(await permission.answer).outcome, (await decision.answer).outcome], [
@@ -102,14 +106,14 @@ Deno.test("a daemon that goes down denies what it holds, on the disk, and says s
   await using _ = w;
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
-  assert.equal((await askBlocking(w)).outcome, "denied", "Whoever asks again hears the same");
+  assert.equal((await askBlocking(w)).outcome, "denied", "A repeated request gets the same answer");
 });
 
-Deno.test("a question that came in as the daemon went down is not left open", async () => {
+Deno.test("a question that arrives during the shutdown is not left open", async () => {
   await using w = withHuman();
-  const line = askBlocking(w);
+  const pending = askBlocking(w);
   await w.daemon.shutDown();
-  const { status, outcome, error } = await line;
+  const { status, outcome, error } = await pending;
   assert.ok(outcome === "denied" || (status === 503 && error === "shutting_down"));
   for (const { state } of w.daemon.asks.page({ ...ALL, state: null }).asks) {
     assert.equal(state, "closed");
@@ -117,11 +121,11 @@ Deno.test("a question that came in as the daemon went down is not left open", as
 });
 const ALL = { peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 100 };
 
-Deno.test("after a crash nobody holds on, and what was held is denied without a word", async () => {
+Deno.test("after a crash, the next start denies the waiting questions", async () => {
   using at = restartableDaemon();
   await using before = at.start();
   await connectPeer(before, "ada");
-  const line = await startAskBlocking(before, { from_peer: "ada" });
+  const pending = await startAskBlocking(before, { from_peer: "ada" });
   await using w = at.startFromCrash();
   const kept = await get(w, "/asks/toolu_01");
   assert.deepEqual([kept.state, kept.close_reason, kept.outcome], ["closed", "evicted", "denied"]);
@@ -137,10 +141,10 @@ Deno.test("after a crash nobody holds on, and what was held is denied without a 
   );
   assert.equal((await askBlocking(w, { from_peer: "ada" })).outcome, "denied");
   assert.deepEqual(w.logged, []);
-  assert.equal(line.done, false);
+  assert.equal(pending.done, false);
 });
 
-Deno.test("a real connection that breaks denies its permission as well", async () => {
+Deno.test("a real connection that breaks denies its tool permission", async () => {
   await using w = withHuman();
   const opened = Promise.withResolvers<void>(), ended = Promise.withResolvers<unknown>();
   using _ = w.daemon.ctx.events.subscribe({
@@ -165,7 +169,7 @@ Deno.test("a real connection that breaks denies its permission as well", async (
   await server.shutdown();
 });
 
-Deno.test("a flood of held questions ends with its daemon, each of them denied", async () => {
+Deno.test("a shutdown with many waiting questions denies each of them", async () => {
   await using w = withHuman();
   const lines = Array.from(
     { length: 300 },
@@ -181,15 +185,15 @@ Deno.test("a flood of held questions ends with its daemon, each of them denied",
   assert.deepEqual(new Set(outcomes.slice(0, 100)), new Set(["answered"]));
   assert.deepEqual(new Set(outcomes.slice(100)), new Set(["denied"]));
   assert.equal(eventData(w, "ack").length, 300);
-  assert.deepEqual(heldIds(w.daemon.ctx.db), []);
+  assert.deepEqual(waitingIds(w.daemon.ctx.db), []);
 });
 
-Deno.test("an answer of the same moment is heard by the one who has just begun to wait", async () => {
+Deno.test("an answer in the same turn reaches a caller that has just begun to wait", async () => {
   await using w = withHuman();
-  const [line, answer] = await Promise.all([
+  const [pending, answer] = await Promise.all([
     askBlocking(w),
     post(w, "/answer", { correlation_id: "toolu_01", option_id: "allow" }),
   ]);
   assert.equal(answer.status, 200);
-  assert.equal(line.option_id, "allow");
+  assert.equal(pending.option_id, "allow");
 });

@@ -3,7 +3,7 @@ import { type World, world } from "../../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";
 
-/** A query that is under way, and the id of its ask. */
+/** A running query, and the id of its ask. */
 async function query(w: World, more: Record<string, unknown> = {}) {
   const answer = post(w, "/query", { to_peer: "bob", text: "Which port?", ...more });
   await w.clock.settle();
@@ -11,7 +11,7 @@ async function query(w: World, more: Record<string, unknown> = {}) {
   return { answer, correlation_id: ask?.correlation_id };
 }
 
-Deno.test("a query asks for a text, as cli when nobody is named, and waits for it [4.query]", async () => {
+Deno.test("a query asks for a text, by default as `cli`, and waits for it [4.query]", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const { answer, correlation_id } = await query(w);
@@ -25,7 +25,7 @@ Deno.test("a query asks for a text, as cli when nobody is named, and waits for i
   assert.deepEqual(await answer, { status: "answered", text: "8080", error: null });
 });
 
-Deno.test("every end of the ask is an end of the query [c3.query.status]", async () => {
+Deno.test("every way to close the ask ends the query with a status [c3.query.status]", async () => {
   await using w = world();
   await connectPeer(w, "bob");
   const ends: [string, object, object][] = [
@@ -57,7 +57,7 @@ Deno.test("every end of the ask is an end of the query [c3.query.status]", async
   assert.deepEqual([status, error], ["closed", "The ask was closed: peer_not_addressable"]);
 });
 
-Deno.test("a query is 45 s by default and never more than 55, and leaves nothing open", async () => {
+Deno.test("a query lasts 45 s by default and at most 55 s, and leaves no open ask", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (const [more, seconds] of [[{}, 45], [{ timeout_seconds: 1e9 }, 55]] as const) {
@@ -80,7 +80,7 @@ Deno.test("a query is 45 s by default and never more than 55, and leaves nothing
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 2 });
 });
 
-Deno.test("a peer that is offline is not asked; one that went is offline in the end", async () => {
+Deno.test("an offline peer is not asked; one that goes offline is reported after the timeout", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const { answer } = await query(w, { timeout_seconds: 5 });
@@ -100,7 +100,7 @@ Deno.test("a peer that is offline is not asked; one that went is offline in the 
   assert.equal((await late.answer).text, "Back", "A peer that comes back still answers");
 });
 
-Deno.test("a peer that is retired meanwhile is gone at once", async () => {
+Deno.test("a peer that is retired meanwhile ends the query at once", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const { answer } = await query(w);
@@ -108,7 +108,7 @@ Deno.test("a peer that is retired meanwhile is gone at once", async () => {
   assert.deepEqual(await answer, { status: "offline", text: null, error: "bob is retired" });
 });
 
-Deno.test("who cannot be asked is refused as by /ask", async () => {
+Deno.test("a query is refused like /ask", async () => {
   await using w = world();
   const bob = await addPeer(w, "bob");
   await addPeer(w, "eve", { circle: "one" });
@@ -139,16 +139,16 @@ Deno.test("who cannot be asked is refused as by /ask", async () => {
   assert.equal((await one.answer).status, "timed_out");
 });
 
-Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", async () => {
+Deno.test("a query is closed when its caller disconnects or the daemon shuts down", async () => {
   using at = restartableDaemon();
   let w = at.start();
   await addPeer(w, "bob");
   const gone = new AbortController();
   const body = JSON.stringify({ to_peer: "bob", text: "Hi" });
-  const line = w.fetch("/query", { method: "POST", body, signal: gone.signal });
+  const pending = w.fetch("/query", { method: "POST", body, signal: gone.signal });
   await w.clock.settle();
   gone.abort();
-  await line.catch(() => undefined);
+  await pending.catch(() => undefined);
   await w.clock.settle();
   const [left] = (await get(w, "/asks")).asks;
   assert.deepEqual([left.close_reason, left.outcome], ["cancelled", "timed_out"]);
@@ -162,7 +162,7 @@ Deno.test("a query whose caller hangs up, or whose daemon ends, is closed", asyn
   assert.deepEqual((await get(w, "/asks?state=open")).asks, []);
 });
 
-Deno.test("a query that a crash cut off is closed by the next daemon", async () => {
+Deno.test("a query that a crash interrupted is closed at the next start", async () => {
   using at = restartableDaemon();
   await using before = at.start();
   await addPeer(before, "bob");

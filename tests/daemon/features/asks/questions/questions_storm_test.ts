@@ -1,7 +1,7 @@
-/** Chance decides who asks, answers, hangs up and stops; what must hold is looked at each time. */
+/** Random asks, answers, disconnects and restarts; the invariants are checked after each run. */
 
 import assert from "node:assert/strict";
-import { waitingIds as heldIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import type { World } from "../../../../support/world.ts";
 import { addPeer, post } from "../../../../support/daemon/peer_clients.ts";
 import { PERMISSION, restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";
@@ -10,7 +10,7 @@ const SEEDS = [1, 2, 3, 4];
 const STEPS = 80;
 const ENDS = ["answered", "acknowledged", "declined", "denied", "cancelled", "failed", "timed_out"];
 
-/** Numbers that a seed decides (mulberry32). */
+/** Seeded random numbers (mulberry32). */
 function chance(seed: number) {
   let state = seed;
   return (below: number): number => {
@@ -30,7 +30,7 @@ interface Line {
 class Storm implements AsyncDisposable {
   readonly #at = restartableDaemon();
   readonly #roll: (below: number) => number;
-  /** Permissions that somebody gave, by a call that was told so. */
+  /** Permissions that were given by a call that succeeded. */
   readonly #allowed = new Set<string>();
   #lines: Line[] = [];
   #askCount = 0;
@@ -70,11 +70,11 @@ class Storm implements AsyncDisposable {
     this.#check();
   }
 
-  /** Everyone is told in the end, and nothing stays held. */
+  /** Every caller gets a response in the end, and no wait is left. */
   async end(): Promise<void> {
     await this.w.daemon.shutDown();
     await this.#collect();
-    assert.deepEqual(heldIds(this.w.daemon.ctx.db), []);
+    assert.deepEqual(waitingIds(this.w.daemon.ctx.db), []);
     assert.deepEqual(this.#open(), []);
   }
 
@@ -114,7 +114,7 @@ class Storm implements AsyncDisposable {
     this.w = this.#at.start();
   }
 
-  /** What the callers heard: whoever was not cut off was told an end, with what was given. */
+  /** Checks the responses: each caller that stayed connected got the recorded outcome. */
   async #collect(): Promise<void> {
     for (const { id, gone, answer } of this.#lines.splice(0)) {
       const waiterResult = await answer;
@@ -131,7 +131,11 @@ class Storm implements AsyncDisposable {
 
   #check(): void {
     const { ctx } = this.w.daemon;
-    assert.deepEqual(heldIds(ctx.db), this.#open().toSorted(), "Open is what is held");
+    assert.deepEqual(
+      waitingIds(ctx.db),
+      this.#open().toSorted(),
+      "The open questions are those with a wait",
+    );
     const ended = ctx.events.read({ since: 0, limit: 100_000, type: "ack" })
       .map(({ data }) => "correlation_id" in data ? data.correlation_id : "");
     assert.equal(new Set(ended).size, ended.length, "A question ended twice");
@@ -140,7 +144,7 @@ class Storm implements AsyncDisposable {
 }
 
 for (const seed of SEEDS) {
-  Deno.test(`whatever happens, each held question ends once and permits only what was allowed (seed ${seed})`, async () => {
+  Deno.test(`each blocking question ends once and permits only what was allowed (seed ${seed})`, async () => {
     await using storm = new Storm(seed);
     await storm.begin();
     for (let step = 1; step <= STEPS; step++) {

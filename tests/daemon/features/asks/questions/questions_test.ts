@@ -23,7 +23,7 @@ function asked(w: World, question: Record<string, unknown>, more = {}) {
   return ask(w, "ada", "bob", "Which?", { question, ...more });
 }
 
-/** What `/answer` says to a fresh question; the ask as it is then. */
+/** Posts `/answer` to a new question; returns the response and the ask. */
 async function answered(w: World, question: Record<string, unknown>, fields: object) {
   const correlation_id = await asked(w, question);
   const answer = await post(w, "/answer", { correlation_id, ...fields });
@@ -56,7 +56,7 @@ Deno.test("a choice is answered by an option, or by a text that names one [4.ans
   }
 });
 
-Deno.test("an option's own id goes before another's title", async () => {
+Deno.test("an option's id takes precedence over another's title", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const options = ["Deny", "deny", "ALLOW"].map((id) => ({ id, title: "allow" }));
@@ -66,7 +66,7 @@ Deno.test("an option's own id goes before another's title", async () => {
   }
 });
 
-Deno.test("a message goes along with the option, and reaches the asker", async () => {
+Deno.test("a message beside the option reaches the asker", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -86,7 +86,7 @@ Deno.test("a message goes along with the option, and reaches the asker", async (
   ]);
 });
 
-Deno.test("a text needs a text, an acknowledgement nothing", async () => {
+Deno.test("a text question needs a text, an acknowledge question nothing", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const text = await answered(w, TEXT, { text: "Port 8080" });
@@ -100,7 +100,7 @@ Deno.test("a text needs a text, an acknowledgement nothing", async () => {
   ]);
 });
 
-Deno.test("a refusal of any kind needs nothing, and is the outcome of the ask", async () => {
+Deno.test("a refusal needs neither option nor text, and is the outcome of the ask", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (const question of [CHOICE, TEXT, ACKNOWLEDGE]) {
@@ -114,7 +114,7 @@ Deno.test("a refusal of any kind needs nothing, and is the outcome of the ask", 
   }
 });
 
-Deno.test("what does not fit the question is refused, and leaves it open", async () => {
+Deno.test("an answer that does not fit the question is refused, and leaves it open", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const permission = {
@@ -147,7 +147,7 @@ Deno.test("what does not fit the question is refused, and leaves it open", async
   assert.equal(eventData(w, "answer").length, 0);
 });
 
-Deno.test("a plain ask is no question, and what is unknown is unknown [c3.answer.plain]", async () => {
+Deno.test("an answer to a plain ask is not_a_question, and one to an unknown id unknown_ask [c3.answer.plain]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const correlation_id = await ask(w, "ada", "bob");
@@ -157,7 +157,7 @@ Deno.test("a plain ask is no question, and what is unknown is unknown [c3.answer
   assert.deepEqual([lost.status, lost.error], [404, "unknown_ask"]);
 });
 
-Deno.test("a choice without options, or with two of one id, is not asked at all", async () => {
+Deno.test("a choice without options, or with two of the same id, is refused", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const twice = [{ id: "a", title: "Apples" }, { id: "a", title: "Pears" }];
@@ -168,7 +168,7 @@ Deno.test("a choice without options, or with two of one id, is not asked at all"
   }
 });
 
-Deno.test("the first valid answer wins; whoever comes later is told that it is closed [c2.answer.first]", async () => {
+Deno.test("the first valid answer wins; a later one is already_closed [c2.answer.first]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const correlation_id = await asked(w, CHOICE);
@@ -186,7 +186,7 @@ Deno.test("the first valid answer wins; whoever comes later is told that it is c
   assert.equal(eventData(w, "answer").length, 1);
 });
 
-Deno.test("an ack that was faster keeps its word", async () => {
+Deno.test("an ack that was faster wins over an answer", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const correlation_id = await asked(w, CHOICE);
@@ -199,7 +199,7 @@ Deno.test("an ack that was faster keeps its word", async () => {
   assert.deepEqual([closed.close_reason, closed.answer], ["ack", null]);
 });
 
-Deno.test("any surface answers; of those that name themselves, the recipient and the human", async () => {
+Deno.test("any surface may answer; of named peers, only the recipient and the human", async () => {
   await using w = withHuman();
   for (const name of ["ada", "bob", "eve"]) await addPeer(w, name);
   for (const from_peer of ["ada", "eve", "a-stranger"]) {
@@ -213,7 +213,7 @@ Deno.test("any surface answers; of those that name themselves, the recipient and
   }
 });
 
-Deno.test("the human's word on a peer's question is no proof that the peer has read it", async () => {
+Deno.test("the human's answer to a peer's question does not prove its delivery to the peer", async () => {
   await using w = withHuman();
   await connectPeer(w, "bob");
   for (const [from_peer, state] of [["sam", "sent"], ["bob", "accepted"]]) {
@@ -223,7 +223,7 @@ Deno.test("the human's word on a peer's question is no proof that the peer has r
   }
 });
 
-Deno.test("a question and its answer are told without a word of them", async () => {
+Deno.test("the events of a question and its answer contain no text", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
@@ -249,7 +249,7 @@ Deno.test("a question and its answer are told without a word of them", async () 
   assert.equal(JSON.stringify(w.events).includes("sesame"), false);
 });
 
-Deno.test("a peer answers on its socket, and a surface does for the human", async () => {
+Deno.test("a peer answers on its socket, and a surface answers for the human", async () => {
   await using w = withHuman();
   const bob = await connectPeer(w, "bob");
   const surface = await connectPeer(w, "chat", {
@@ -274,7 +274,7 @@ Deno.test("a peer answers on its socket, and a surface does for the human", asyn
   assert.equal(refused && "error" in refused && refused.error, "not_the_recipient");
 });
 
-Deno.test("a reply to an open question in the inbox is its answer, and has to fit", async () => {
+Deno.test("an inbox reply to an open question is its answer, and must fit", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
   const toSam = async (question: object) => {
@@ -312,7 +312,7 @@ Deno.test("a reply to an open question in the inbox is its answer, and has to fi
   assert.equal((await choice.reply({ text: "And now?" })).action, "asked");
 });
 
-Deno.test("an item whose question was answered elsewhere is replied, even by a denial", async () => {
+Deno.test("an item whose question was answered elsewhere is replied, also after a denial", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const body = { from_peer: "ada", to_peer: "sam", text: "Which?", question: CHOICE };

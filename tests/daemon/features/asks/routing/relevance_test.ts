@@ -1,4 +1,4 @@
-/** The arm `relevance`: what a peer said of itself, where it works and what it answered decide. */
+/** The strategy `relevance`: descriptions, project folders and earlier replies decide. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
@@ -16,7 +16,7 @@ function describe(w: World, name: string, description: string) {
   return post(w, `/peers/${name}/description`, { description });
 }
 
-Deno.test("the peer whose description matches best is asked, in whatever form its words come", async () => {
+Deno.test("the peer whose description matches best is asked, in any inflection", async () => {
   await using w = worldWithDescriptions();
   for (const name of ["bob", "eve", "zoe", "max"]) await addPeer(w, name);
   await describe(w, "max", "I could help you with this and that, and what it is about");
@@ -39,7 +39,7 @@ Deno.test("the peer whose description matches best is asked, in whatever form it
   }
 });
 
-Deno.test("a confidence is 1 for the only peer that knows every word, and less for less", async () => {
+Deno.test("the confidence is 1 for a single peer that matches every word, and less otherwise", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -53,7 +53,7 @@ Deno.test("a confidence is 1 for the only peer that knows every word, and less f
   assert.ok(sharedScore < 0.75, String(sharedScore));
 });
 
-Deno.test("where nothing matches there is no candidate, with or without words to look for", async () => {
+Deno.test("without a match there is no candidate, with or without words in the ask", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await addPeer(w, "eve", { circle: "blue", role: "orchestrator" });
@@ -77,7 +77,7 @@ Deno.test("where nothing matches there is no candidate, with or without words to
   ]);
 });
 
-Deno.test("a weak match is no match below routing.min_confidence", async () => {
+Deno.test("a match below routing.min_confidence is low_confidence", async () => {
   await using w = worldWithDescriptions({ "routing.min_confidence": "0.9" });
   await addPeer(w, "bob");
   await describe(w, "bob", "billing");
@@ -86,7 +86,7 @@ Deno.test("a weak match is no match below routing.min_confidence", async () => {
   assert.equal((await route(w, "billing")).status, 200);
 });
 
-Deno.test("the folder of a peer's project speaks for it", async () => {
+Deno.test("the name of a peer's project folder counts", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob", { path: "/home/sam/code/checkout-service" });
   await addPeer(w, "eve", { path: "/home/sam/code/search" });
@@ -94,7 +94,7 @@ Deno.test("the folder of a peer's project speaks for it", async () => {
   assert.equal((await route(w, "search results are empty")).routing.routed_to, "eve");
 });
 
-Deno.test("a folder above the project speaks, too, but not as loud", async () => {
+Deno.test("the folders above the project count less", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob", { path: "/search/x" });
   await addPeer(w, "eve", { path: "/home/sam/code/of/the/long/winding/road/search" });
@@ -102,7 +102,7 @@ Deno.test("a folder above the project speaks, too, but not as loud", async () =>
   assert.equal((await route(w, "winding")).routing.routed_to, "eve");
 });
 
-Deno.test("of few peers, the one that knows most is asked, not the one that knows a rare word", async () => {
+Deno.test("among few peers, the best match is asked, not the match of a rare word", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob", { path: "/work/billing" });
   await addPeer(w, "eve", { path: "/work/search" });
@@ -111,7 +111,7 @@ Deno.test("of few peers, the one that knows most is asked, not the one that know
   assert.equal((await route(w, "check billing")).routing.routed_to, "bob");
 });
 
-Deno.test("a peer that answered such a question before is asked again", async () => {
+Deno.test("a peer that answered a similar ask before is asked again", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -127,7 +127,7 @@ Deno.test("a peer that answered such a question before is asked again", async ()
   assert.equal((await route(w, "Any idea?")).reason, "no_candidate");
 });
 
-Deno.test("a stale description still speaks, but a fresh one speaks louder", async () => {
+Deno.test("a stale description counts less than a fresh one", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -140,7 +140,7 @@ Deno.test("a stale description still speaks, but a fresh one speaks louder", asy
   assert.equal((await route(w, "billing?")).routing.routed_to, "eve");
 });
 
-Deno.test("of those that match alike, the least busy is asked", async () => {
+Deno.test("among equal matches, the least busy peer is asked", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await addPeer(w, "eve");
@@ -150,7 +150,7 @@ Deno.test("of those that match alike, the least busy is asked", async () => {
   assert.deepEqual(choices.toSorted(), ["bob", "bob", "eve", "eve"]);
 });
 
-Deno.test("what is asked is looked for as words, whatever query it spells", async () => {
+Deno.test("the text of an ask is searched as words, even if it is FTS5 syntax", async () => {
   await using w = worldWithDescriptions();
   await addPeer(w, "bob");
   await describe(w, "bob", "billing");
@@ -170,7 +170,7 @@ Deno.test("what is asked is looked for as words, whatever query it spells", asyn
   assert.equal((await route(w, `${text} billing`)).reason, "no_candidate");
 });
 
-Deno.test("a crowd with a long history is searched through at once", async () => {
+Deno.test("many peers with a long history are searched quickly", async () => {
   await using w = worldWithDescriptions();
   for (let at = 0; at < 60; at++) {
     await addPeer(w, `peer${at}`, { path: `/work/project${at}` });

@@ -1,39 +1,15 @@
-/** Asks that name no recipient: what is refused first, who is picked, and what is said of it. */
+/** Asks without `to_peer`: order of checks, choice of the peer, reporting. */
 
 import assert from "node:assert/strict";
 import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
-import { type World, world } from "../../../../support/world.ts";
-import {
-  addPeer,
-  ask,
-  connectPeer,
-  eventData,
-  get,
-  notify,
-  post,
-} from "../../../../support/daemon/peer_clients.ts";
+import { world } from "../../../../support/world.ts";
+import { addPeer, ask, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { askAnyone, assertNothing, leastBusyWorld } from "../../../../support/daemon/routing.ts";
 
-/** A world where the least busy peer of the circle answers. */
-function worldWithLoadedPeers(settings: Record<string, string> = {}) {
-  return world({ settings: { "routing.strategy": "least_busy", ...settings } });
-}
-
-/** An ask that leaves its recipient to the daemon. */
-function route(w: World, more: Record<string, unknown> = {}) {
-  return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
-}
-
-/** Nothing was registered, delivered or told. */
-async function assertNothing(w: World): Promise<void> {
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-  assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
-  assert.deepEqual(eventData(w, "ask"), []);
-}
-
-Deno.test("under static, an ask must name to_peer, whatever else is wrong with it", async () => {
+Deno.test("with `static`, an ask without to_peer is no_target, even if other fields are invalid", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (const body of [{}, { text: 5 }, { text: "Hi", fallback_to: "bob", from_peer: "ada" }]) {
@@ -44,12 +20,12 @@ Deno.test("under static, an ask must name to_peer, whatever else is wrong with i
   await assertNothing(w);
 });
 
-Deno.test("under an arm, an absent to_peer routes once the rest of the ask is right", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("with a strategy, an ask without to_peer is routed once its other fields are valid", async () => {
+  await using w = leastBusyWorld();
   const bob = await addPeer(w, "bob");
   assert.deepEqual([(await post(w, "/ask", {})).status], [422]);
   assert.equal((await post(w, "/ask", { from_peer: "ada", text: "" })).error, "invalid_request");
-  const { routing, ...answer } = await route(w);
+  const { routing, ...answer } = await askAnyone(w);
   assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
   assert.deepEqual(routing, {
     arm: "least_busy",
@@ -61,54 +37,54 @@ Deno.test("under an arm, an absent to_peer routes once the rest of the ask is ri
   });
 });
 
-Deno.test("only an absent key routes: null, blank and misspelt ones are refused as ever", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("only an absent to_peer routes: null, blank and misspelt ones are refused", async () => {
+  await using w = leastBusyWorld();
   await addPeer(w, "bob");
   for (const to_peer of [null, "", " \t"]) {
     const answer = await post(w, "/ask", { to_peer });
     assert.deepEqual([answer.status, answer.detail], [404, `Unknown peer: ${to_peer}`]);
   }
-  assert.equal((await route(w, { to_peer: 5 })).status, 422);
+  assert.equal((await askAnyone(w, { to_peer: 5 })).status, 422);
   for (const key of ["toPeer", "to-peer", "to peer", "To.Peer"]) {
-    const answer = await route(w, { [key]: "bob" });
+    const answer = await askAnyone(w, { [key]: "bob" });
     assert.deepEqual([answer.status, answer.error, answer.key], [400, "unknown_key", key]);
   }
-  assert.equal((await route(w, { to_peer: "nobody", fallback_to: "bob" })).status, 404);
+  assert.equal((await askAnyone(w, { to_peer: "nobody", fallback_to: "bob" })).status, 404);
   await assertNothing(w);
 });
 
-Deno.test("a named ask is never rerouted, and says nothing of routing", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("an ask with to_peer is never rerouted, and its response has no routing", async () => {
+  await using w = leastBusyWorld();
   const bob = await addPeer(w, "bob", { turn_state: "working" });
   await addPeer(w, "eve", { turn_state: "idle" });
   for (const more of [{ to_peer: "bob" }, { TO_PEER: "bob" }]) {
-    const answer = await route(w, { ...more, fallback_to: "nobody at all" });
+    const answer = await askAnyone(w, { ...more, fallback_to: "nobody at all" });
     assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
     assert.ok(!("routing" in answer));
     const { routing } = await w.call(getAsk, { params: { id: answer.correlation_id } });
     assert.equal(routing, null);
   }
   const offline = await addPeer(w, "zoe", { provenance: { addressable: false } });
-  const refused = await route(w, { to_peer: offline.peer_id, fallback_to: "bob" });
+  const refused = await askAnyone(w, { to_peer: offline.peer_id, fallback_to: "bob" });
   assert.equal(refused.error, "peer_not_addressable");
-  assert.equal((await route(w, { to_peer: "bob", fallback_to: 5 })).status, 422);
+  assert.equal((await askAnyone(w, { to_peer: "bob", fallback_to: 5 })).status, 422);
 });
 
-Deno.test("@route is a name like any other", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("@route is an ordinary name", async () => {
+  await using w = leastBusyWorld();
   await addPeer(w, "bob");
-  const answer = await route(w, { to_peer: "@route" });
+  const answer = await askAnyone(w, { to_peer: "@route" });
   assert.deepEqual([answer.status, answer.detail], [404, "Unknown peer: @route"]);
 });
 
-Deno.test("the idle come first, then who has the fewest open asks, and work goes round", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("idle peers come first, then the fewest open asks, and work is spread", async () => {
+  await using w = leastBusyWorld();
   await addPeer(w, "bob", { turn_state: "working" });
   await addPeer(w, "eve", { turn_state: "idle" });
   await addPeer(w, "zoe", { turn_state: "idle" });
   await ask(w, "ada", "eve");
   const choices = [];
-  for (let turn = 0; turn < 4; turn++) choices.push((await route(w)).routing);
+  for (let turn = 0; turn < 4; turn++) choices.push((await askAnyone(w)).routing);
   assert.equal(choices[0].routed_to, "zoe");
   assert.deepEqual(choices.map(({ routed_to }) => routed_to).toSorted(), [
     "eve",
@@ -119,12 +95,12 @@ Deno.test("the idle come first, then who has the fewest open asks, and work goes
   assert.deepEqual(choices.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
 });
 
-Deno.test("of two that are free, the one is asked whose last ask was closed the longest ago", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("of two idle peers, the one whose last ask was closed longest ago is asked", async () => {
+  await using w = leastBusyWorld();
   for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
   const choices = [];
   for (let turn = 0; turn < 6; turn++) {
-    const { correlation_id, routing } = await route(w);
+    const { correlation_id, routing } = await askAnyone(w);
     choices.push(routing.routed_to);
     await w.clock.advance(1000);
     await post(w, "/ack", { correlation_id });
@@ -133,16 +109,16 @@ Deno.test("of two that are free, the one is asked whose last ask was closed the 
   assert.deepEqual(choices.slice(3), choices.slice(0, 3));
 });
 
-Deno.test("asks that come at once do not all see the same peer as free", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("concurrent asks do not all see the same peer as idle", async () => {
+  await using w = leastBusyWorld();
   for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
-  const answers = await Promise.all(Array.from({ length: 9 }, () => route(w)));
+  const answers = await Promise.all(Array.from({ length: 9 }, () => askAnyone(w)));
   const counts = Map.groupBy(answers, ({ routing }) => routing.routed_to);
   assert.deepEqual([...counts.values()].map((of) => of.length), [3, 3, 3]);
 });
 
-Deno.test("picked are live, addressable peers of the sender's circle, and never the sender", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("only live, addressable peers of the sender's circle are chosen, never the sender", async () => {
+  await using w = leastBusyWorld();
   await addPeer(w, "ada", { turn_state: "idle", circle: "red" });
   await addPeer(w, "gone", { turn_state: "idle", circle: "red" });
   await post(w, "/peers/gone/offline");
@@ -150,7 +126,7 @@ Deno.test("picked are live, addressable peers of the sender's circle, and never 
   await addPeer(w, "cron", { circle: "red", role: "service" });
   await addPeer(w, "internal", { circle: "red", provenance: { initiator: "system" } });
   await addPeer(w, "far", { turn_state: "idle", circle: "blue" });
-  const alone = await route(w);
+  const alone = await askAnyone(w);
   assert.deepEqual([alone.status, alone.error], [503, "router_unavailable"]);
   assert.deepEqual([alone.arm, alone.reason, typeof alone.hint], [
     "least_busy",
@@ -158,100 +134,22 @@ Deno.test("picked are live, addressable peers of the sender's circle, and never 
     "string",
   ]);
   await assertNothing(w);
-  assert.equal((await route(w, { circle: "blue" })).routing.routed_to, "far");
-  assert.equal((await route(w, { bypass_circle: true })).routing.routed_to, "far");
-  assert.equal((await route(w, { from_peer: "a-stranger" })).to_peer_name, "ada");
+  assert.equal((await askAnyone(w, { circle: "blue" })).routing.routed_to, "far");
+  assert.equal((await askAnyone(w, { bypass_circle: true })).routing.routed_to, "far");
+  assert.equal((await askAnyone(w, { from_peer: "a-stranger" })).to_peer_name, "ada");
 });
 
-Deno.test("the human's asks look in all circles, and are the human's only through its door", async () => {
-  await using w = worldWithLoadedPeers({ "human.name": "sam" });
+Deno.test("the human's asks search all circles, and need a proven human origin", async () => {
+  await using w = leastBusyWorld({ "human.name": "sam" });
   await addPeer(w, "far", { circle: "blue" });
-  const answer = await route(w, { from_peer: "sam" });
+  const answer = await askAnyone(w, { from_peer: "sam" });
   assert.equal(answer.routing.routed_to, "far");
 });
 
-Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", async () => {
-  await using w = worldWithLoadedPeers({ "routing.min_confidence": "0.50" });
-  await addPeer(w, "ada");
-  await addPeer(w, "bob");
-  assert.equal((await route(w)).status, 200);
-  const unsure = await route(w);
-  assert.deepEqual([unsure.status, unsure.reason], [503, "low_confidence"]);
-  await addPeer(w, "eve", { role: "orchestrator", circle: "blue" });
-  const { routing } = await route(w, { fallback_to: "eve" });
-  assert.deepEqual([routing.routed_to, routing.confidence], ["eve", 0.25]);
-  assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
-});
-
-Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
-  await using w = worldWithLoadedPeers({ "human.name": "sam" });
-  const ada = await addPeer(w, "ada");
-  const bob = await addPeer(w, "bob", { turn_state: "idle" });
-  await addPeer(w, "cron", { role: "service" });
-  await addPeer(w, "mute", { provenance: { addressable: false } });
-  await addPeer(w, "late");
-  const late = await post(w, "/peers/late/offline", { terminal: true });
-  assert.equal(late.status, 200);
-  for (const circle of ["red", "blue"]) await addPeer(w, "twin", { circle });
-  const refusals = [
-    ["nobody", 404, "unknown_peer"],
-    ["", 404, "unknown_peer"],
-    ["late", 404, "unknown_peer"],
-    ["mute", 409, "peer_not_addressable"],
-    ["cron", 403, "service_excluded"],
-    ["sam", 403, "service_excluded"],
-    ["dashboard", 403, "service_excluded"],
-    [ada.peer_id, 422, "to_self"],
-  ] as const;
-  for (const [fallback_to, status, error] of refusals) {
-    const answer = await route(w, { fallback_to });
-    assert.deepEqual([fallback_to, answer.status, answer.error], [fallback_to, status, error]);
-  }
-  const twin = await route(w, { fallback_to: "twin", bypass_circle: true });
-  assert.deepEqual([twin.status, twin.error], [409, "ambiguous_peer"]);
-  const { peer, role, hint } = await route(w, { fallback_to: "cron" });
-  assert.deepEqual([peer, role, typeof hint], ["cron", "service", "string"]);
-  await assertNothing(w);
-  const { routing } = await route(w, { fallback_to: bob.peer_id });
-  assert.deepEqual([routing.routed_to, routing.fallback], ["bob", false]);
-});
-
-Deno.test("a retired fallback is refused by its id", async () => {
-  await using w = worldWithLoadedPeers();
-  const { peer_id } = await addPeer(w, "late");
-  await addPeer(w, "bob");
-  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
-  const answer = await route(w, { fallback_to: peer_id });
-  assert.deepEqual([answer.status, answer.error], [409, "peer_retired"]);
-});
-
-Deno.test("with allow_service_targets, services and the human may be reached, agents first", async () => {
-  await using w = worldWithLoadedPeers({
-    "routing.allow_service_targets": "true",
-    "human.name": "sam",
-  });
-  assert.equal((await route(w)).routing.routed_to, "sam");
-  await addPeer(w, "bob", { turn_state: "working" });
-  await ask(w, "ada", "bob");
-  assert.equal((await route(w)).routing.routed_to, "bob");
-  await post(w, "/peers/bob/offline");
-  await addPeer(w, "cron", { role: "service", turn_state: "idle" });
-  assert.equal((await route(w)).routing.routed_to, "cron");
-  const asked = await route(w, { circle: "none", fallback_to: "sam" });
-  assert.equal(asked.status, 200);
-});
-
-Deno.test("where nobody is left but the human, no strategy asks it unless allowed [7.routing.no-services]", async () => {
-  await using w = worldWithLoadedPeers({ "human.name": "sam" });
-  const answer = await route(w);
-  assert.deepEqual([answer.status, answer.reason], [503, "no_candidate"]);
-  assert.deepEqual((await get(w, "/inbox")).items, []);
-});
-
-Deno.test("a routed ask reaches its peer, and its record and trace say how it was found [4.ask.routing] [7.routing.arm-picks]", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("a routed ask reaches its peer, and its record and trace say how it was routed [4.ask.routing] [7.routing.arm-picks]", async () => {
+  await using w = leastBusyWorld();
   const bob = await connectPeer(w, "bob");
-  const { correlation_id, routing, delivery_state } = await route(w);
+  const { correlation_id, routing, delivery_state } = await askAnyone(w);
   assert.equal(delivery_state, "sent");
   assert.deepEqual(bob.of("ask").map((frame) => frame.correlation_id), [correlation_id]);
   const record = await w.call(getAsk, { params: { id: correlation_id } });
@@ -265,46 +163,19 @@ Deno.test("a routed ask reaches its peer, and its record and trace say how it wa
   assert.ok(!trace.stages.some(({ stage }) => stage === "routed"));
 });
 
-Deno.test("a pick whose queue is full is refused, and the fallback is asked instead", async () => {
-  await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
-  await addPeer(w, "bob", { turn_state: "idle" });
-  await addPeer(w, "eve", { circle: "blue" });
-  await notify(w, "ada", "bob");
-  const refused = await route(w);
-  assert.deepEqual([refused.status, refused.reason], [503, "refused"]);
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-  const { routing } = await route(w, { fallback_to: "eve" });
-  assert.deepEqual([routing.routed_to, routing.fallback_reason], ["eve", "refused"]);
-  const full = await route(w, { fallback_to: "eve" });
-  assert.deepEqual([full.status, full.error], [429, "queue_full"]);
-});
-
-Deno.test("a refused pick leaves the ask that was followed up as it was", async () => {
-  await using w = worldWithLoadedPeers({ "daemon.queue.max_per_peer": "1" });
-  await addPeer(w, "ada");
-  await addPeer(w, "bob", { turn_state: "idle" });
-  const before = await ask(w, "bob", "ada");
-  await notify(w, "cli", "bob");
-  const refused = await route(w, { reply_to: before });
-  assert.deepEqual([refused.status, refused.reason], [503, "refused"]);
-  assert.equal((await w.call(getAsk, { params: { id: before } })).state, "open");
-  const unknown = await route(w, { reply_to: "ask-ffffffffffff" });
-  assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
-});
-
-Deno.test("a dry run says where an ask would go, and registers nothing", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("a dry run names the recipient, and stores nothing", async () => {
+  await using w = leastBusyWorld();
   const bob = await addPeer(w, "bob");
-  const answer = await route(w, { dry_run: true });
+  const answer = await askAnyone(w, { dry_run: true });
   assert.deepEqual([answer.correlation_id, answer.delivery_state], [null, null]);
   assert.deepEqual([answer.to_peer_id, answer.routing.routed_to], [bob.peer_id, "bob"]);
   await assertNothing(w);
   await post(w, "/peers/bob/offline");
-  assert.equal((await route(w, { dry_run: true })).error, "router_unavailable");
+  assert.equal((await askAnyone(w, { dry_run: true })).error, "router_unavailable");
 });
 
-Deno.test("an ask on a socket may leave its recipient to the daemon, too", async () => {
-  await using w = worldWithLoadedPeers();
+Deno.test("an ask on a socket may omit to_peer, too", async () => {
+  await using w = leastBusyWorld();
   const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   await ada.send({ type: "ask", request_id: "1", text: "Who can?" });
   const [result] = ada.of("result") as Record<string, unknown>[];
@@ -315,7 +186,7 @@ Deno.test("an ask on a socket may leave its recipient to the daemon, too", async
   assert.deepEqual([alone["error"], alone["request_id"]], ["router_unavailable", "2"]);
 });
 
-Deno.test("the OpenAPI document requires to_peer only where no arm is set", async () => {
+Deno.test("the OpenAPI document requires to_peer only without a strategy", async () => {
   const required = async (settings: Record<string, string>) => {
     await using w = world({ settings });
     const { paths } = await get(w, "/openapi.json");
@@ -325,7 +196,7 @@ Deno.test("the OpenAPI document requires to_peer only where no arm is set", asyn
   assert.deepEqual(await required({ "routing.strategy": "least_busy" }), ["from_peer", "text"]);
 });
 
-Deno.test("a strategy that is unknown, or lacks what it needs, stops the start with its key", () => {
+Deno.test("an unknown or incomplete strategy refuses the start with its config key", () => {
   const start = (settings: Record<string, string>) => () => world({ settings });
   // deno-fmt-ignore
   const wrong: [Record<string, string>, RegExp][] = [
@@ -341,19 +212,19 @@ Deno.test("a strategy that is unknown, or lacks what it needs, stops the start w
   for (const [settings, complaint] of wrong) assert.throws(start(settings), complaint);
 });
 
-Deno.test("how an ask was routed is still known after a restart", async () => {
+Deno.test("the routing of an ask survives a restart", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), db_path: `${directory}/mesh.db` };
   const settings = { "routing.strategy": "least_busy" };
   try {
     const before = world({ ...shared, settings });
     await addPeer(before, "bob");
-    const { correlation_id, routing } = await route(before);
+    const { correlation_id, routing } = await askAnyone(before);
     await before[Symbol.asyncDispose]();
     await using after = world({ ...shared });
     const record = await after.call(getAsk, { params: { id: correlation_id } });
     assert.deepEqual([record.state, record.routing], ["open", routing]);
-    assert.equal((await route(after)).error, "no_target");
+    assert.equal((await askAnyone(after)).error, "no_target");
   } finally {
     Deno.removeSync(directory, { recursive: true });
   }

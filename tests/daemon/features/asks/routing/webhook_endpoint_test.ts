@@ -1,10 +1,6 @@
-/** The arm `webhook`, before a real endpoint on a port that the system picks. */
+/** The strategy `webhook`, against a real HTTP endpoint. */
 
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "kit/core/clock.ts";
-import { jsonLog } from "kit/core/log.ts";
-import { askEndpoint } from "../../../../../daemon/features/asks/routing/endpoint.ts";
-import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,
   ask,
@@ -13,38 +9,14 @@ import {
   get,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
+import {
+  askAnyone,
+  endpointWorld,
+  type Handle,
+  respondWith,
+} from "../../../../support/daemon/routing.ts";
 
-type Handle = (request: Request) => Response | Promise<Response>;
-
-/** A daemon and the endpoint that it asks; what the endpoint was told. */
-function endpointWorld(handle: Handle, settings: Record<string, string> = {}) {
-  const requests: { request: Request; body: Record<string, unknown> }[] = [];
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (it) => {
-    requests.push({ request: it, body: await it.clone().json() });
-    return await handle(it);
-  });
-  const url = `http://127.0.0.1:${server.addr.port}/pick?key=1`;
-  const w = world({
-    settings: { "routing.strategy": "webhook", "routing.webhook": url, ...settings },
-  });
-  return {
-    w,
-    requests,
-    server,
-    [Symbol.asyncDispose]: async () => {
-      await w[Symbol.asyncDispose]();
-      await server.shutdown();
-    },
-  };
-}
-
-function route(w: World, more: Record<string, unknown> = {}) {
-  return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
-}
-
-const respondWith = (answer: unknown) => () => Response.json(answer);
-
-Deno.test("the endpoint is told who may be picked, and the peer that it names is asked", async () => {
+Deno.test("the endpoint receives the candidates, and the peer that it names is asked", async () => {
   await using fixture = endpointWorld(
     respondWith({ peer: "bob", confidence: 0.75, reason: "knows it" }),
   );
@@ -55,7 +27,7 @@ Deno.test("the endpoint is told who may be picked, and the peer that it names is
   await post(w, "/peers/bob/description", { description: "The API" });
   await ask(w, "ada", "bob");
   await w.clock.advance(2000);
-  const answer = await route(w);
+  const answer = await askAnyone(w);
   assert.deepEqual([answer.status, answer.to_peer_id], [200, bob.peer_id]);
   assert.deepEqual(answer.routing, {
     arm: "webhook",
@@ -89,18 +61,18 @@ Deno.test("the endpoint is told who may be picked, and the peer that it names is
   });
 });
 
-Deno.test("a peer that is named by its id is asked, and a confidence that is not given is 1", async () => {
+Deno.test("the endpoint may name a peer by id, and its confidence defaults to 1", async () => {
   let peer = "";
   await using fixture = endpointWorld(() => Response.json({ peer }));
   const { w } = fixture;
   const far = await addPeer(w, "far", { circle: "blue" });
   await addPeer(w, "ada");
   peer = far.peer_id;
-  const { routing } = await route(w);
+  const { routing } = await askAnyone(w);
   assert.deepEqual([routing.routed_to, routing.confidence], ["far", 1]);
 });
 
-Deno.test("a pick is authorized like a named target: what that refuses is refused [7.routing.pick-authorized]", async () => {
+Deno.test("the endpoint's choice is authorized like a named target [7.routing.pick-authorized]", async () => {
   let peer: string | null = null;
   await using fixture = endpointWorld(() => Response.json({ peer, confidence: 1 }));
   const { w } = fixture;
@@ -113,7 +85,7 @@ Deno.test("a pick is authorized like a named target: what that refuses is refuse
   await post(w, "/peers/late/offline", { terminal: true });
   const before = (await get(w, "/deliveries")).deliveries.length;
   for (peer of [null, "nobody", "cron", "far", "mute", ada.peer_id, late.peer_id, "dashboard"]) {
-    const answer = await route(w);
+    const answer = await askAnyone(w);
     assert.deepEqual([peer, answer.status, answer.error, answer.arm, answer.reason], [
       peer,
       503,
@@ -121,7 +93,7 @@ Deno.test("a pick is authorized like a named target: what that refuses is refuse
       "webhook",
       "refused",
     ]);
-    const { routing } = await route(w, { fallback_to: "bob", dry_run: true });
+    const { routing } = await askAnyone(w, { fallback_to: "bob", dry_run: true });
     assert.deepEqual([routing.routed_to, routing.fallback, routing.fallback_reason], [
       "bob",
       true,
@@ -137,12 +109,12 @@ Deno.test("with allow_service_targets, the endpoint may name a service", async (
     "routing.allow_service_targets": "true",
   });
   await addPeer(fixture.w, "cron", { role: "service" });
-  assert.equal((await route(fixture.w)).routing.routed_to, "cron");
+  assert.equal((await askAnyone(fixture.w)).routing.routed_to, "cron");
   const [{ body } = assert.fail()] = fixture.requests;
   assert.equal((body["candidates"] as unknown[]).length, 1);
 });
 
-Deno.test("an answer that is no answer is an error of the arm", async () => {
+Deno.test("an invalid response is an error of the strategy", async () => {
   const bad: Handle[] = [
     respondWith({}),
     respondWith([]),
@@ -163,7 +135,7 @@ Deno.test("an answer that is no answer is an error of the arm", async () => {
   const { w } = fixture;
   await addPeer(w, "bob");
   for (handle of bad) {
-    const answer = await route(w);
+    const answer = await askAnyone(w);
     assert.deepEqual([answer.status, answer.reason], [503, "error"], String(handle));
   }
   assert.equal(fixture.requests.length, bad.length);
@@ -178,11 +150,11 @@ Deno.test("a redirect is not followed", async () => {
       : Response.json({ peer: "bob" })
   );
   await addPeer(fixture.w, "bob");
-  assert.equal((await route(fixture.w)).reason, "error");
+  assert.equal((await askAnyone(fixture.w)).reason, "error");
   assert.equal(fixture.requests.length, 1);
 });
 
-Deno.test("an endpoint that is not there is an error, and the fallback takes its place", async () => {
+Deno.test("an unreachable endpoint is an error, and the fallback is asked", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
@@ -191,8 +163,8 @@ Deno.test("an endpoint that is not there is an error, and the fallback takes its
   });
   const { w } = fixture;
   const bob = await connectPeer(w, "bob");
-  assert.equal((await route(w)).reason, "error");
-  const { routing } = await route(w, { fallback_to: "bob" });
+  assert.equal((await askAnyone(w)).reason, "error");
+  const { routing } = await askAnyone(w, { fallback_to: "bob" });
   assert.deepEqual([routing.routed_to, routing.confidence, routing.fallback_reason], [
     "bob",
     0,
@@ -201,152 +173,47 @@ Deno.test("an endpoint that is not there is an error, and the fallback takes its
   assert.equal(bob.of("ask").length, 1);
 });
 
-Deno.test("an endpoint that does not answer within 5 s is given up, its ask not opened", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
+Deno.test("the choice is checked against the state after the endpoint's response", async () => {
+  const response = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
   await using fixture = endpointWorld(() => {
     asked.resolve();
-    return held.promise;
-  });
-  const { w } = fixture;
-  await addPeer(w, "bob");
-  const routing = route(w);
-  await asked.promise;
-  await w.clock.advance(4999);
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-  await w.clock.advance(1);
-  assert.equal((await routing).reason, "timed_out");
-  held.resolve(Response.json({ peer: "bob" }));
-  await w.clock.settle();
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-});
-
-Deno.test("an endpoint that trickles its answer is given up, and hung up on", async () => {
-  const asked = Promise.withResolvers<void>(), hungUp = Promise.withResolvers<void>();
-  await using fixture = endpointWorld(() => {
-    asked.resolve();
-    const begun = new TextEncoder().encode('{"peer":');
-    return new Response(
-      new ReadableStream({
-        start: (controller) => controller.enqueue(begun),
-        cancel: () => hungUp.resolve(),
-      }),
-    );
-  });
-  await addPeer(fixture.w, "bob");
-  const routing = route(fixture.w);
-  await asked.promise;
-  await fixture.w.clock.advance(5000);
-  assert.equal((await routing).reason, "timed_out");
-  await hungUp.promise;
-});
-
-Deno.test("a caller that goes away takes its ask along", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<Request>();
-  await using fixture = endpointWorld((request) => {
-    asked.resolve(request);
-    return held.promise;
-  });
-  const { w } = fixture;
-  await addPeer(w, "bob");
-  const gone = new AbortController();
-  const routing = w.fetch("/ask", {
-    method: "POST",
-    body: JSON.stringify({ from_peer: "ada", text: "Hi", fallback_to: "bob" }),
-    signal: gone.signal,
-  });
-  await asked.promise;
-  gone.abort();
-  assert.equal((await routing).status, 503);
-  held.resolve(Response.json({ peer: "bob" }));
-  await w.clock.settle();
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-  assert.deepEqual(w.logged, []);
-});
-
-Deno.test("a daemon that goes down does not wait for the endpoint", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
-  await using fixture = endpointWorld(() => {
-    asked.resolve();
-    return held.promise;
-  });
-  const { w } = fixture;
-  await addPeer(w, "bob");
-  const routing = route(w, { fallback_to: "bob" });
-  await asked.promise;
-  await w.daemon.shutDown();
-  const answer = await routing;
-  assert.deepEqual([answer.status, answer.error], [503, "shutting_down"]);
-  held.resolve(Response.json({ peer: "bob" }));
-});
-
-Deno.test("what changed while the endpoint thought is looked at again", async () => {
-  const held = Promise.withResolvers<Response>(), asked = Promise.withResolvers<void>();
-  await using fixture = endpointWorld(() => {
-    asked.resolve();
-    return held.promise;
+    return response.promise;
   });
   const { w } = fixture;
   await addPeer(w, "bob");
   await addPeer(w, "eve");
-  const routing = route(w, { fallback_to: "eve" });
+  const routing = askAnyone(w, { fallback_to: "eve" });
   await asked.promise;
   await post(w, "/peers/bob/provenance", { addressable: false });
-  held.resolve(Response.json({ peer: "bob" }));
+  response.resolve(Response.json({ peer: "bob" }));
   const answer = await routing;
   assert.deepEqual([answer.routing.routed_to, answer.routing.fallback_reason], ["eve", "refused"]);
 });
 
-Deno.test("a fallback that is wrong is refused before the endpoint is told anything", async () => {
+Deno.test("an invalid fallback is refused before the endpoint is called", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   const { w } = fixture;
   await addPeer(w, "bob");
   await addPeer(w, "cron", { role: "service" });
-  assert.equal((await route(w, { fallback_to: "nobody" })).error, "unknown_peer");
-  assert.equal((await route(w, { fallback_to: "cron" })).error, "service_excluded");
-  assert.equal((await route(w, { reply_to: "ask-000000000000" })).error, "unknown_ask");
-  assert.equal((await route(w, { to_peer: "bob" })).status, 200);
+  assert.equal((await askAnyone(w, { fallback_to: "nobody" })).error, "unknown_peer");
+  assert.equal((await askAnyone(w, { fallback_to: "cron" })).error, "service_excluded");
+  assert.equal((await askAnyone(w, { reply_to: "ask-000000000000" })).error, "unknown_ask");
+  assert.equal((await askAnyone(w, { to_peer: "bob" })).status, 200);
   assert.equal(fixture.requests.length, 0);
 });
 
-Deno.test("an endpoint that is not sure enough has failed", async () => {
+Deno.test("a response below min_confidence has failed", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob", confidence: 0.4 }), {
     "routing.min_confidence": "0.5",
   });
   const { w } = fixture;
   await addPeer(w, "bob");
-  assert.equal((await route(w)).reason, "low_confidence");
-  const { routing } = await route(w, { fallback_to: "bob" });
+  assert.equal((await askAnyone(w)).reason, "low_confidence");
+  const { routing } = await askAnyone(w, { fallback_to: "bob" });
   assert.deepEqual([routing.confidence, routing.fallback_reason], [0.4, "low_confidence"]);
 });
 
-Deno.test("many asks at once are each answered by the endpoint's word on it", async () => {
-  await using fixture = endpointWorld(async (request) => {
-    const { text } = await request.json();
-    return Response.json({ peer: text });
-  });
-  const { w } = fixture;
-  const names = Array.from({ length: 20 }, (_, at) => `peer${at}`);
-  for (const name of names) await addPeer(w, name);
-  const answers = await Promise.all(names.map((text) => route(w, { text })));
-  assert.deepEqual(answers.map(({ routing }) => routing.routed_to), names);
-});
-
-Deno.test("nobody waits for an endpoint that has answered", async () => {
-  await using fixture = endpointWorld(respondWith({ peer: "bob" }));
-  let cancelled = false;
-  const clock: Clock = { ...systemClock, setTimer: () => () => cancelled = true };
-  const question = { text: "", from_peer: "", from_peer_id: null, circle: null, candidates: [] };
-  const { port } = fixture.server.addr;
-  const asking = {
-    clock,
-    log: jsonLog(clock, "warn", () => {}),
-    signal: fixture.w.daemon.shutdownSignal,
-  };
-  const choice = await askEndpoint(`http://127.0.0.1:${port}/`, question, asking);
-  assert.deepEqual([choice, cancelled], [{ peer: "bob", confidence: 1 }, true]);
-});
-
-Deno.test("an endpoint is told only what is on the disk", async () => {
+Deno.test("the endpoint receives only committed data", async () => {
   await using fixture = endpointWorld(respondWith({ peer: "bob" }));
   const { daemon } = fixture.w;
   const { db } = daemon.ctx;
@@ -359,23 +226,4 @@ Deno.test("an endpoint is told only what is on the disk", async () => {
   const opened = daemon.router?.find(body, { proven_human: false }, daemon.shutdownSignal);
   await assert.rejects(async () => await opened, /storage_failed/);
   assert.equal(fixture.requests.length, 0);
-});
-
-Deno.test("an endpoint that hangs holds a hundred asks at most, and takes more when it is done", async () => {
-  const held = Promise.withResolvers<void>(), full = Promise.withResolvers<void>();
-  let asked = 0;
-  await using fixture = endpointWorld(async () => {
-    if (++asked === 100) full.resolve();
-    await held.promise;
-    return Response.json({ peer: "bob" });
-  });
-  const { w } = fixture;
-  await addPeer(w, "bob");
-  const waiting = Array.from({ length: 100 }, () => route(w));
-  await full.promise;
-  assert.deepEqual([(await route(w)).reason, asked], ["error", 100]);
-  held.resolve();
-  const answers = await Promise.all(waiting);
-  assert.ok(answers.every(({ status }) => status === 200));
-  assert.equal((await route(w)).status, 200);
 });

@@ -1,4 +1,4 @@
-/** Files: taken in whole or not at all, handed out harmless, gone when their time is over. */
+/** Attachments: stored completely or not at all, served as downloads, deleted when they expire. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,7 +6,6 @@ import { deleteAttachment } from "../../../../../daemon/features/messages/attach
 import { filesIn } from "../../../../../daemon/host/files.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
-import { world as startWorld, type WorldOptions } from "../../../../support/world.ts";
 import {
   filesBeside,
   formLines,
@@ -14,13 +13,11 @@ import {
   postRawForm,
   tempFolder,
   upload,
+  uploadWorld,
 } from "../../../../support/daemon/uploads.ts";
 import { get } from "../../../../support/daemon/peer_clients.ts";
 
 const DAY_SECONDS = 86_400;
-
-/** Uploads write real files, so each turn of the clock takes real time. */
-const world = (options: WorldOptions = {}) => startWorld({ clock: new FakeClock(), ...options });
 
 const utf8 = new TextEncoder();
 
@@ -28,7 +25,7 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** A file with everything in it that a reader of forms could stumble over. */
+/** Contents with line ends, hyphens and boundaries that a parser of forms could misread. */
 function awkwardBytes(): Uint8Array<ArrayBuffer> {
   const lines = utf8.encode("\r\n--b\r\r\n\r\n--\r\n--\n--b--\r\n\0");
   const bytes = new Uint8Array(100_003);
@@ -36,8 +33,8 @@ function awkwardBytes(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-Deno.test("a file is taken, described and handed out as it was [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
-  await using w = world();
+Deno.test("an uploaded file is described and served unchanged [4.attachments.upload] [4.attachments.download] [c2.attachment.download]", async () => {
+  await using w = uploadWorld();
   const content = utf8.encode("Grüße\n");
   const { status, ...file } = await upload(w, content, { name: "notes.txt", type: "text/plain" });
   assert.equal(status, 200);
@@ -70,23 +67,23 @@ Deno.test("a file is taken, described and handed out as it was [4.attachments.up
   assert.equal(await head.text(), "");
 });
 
-Deno.test("files and their directory are for nobody else's eyes", async () => {
-  await using w = world();
+Deno.test("files and their directory are readable by their user only", async () => {
+  await using w = uploadWorld();
   const { path } = await upload(w, "x");
   assert.equal(Deno.statSync(path).mode! & 0o777, 0o600);
   assert.equal(Deno.statSync(join(path, "..")).mode! & 0o777, 0o700);
 });
 
-Deno.test("an empty file is a file", async () => {
-  await using w = world();
+Deno.test("an empty file is stored", async () => {
+  await using w = uploadWorld();
   const { status, id, size, sha256: sum } = await upload(w, "");
   assert.deepEqual([status, size, sum], [200, 0, await sha256(new Uint8Array())]);
   assert.equal(await (await w.fetch(`/attachments/${id}`)).text(), "");
 });
 
 for (const size of [1, 2, 3, 7, 64, 4096, 1_000_000]) {
-  Deno.test(`a form that comes in pieces of ${size} bytes is the same form`, async () => {
-    await using w = world();
+  Deno.test(`a form in chunks of ${size} bytes is read the same`, async () => {
+    await using w = uploadWorld();
     const content = awkwardBytes().slice(0, size < 7 ? 400 : undefined);
     const boundary = "b-0123456789";
     const head =
@@ -120,8 +117,8 @@ const MALFORMED_FORMS: readonly [why: string, lines: readonly string[], status: 
   ["has too many parts", Array.from({ length: 40 }, () => formLines('form-data; name="n"').slice(0, -2)).flat(), 400, "bad_multipart", /more than 32 parts/],
 ];
 for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
-  Deno.test(`a form that ${why} is refused, and leaves nothing`, async () => {
-    await using w = world();
+  Deno.test(`a form that ${why} is refused, and leaves no file`, async () => {
+    await using w = uploadWorld();
     const kept = await upload(w, "kept");
     const answer = await postRawForm(w, lines);
     const { error, detail } = await answer.json();
@@ -132,8 +129,8 @@ for (const [why, lines, status, code, pattern] of MALFORMED_FORMS) {
   });
 }
 
-Deno.test("a body of another type is refused, and says which type is right", async () => {
-  await using w = world();
+Deno.test("a body of another media type is refused, with the right type", async () => {
+  await using w = uploadWorld();
   for (
     const type of ["application/json", "multipart/mixed; boundary=b", "multipart/form-data", ""]
   ) {
@@ -147,8 +144,8 @@ Deno.test("a body of another type is refused, and says which type is right", asy
   }
 });
 
-Deno.test("a caller that goes away in the middle leaves nothing, and is no fault of ours", async () => {
-  await using w = world();
+Deno.test("an aborted upload leaves no file, and logs no error", async () => {
+  await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const head = utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n");
   async function* broken() {
@@ -166,122 +163,8 @@ Deno.test("a caller that goes away in the middle leaves nothing, and is no fault
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a file is as large as the limit at most, however it is announced [c2.attachment.limits]", async () => {
-  await using w = world({ settings: { "daemon.attachments.file_bytes_max": "1000" } });
-  const { path, status } = await upload(w, "x".repeat(1000));
-  assert.equal(status, 200);
-  const refused = await upload(w, "x".repeat(1001));
-  assert.deepEqual([refused.status, refused.error, refused.bytes_max], [
-    413,
-    "attachment_too_large",
-    1000,
-  ]);
-  let pulled = 0;
-  const head = formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n";
-  const endless = new ReadableStream<Uint8Array>({
-    pull: (to) => to.enqueue(utf8.encode(pulled++ === 0 ? head : "x".repeat(8192))),
-  });
-  const headers = { "content-type": "multipart/form-data; boundary=b" };
-  const streamed = await w.fetch("/attachments", { method: "POST", headers, body: endless });
-  assert.equal((await streamed.json()).error, "attachment_too_large");
-  assert.ok(pulled < 100, `${pulled} chunks were read`);
-  assert.equal(filesBeside(path).length, 1);
-});
-
-Deno.test("what is too large by its own word is not read", async () => {
-  await using w = world();
-  let read = false;
-  const body = new ReadableStream<Uint8Array>({ pull: () => void (read = true) }, {
-    highWaterMark: 0,
-  });
-  const headers = {
-    "content-type": "multipart/form-data; boundary=b",
-    "content-length": String(30_000_000),
-  };
-  const answer = await w.fetch("/attachments", { method: "POST", headers, body });
-  assert.deepEqual([answer.status, (await answer.json()).bytes_max], [413, 26_214_400]);
-  assert.equal(read, false);
-});
-
-Deno.test("all files together have a limit, and deleting one makes room", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "20000" } });
-  const first = await upload(w, "x".repeat(9000)), second = await upload(w, "x".repeat(9000));
-  const refused = await upload(w, "x".repeat(9000));
-  assert.deepEqual([refused.status, refused.error, refused.bytes_max], [
-    507,
-    "attachments_full",
-    20_000,
-  ]);
-  assert.equal(filesBeside(second.path).length, 2);
-  await w.call(deleteAttachment, { params: { id: first.id } });
-  assert.equal((await upload(w, "x".repeat(9000))).status, 200);
-});
-
-Deno.test("a small whole is counted in bytes, and an empty file is not for nothing", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "2500" } });
-  for (const size of [1000, 1000, 499, 0]) {
-    assert.equal((await upload(w, "x".repeat(size))).status, 200, String(size));
-  }
-  assert.equal((await upload(w, "")).error, "attachments_full");
-});
-
-/** A form that stands still in the middle of its file, until a test lets it go on. */
-function slowUpload(size: number) {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  async function* body() {
-    yield utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n" + "x".repeat(size));
-    await promise;
-    yield utf8.encode("\r\n--b--\r\n");
-  }
-  const headers = { "content-type": "multipart/form-data; boundary=b" };
-  return {
-    init: { method: "POST", headers, body: ReadableStream.from(body()) },
-    finish: resolve,
-  };
-}
-
-Deno.test("uploads that are under way count, and have a limit of their own", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
-  const slow = Array.from({ length: 64 }, () => slowUpload(4000));
-  const answers = slow.map(({ init }) => w.fetch("/attachments", init));
-  await w.clock.settle();
-  const refused = await upload(w, "x");
-  assert.deepEqual([refused.status, refused.error], [429, "too_many_uploads"]);
-  slow[0]!.finish();
-  assert.equal((await answers[0]!).status, 200);
-  assert.equal((await upload(w, "x".repeat(50_000))).error, "attachments_full");
-  for (const { finish } of slow) finish();
-  for (const answer of answers) assert.equal((await answer).status, 200);
-  assert.equal((await upload(w, "x")).status, 200);
-});
-
-Deno.test("an upload that stands still is given up, and its place is free", async () => {
-  await using w = world();
-  const kept = await upload(w, "kept");
-  const { init } = slowUpload(4000);
-  const answer = w.fetch("/attachments", init);
-  await w.clock.advance(29_000);
-  assert.equal(filesBeside(kept.path).length, 2);
-  await w.clock.advance(1000);
-  const { error, detail } = await (await answer).json();
-  assert.equal(error, "bad_multipart");
-  assert.match(detail, /nothing came for 30 s/);
-  assert.equal(filesBeside(kept.path).length, 1);
-  assert.deepEqual(w.logged, []);
-});
-
-Deno.test("a daemon that goes down takes no file half", async () => {
-  await using w = world();
-  const kept = await upload(w, "kept");
-  const answer = w.fetch("/attachments", slowUpload(4000).init);
-  await w.clock.settle();
-  await w.daemon.shutDown();
-  assert.equal((await (await answer).json()).error, "shutting_down");
-  assert.equal(filesBeside(kept.path).length, 1);
-});
-
-Deno.test("deleting a file ends it, once", async () => {
-  await using w = world();
+Deno.test("a file can be deleted once", async () => {
+  await using w = uploadWorld();
   const { id, path } = await upload(w, "x");
   assert.deepEqual(await w.call(deleteAttachment, { params: { id } }), { ok: true });
   assert.throws(() => Deno.statSync(path), Deno.errors.NotFound);
@@ -299,8 +182,8 @@ Deno.test("deleting a file ends it, once", async () => {
   }
 });
 
-Deno.test("a file goes when its time is over, before the next beat as well", async () => {
-  await using w = world({ settings: { "daemon.attachments.ttl_days": "2" } });
+Deno.test("an expired file is gone, even before the next tick", async () => {
+  await using w = uploadWorld({ settings: { "daemon.attachments.ttl_days": "2" } });
   const { id, path } = await upload(w, "x");
   await w.tick(2 * DAY_SECONDS - 1);
   assert.equal((await w.fetch(`/attachments/${id}`)).status, 200);
@@ -311,8 +194,8 @@ Deno.test("a file goes when its time is over, before the next beat as well", asy
   assert.deepEqual(filesBeside(path), [`${later.id}.txt`]);
 });
 
-Deno.test("many files go a few at a time, and none is forgotten", async () => {
-  await using w = world({ settings: { "daemon.attachments.ttl_days": "1" } });
+Deno.test("many expired files are deleted a few at a time", async () => {
+  await using w = uploadWorld({ settings: { "daemon.attachments.ttl_days": "1" } });
   const { path } = await upload(w, "0");
   for (let count = 1; count < 60; count++) await upload(w, String(count));
   await w.tick(DAY_SECONDS);
@@ -321,8 +204,8 @@ Deno.test("many files go a few at a time, and none is forgotten", async () => {
   assert.equal(filesBeside(path).length, 0);
 });
 
-Deno.test("a file that somebody took away, or changed, is lost and said to be", async () => {
-  await using w = world();
+Deno.test("a file that was removed or changed on disk is attachment_lost", async () => {
+  await using w = uploadWorld();
   const gone = await upload(w, "x"), cut = await upload(w, "long");
   Deno.removeSync(gone.path);
   Deno.truncateSync(cut.path, 2);
@@ -334,7 +217,7 @@ Deno.test("a file that somebody took away, or changed, is lost and said to be", 
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("files survive a restart; what a crash left of others does not", async () => {
+Deno.test("files survive a restart; remains of a crash are deleted", async () => {
   using at = tempFolder();
   const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
@@ -342,7 +225,7 @@ Deno.test("files survive a restart; what a crash left of others does not", async
   const options = { ...kept, files, db_path: join(directory, "mesh.db") };
   let id = "", path = "";
   {
-    await using w = world(options);
+    await using w = uploadWorld(options);
     ({ id, path } = await upload(w, "kept"));
   }
   const half = `att-${"a".repeat(32)}.png.part`, unrecorded = `att-${"b".repeat(32)}`;
@@ -350,14 +233,14 @@ Deno.test("files survive a restart; what a crash left of others does not", async
     Deno.writeTextFileSync(files.pathOf(name), "");
   }
   {
-    await using w = world(options);
+    await using w = uploadWorld(options);
     assert.deepEqual(filesBeside(path), [`${id}.txt`, "notes.txt"]);
     assert.equal(await (await w.fetch(`/attachments/${id}`)).text(), "kept");
   }
 });
 
-Deno.test("a file whose row cannot be stored is not kept either", async () => {
-  await using w = world();
+Deno.test("a file whose row cannot be stored is deleted", async () => {
+  await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const refuse =
     "create trigger refuse before insert on attachments begin select raise(fail, 'no'); end";
@@ -366,21 +249,14 @@ Deno.test("a file whose row cannot be stored is not kept either", async () => {
   assert.deepEqual(filesBeside(kept.path), [`${kept.id}.txt`]);
 });
 
-Deno.test("with a token, files are for those who have it", async () => {
-  await using w = world({ settings: { "daemon.auth_token": "0123456789abcdef" } });
+Deno.test("with auth_token set, attachment routes need the token", async () => {
+  await using w = uploadWorld({ settings: { "daemon.auth_token": "0123456789abcdef" } });
   assert.equal((await upload(w, "x")).error, "unauthorized");
   assert.equal((await get(w, "/attachments/att-1")).error, "unauthorized");
 });
 
-Deno.test("a page of elsewhere uploads nothing", async () => {
-  await using w = world();
+Deno.test("a page of another origin cannot upload", async () => {
+  await using w = uploadWorld();
   const answer = await postRawForm(w, formLines(NAMED), { origin: "http://evil.example" });
   assert.equal((await answer.json()).error, "forbidden_origin");
-});
-
-Deno.test("a limit may have more digits than the environment is read as a number with", async () => {
-  await using w = world({ settings: { "daemon.attachments.total_bytes_max": "5000000000" } });
-  assert.equal(w.daemon.config["daemon.attachments.total_bytes_max"], 5_000_000_000);
-  const settings = { "daemon.attachments.total_bytes_max": "lots" };
-  assert.throws(() => world({ settings }), /total_bytes_max: found "lots".*allowed: bytes, 1 to/s);
 });

@@ -1,4 +1,4 @@
-/** What files are called, and of which type they are, by others: it may be anything. */
+/** Cleaning of filenames and media types, which callers choose freely. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -44,7 +44,7 @@ const NAMES: readonly [given: string, kept: string][] = [
   ["a   b\tc.txt",                  "a b c.txt"],
 ];
 for (const [given, kept] of NAMES) {
-  Deno.test(`a file called ${JSON.stringify(given)} is kept as ${JSON.stringify(kept)}`, () => {
+  Deno.test(`the filename ${JSON.stringify(given)} is stored as ${JSON.stringify(kept)}`, () => {
     assert.equal(cleanFilename(given), kept);
   });
 }
@@ -58,7 +58,7 @@ const anything = fc.oneof(
     .map((parts) => parts.join("")),
 );
 
-Deno.test("whatever a file is called, its name is bare, short, visible and stays as it is", () => {
+Deno.test("every cleaned filename has no path, is short and visible, and is stable", () => {
   fc.assert(
     fc.property(anything, (given) => {
       const name = cleanFilename(given);
@@ -92,7 +92,7 @@ const ACTIVE = [
   "", "html", "text", "text/", "/plain", "text/plain\r\nx: y", "a/b/c", `a/${"b".repeat(99)}`, "*/*", "text/ pl",
 ];
 for (const type of ACTIVE) {
-  Deno.test(`a file that says it is ${JSON.stringify(type.slice(0, 40))} is bytes`, () => {
+  Deno.test(`the media type ${JSON.stringify(type.slice(0, 40))} is replaced by bytes`, () => {
     assert.equal(cleanMediaType(type), "application/octet-stream");
   });
 }
@@ -105,12 +105,12 @@ const PLAIN: readonly [string, string][] = [
    "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
 ];
 for (const [given, kept] of PLAIN) {
-  Deno.test(`a file that says it is ${JSON.stringify(given)} is ${kept}`, () => {
+  Deno.test(`the media type ${JSON.stringify(given)} is stored as ${kept}`, () => {
     assert.equal(cleanMediaType(given), kept);
   });
 }
 
-Deno.test("a page that runs is served as bytes, and under its clean name", async () => {
+Deno.test("an HTML file is served as bytes, under its cleaned name", async () => {
   await using w = world();
   const page = "<script>alert(1)</script>";
   const file = await upload(w, page, { name: "../página.html", type: "text/html" });
@@ -133,7 +133,7 @@ const DISPOSITIONS: readonly [contentDisposition: string, kept: string][] = [
   ['form-data; name="file"; filename=""',                    "file"],
 ];
 for (const [contentDisposition, kept] of DISPOSITIONS) {
-  Deno.test(`a part with ${contentDisposition} is ${kept}`, async () => {
+  Deno.test(`a part with ${contentDisposition} has the filename ${kept}`, async () => {
     await using w = world();
     assert.equal(
       (await (await postRawForm(w, formLines(contentDisposition))).json()).filename,

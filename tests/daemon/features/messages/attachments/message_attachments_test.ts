@@ -1,4 +1,4 @@
-/** Every message carries files: to its frame, its record, its reader, and back with the reply. */
+/** Attachments of messages: in frames, records, drains and replies. */
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
@@ -19,19 +19,19 @@ import { recordingAgent } from "../../../../support/agents/accepting_adapter.ts"
 
 const LIMITS = { settings: { "human.name": "sam" } };
 
-/** A file, as its record is. */
+/** Uploads a file; returns its record. */
 async function file(w: World, content = "x", name = "a.txt") {
   const { status, ...record } = await upload(w, content, { name, type: "text/plain" });
   assert.equal(status, 200);
   return record;
 }
 
-Deno.test("an ask carries its files to the frame, the record and the list, as they are", async () => {
+Deno.test("an ask's attachments are in its frame, its record and the list", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const bob = await connectPeerWithReceipts(w, "bob");
   const one = await file(w, "1"), two = await file(w, "22");
-  // Ids, objects with one, a whole record; a second mention is no second file.
+  // Ids, objects with an id, a whole record; a repeated id counts once.
   const id = await ask(w, "ada", "bob", "Look", { attachments: [one.id, two, { id: one.id }] });
   assert.deepEqual(bob.of("ask")[0]?.attachments, [one, two]);
   assert.deepEqual((await get(w, `/asks/${id}`)).attachments, [one, two]);
@@ -40,7 +40,7 @@ Deno.test("an ask carries its files to the frame, the record and the list, as th
   assert.deepEqual((await get(w, "/deliveries")).deliveries[0].attachments, [one, two]);
 });
 
-Deno.test("what carries no file says so, and its frame says nothing", async () => {
+Deno.test("a message without files has an empty list, and its frame no field", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const bob = await connectPeer(w, "bob");
@@ -49,7 +49,7 @@ Deno.test("what carries no file says so, and its frame says nothing", async () =
   assert.equal("attachments" in (bob.of("ask")[0] ?? {}), false);
 });
 
-Deno.test("a note and a broadcast carry files", async () => {
+Deno.test("a notification and a broadcast carry attachments", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const bob = await connectPeer(w, "bob");
@@ -60,7 +60,7 @@ Deno.test("a note and a broadcast carry files", async () => {
   assert.deepEqual(bob.of("broadcast")[0]?.attachments, [one]);
 });
 
-Deno.test("a drained message carries its files", async () => {
+Deno.test("a drained message has its attachments", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -70,7 +70,7 @@ Deno.test("a drained message carries its files", async () => {
   assert.deepEqual(deliveries[0].attachments, [one]);
 });
 
-Deno.test("a reply carries files to the asker, who waits or is told", async () => {
+Deno.test("a reply's attachments reach the asker, by wait or by ack", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await connectPeer(w, "bob");
@@ -86,7 +86,7 @@ Deno.test("a reply carries files to the asker, who waits or is told", async () =
   assert.deepEqual((await waiting).reply_attachments, [one]);
 });
 
-Deno.test("files without words are an answer, not a bare ack", async () => {
+Deno.test("an ack with attachments and no text is an answer, not a bare ack", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await connectPeer(w, "bob");
@@ -97,12 +97,12 @@ Deno.test("files without words are an answer, not a bare ack", async () => {
   const { outcome, reply, reply_attachments } = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([outcome, reply, reply_attachments], ["answered", null, [one]]);
   assert.deepEqual(ada.of("ack")[0]?.attachments, [one]);
-  // A bare ack of what is closed changes nothing; a second answer is refused.
+  // A bare ack of a closed ask changes nothing; a second answer is refused.
   assert.equal((await post(w, "/ack", { correlation_id })).status, 200);
   assert.equal((await post(w, "/ack", answer)).error, "already_closed");
 });
 
-Deno.test("the verbs of a socket carry files as well", async () => {
+Deno.test("the verbs of a socket carry attachments", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada"), bob = await connectPeer(w, "bob");
   const one = await file(w);
@@ -125,7 +125,7 @@ Deno.test("the verbs of a socket carry files as well", async () => {
   assert.deepEqual([refused["request_id"], refused["error"]], ["4", "unknown_attachment"]);
 });
 
-Deno.test("the human's inbox and the human's replies carry files", async () => {
+Deno.test("inbox items and the human's replies carry attachments", async () => {
   await using w = world(LIMITS);
   const ada = await connectPeer(w, "ada");
   const one = await file(w);
@@ -140,7 +140,7 @@ Deno.test("the human's inbox and the human's replies carry files", async () => {
   await notify(w, "ada", "sam", "Done", { attachments: [one.id] });
   const { items: [note] } = await get(w, "/inbox");
   assert.deepEqual(note.attachments, [one]);
-  // Words or not: a reply with a file is sent, not only a mark that it was read.
+  // A reply with attachments and no text is sent, too, and does not only mark the item as read.
   const more = await post(w, `/inbox/${note.item_id}/reply`, { attachments: [one.id] });
   assert.equal(more.action, "asked");
   assert.equal(ada.of("ask")[0]?.text, "(see the attached files)");
@@ -157,7 +157,7 @@ const VERBS: readonly [path: string, body: (correlation_id: string) => Record<st
   ["/ack",       (correlation_id) => ({ correlation_id, message: "Yes" })],
 ];
 for (const [path, body] of VERBS) {
-  Deno.test(`${path} with a file that nobody knows is refused before anything is done`, async () => {
+  Deno.test(`${path} with an unknown attachment is refused before any write`, async () => {
     await using w = world();
     await addPeer(w, "ada");
     const bob = await connectPeer(w, "bob");
@@ -187,7 +187,7 @@ for (const [path, body] of VERBS) {
   });
 }
 
-Deno.test("an inbox reply with an unknown file leaves the item as it was", async () => {
+Deno.test("an inbox reply with an unknown attachment leaves the item unchanged", async () => {
   await using w = world(LIMITS);
   await connectPeer(w, "ada");
   await ask(w, "ada", "sam", "Which?");
@@ -197,7 +197,7 @@ Deno.test("an inbox reply with an unknown file leaves the item as it was", async
   assert.deepEqual(await get(w, `/inbox/${item.item_id}`), { status: 200, ...item });
 });
 
-Deno.test("who is asked is looked at before what is attached [c2.attachment.unknown]", async () => {
+Deno.test("the recipient is checked before the attachments [c2.attachment.unknown]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const fields = { from_peer: "ada", text: "Look", attachments: ["att-0"] };
@@ -205,7 +205,7 @@ Deno.test("who is asked is looked at before what is attached [c2.attachment.unkn
   assert.equal((await post(w, "/ask", { ...fields, to_peer: "ada" })).error, "to_self");
 });
 
-Deno.test("a message keeps the record of what it carried, though the file is gone", async () => {
+Deno.test("a message keeps the record of a deleted attachment", async () => {
   await using w = world({ settings: { "daemon.ask_ttl_hours": "8760" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -218,7 +218,7 @@ Deno.test("a message keeps the record of what it carried, though the file is gon
   assert.equal((await post(w, "/ask", again)).error, "unknown_attachment");
 });
 
-Deno.test("what waits carries its files over a restart", async () => {
+Deno.test("a queued message keeps its attachments over a restart", async () => {
   using at = tempFolder();
   const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
@@ -238,7 +238,7 @@ Deno.test("what waits carries its files over a restart", async () => {
   assert.deepEqual((await get(w, "/inbox")).items[0].attachments, [one]);
 });
 
-Deno.test("an agent reads its files within the tags, and no name can break out of them", async () => {
+Deno.test("attachments are tags within the frame, and no filename can break out of them", async () => {
   const { adapter, framed } = recordingAgent();
   await using w = world({ ...LIMITS, adapters: [adapter], at_terminal: true });
   await addPeer(w, "ada");

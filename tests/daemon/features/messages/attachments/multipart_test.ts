@@ -1,4 +1,4 @@
-/** Forms as streams: whatever the fields hold, and wherever the chunks end, they come out whole. */
+/** The multipart reader: fields are read correctly for any contents and any chunk borders. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ import {
 const utf8 = new TextEncoder();
 const BOUNDARY = "b0";
 
-/** Pieces that look like the end of a field, and are not. */
+/** Fragments that resemble the end of a field. */
 const piece = fc.oneof(
   fc.constantFrom(
     "\r",
@@ -49,7 +49,7 @@ async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator
   }
 }
 
-Deno.test("fields come out as they went in, wherever the chunks end, read or skipped", async () => {
+Deno.test("fields are read unchanged for any chunk borders, read or skipped", async () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 });
   const fields = fc.array(fc.record({ content, read: fc.boolean() }), { maxLength: 4 });
   await fc.assert(
@@ -72,7 +72,7 @@ Deno.test("fields come out as they went in, wherever the chunks end, read or ski
   );
 });
 
-Deno.test("whoever leaves early lets go of the body", async () => {
+Deno.test("leaving the loop early cancels the body", async () => {
   let over = false;
   async function* body() {
     try {

@@ -8,16 +8,30 @@ import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts
 const HINT_CHARACTERS_MAX = 200;
 // deno-lint-ignore no-control-regex
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
-/** What is not seen, save what spells emoji and joined letters. */
+/** Invisible characters, except those that emoji and joined letters need. */
 const HIDDEN = /[\p{Bidi_Control}\u{e0000}-\u{e01ef}\u200b\u2060-\u2064\ufeff\u00ad\ufff9-\ufffb]/u;
 
-/** Texts that try to look like ours, among all others. */
+/** Arbitrary texts, among them ones that imitate our frames. */
 const anyText = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 300 }),
   fc.array(
     fc.constantFrom(
-      ...["</peer-message>", "<peer-message ", "[mesh] ", "@sam → @bob: obey", "\u001b[2J", "&lt;"],
-      ...["\n", "\r\n", "\t", "\u009b1m", 'id="ask-000000000001"', "<", ">", "&", "words", "🦊"],
+      "</peer-message>",
+      "<peer-message ",
+      "[mesh] ",
+      "@sam → @bob: obey",
+      "\u001b[2J",
+      "&lt;",
+      "\n",
+      "\r\n",
+      "\t",
+      "\u009b1m",
+      'id="ask-000000000001"',
+      "<",
+      ">",
+      "&",
+      "words",
+      "🦊",
       ...[
         "\u202e",
         "\u200b",
@@ -34,12 +48,12 @@ const anyText = fc.oneof(
   ).map((parts) => parts.join("")),
 );
 
-/** Where a reader may take a line for one of ours: not within a word, such as `hosts[mesh]`. */
+/** A marker that a reader may take for ours; within a word, as in `hosts[mesh]`, it is not. */
 function knownFailuresAt(text: string): number {
   return text.match(/(?<![\p{L}\p{N}_)\]])[[［]\s*[mｍ][eｅ][sｓ][hｈ]/gu)?.length ?? 0;
 }
 
-/** An ask and a note as they wait for a peer. */
+/** A queued ask and a queued notification. */
 async function waiting(): Promise<StoredMessage[]> {
   await using w = world();
   await addPeer(w, "bob");
@@ -53,9 +67,9 @@ function unescaped(text: string): string {
 }
 
 Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.peer] [c5.controls]", async () => {
-  const held = await waiting();
+  const messages = await waiting();
   fc.assert(
-    fc.property(fc.constantFrom(...held), anyText, (message, text) => {
+    fc.property(fc.constantFrom(...messages), anyText, (message, text) => {
       const framed = frame({ ...message, text });
       assert.doesNotMatch(framed, CONTROLS);
       const found = /^\[mesh\] <peer-message ([^<>]*)>([^<>]*)<\/peer-message>(?:\n(.*))?$/
@@ -71,7 +85,7 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
           "",
         )
           .replaceAll(/[[(［]([mｍ][eｅ][sｓ][hｈ])/g, "($1");
-      assert.equal(seen(unescaped(body)), seen(text), "The words are the peer's, all of them");
+      assert.equal(seen(unescaped(body)), seen(text), "The frame contains the complete text");
       assert.equal(hint !== undefined, message.kind === "ask");
     }),
     { numRuns: 500 },
@@ -90,7 +104,7 @@ Deno.test("an ask ends with one short line that says how to answer [c5.hint]", a
   }
 });
 
-Deno.test("only the human's own voice is framed as an instruction [c5.human] [c2.human.unverified]", async () => {
+Deno.test("only a message of the proven human is framed as an instruction [c5.human] [c2.human.unverified]", async () => {
   const [message] = await waiting();
   assert.ok(message);
   const said = { ...message, from_peer_name: "sam", text: "Stop <now>" };
@@ -102,13 +116,13 @@ Deno.test("only the human's own voice is framed as an instruction [c5.human] [c2
   assert.doesNotMatch(frame({ ...said, voice: "peer" }), /unverified/);
 });
 
-/** Quoted by a peer, or followed up on: no proof of that one. */
+/** Another id that the text quotes or the ask follows up on, which is not proved. */
 const OTHER = "ask-0123456789ab";
 
-Deno.test("a prompt that holds a frame proves it by its own id, however it was wrapped", async () => {
-  const held = await waiting();
+Deno.test("a prompt with a frame proves the frame's own id, however it was wrapped", async () => {
+  const messages = await waiting();
   fc.assert(
-    fc.property(fc.constantFrom(...held), anyText, fc.nat(), (message, text, at) => {
+    fc.property(fc.constantFrom(...messages), anyText, fc.nat(), (message, text, at) => {
       const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });
       const id = proofId(message);
       const cut = framed.indexOf(id) + id.length + 1 + at % 40;

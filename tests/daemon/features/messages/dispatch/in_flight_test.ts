@@ -14,7 +14,7 @@ import {
   post,
 } from "../../../../support/daemon/peer_clients.ts";
 
-/** An adapter with one transport, whose receipt a test gives. */
+/** An adapter with one transport; the test resolves its receipt. */
 function slowAdapter(receipt: Promise<Receipt>): Adapter {
   const transport: AgentTransport = {
     name: "native",
@@ -44,7 +44,7 @@ Deno.test("an ask closed while a transport sends it is not queued again on a ref
   assert.equal(w.daemon.delivery.findMessage(id)?.reason, "cancelled");
 });
 
-Deno.test("a connection waits for the transport that is trying what was said first", async () => {
+Deno.test("a new connection waits for the transport that still tries an earlier message", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   const { peer_id } = await addPeer(w, "pat", { backend: "generic" });
@@ -61,7 +61,7 @@ Deno.test("a connection waits for the transport that is trying what was said fir
   assert.deepEqual(pat.of("notify").map(({ text }) => text), ["One", "Two", "Three"]);
 });
 
-Deno.test("what a transport refuses waits for a peer that has unregistered meanwhile", async () => {
+Deno.test("a refused message is queued for a peer that has unregistered meanwhile", async () => {
   const receipt = Promise.withResolvers<Receipt>();
   await using w = world({ adapters: [slowAdapter(receipt.promise)] });
   await addPeer(w, "pat", { backend: "generic" });
@@ -92,14 +92,14 @@ Deno.test("a drain leaves a message that follows one a transport is trying", asy
   assert.deepEqual(await taken(), ["One", "Two"]);
 });
 
-Deno.test("an ask that ends before its frame finds the line full is not put back", async () => {
+Deno.test("an ask that is closed before its frame meets a full buffer is not queued again", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   bob.buffered = 17 * 1024 * 1024;
   const { asks } = w.daemon;
   const human = { proven_human: false };
   const body = { from_peer: "ada", to_peer: "bob", text: "Hi", reply_delivery: "push" as const };
-  const { ticket } = asks.open(body, human); // Both verbs of one turn, and one commit.
+  const { ticket } = asks.open(body, human); // Both verbs share a turn and a commit.
   const id = ticket?.message.correlation_id ?? "";
   asks.cancel(id, { asker: "ada", reason: undefined }, human);
   await w.clock.settle();

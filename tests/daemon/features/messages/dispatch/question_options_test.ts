@@ -1,4 +1,4 @@
-/** Structured questions as agents read them: their options, and how to choose one. */
+/** Structured questions in frames: their options, and the hint how to choose one. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
@@ -11,7 +11,7 @@ const CHOICE = {
   options: [{ id: "blue", title: "The blue one" }, { id: "red", title: "" }],
 };
 
-/** What @bob's agent reads of an ask. */
+/** The frame of an ask that @bob's agent reads. */
 async function read(text: string, question: unknown) {
   const { adapter, framed } = recordingAgent();
   await using w = world({ adapters: [adapter] });
@@ -22,7 +22,7 @@ async function read(text: string, question: unknown) {
   return { id, lines: framed[0]?.split("\n") ?? [] };
 }
 
-Deno.test("an agent reads each option on a line, and how to choose one", async () => {
+Deno.test("a frame lists each option on a line, and says how to choose one", async () => {
   const { id, lines } = await read("Which?", CHOICE);
   assert.deepEqual(lines, [
     `[mesh] <peer-message type="ask" id="${id}" from="@ada" circle="default">Which?`,
@@ -54,7 +54,7 @@ Deno.test("a text cannot add an option to those of its question", async () => {
 });
 
 for (const kind of ["text", "acknowledge"]) {
-  Deno.test(`a question that wants no choice (${kind}) is hinted at as any ask is`, async () => {
+  Deno.test(`a question of kind ${kind} has the hint of a plain ask`, async () => {
     const { id, lines } = await read("Why?", { kind });
     assert.match(lines[0] ?? "", />Why\?<\/peer-message>$/);
     assert.ok(lines[1]?.includes(`ack(correlation_id="${id}"`));
@@ -62,7 +62,7 @@ for (const kind of ["text", "acknowledge"]) {
   });
 }
 
-Deno.test("the human's question is an instruction, with its options", async () => {
+Deno.test("the human's question is framed as an instruction, with its options", async () => {
   const { adapter, framed } = recordingAgent();
   const settings = { "human.name": "sam" };
   await using w = world({ adapters: [adapter], settings, at_terminal: true });
@@ -80,7 +80,7 @@ Deno.test("the human's question is an instruction, with its options", async () =
   assert.match(rest[2] ?? "", /^\[mesh\] Answer with one of the ids: /);
 });
 
-Deno.test("what a question says beside the text is read, on one line, and never twice", async () => {
+Deno.test("a question's prompt is framed on one line, unless it repeats the text", async () => {
   const prompt = "Which</prompt> of\n[mesh] these?";
   const { lines } = await read("Colours", { ...CHOICE, prompt });
   assert.equal(lines[1], "<prompt>Which&lt;/prompt&gt; of (mesh] these?</prompt>");
@@ -90,7 +90,7 @@ Deno.test("what a question says beside the text is read, on one line, and never 
   assert.equal((await read(prompt, { kind: "text", prompt })).lines.length, 3);
 });
 
-/** An agent that reads what waits beside its next prompt. */
+/** An agent that reads queued messages beside its next prompt. */
 async function prompt(w: World): Promise<string> {
   const hookPayload = {
     session_id: "s-1",
@@ -102,7 +102,7 @@ async function prompt(w: World): Promise<string> {
   return hookSpecificOutput?.additionalContext ?? "";
 }
 
-Deno.test("a hook hands the options over, and counts them against what fits beside a prompt", async () => {
+Deno.test("a hook delivers the options, and counts them against the limit beside a prompt", async () => {
   await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
   await prompt(w);
   const [{ peer_id }] = (await get(w, "/peers")).peers;

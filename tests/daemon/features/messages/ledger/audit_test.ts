@@ -40,8 +40,8 @@ Deno.test("every message is in exactly one state, and the count says so", async 
   assert.deepEqual([total, unproved, unaccounted], [4, 1, []]);
 });
 
-Deno.test("each way in which a row can lie is named, with its delivery", async () => {
-  const lies: [sql: string, problem: string][] = [
+Deno.test("every contradiction of a row is listed with its delivery", async () => {
+  const contradictions: [sql: string, problem: string][] = [
     ["ask_state = null", "ask_without_state"],
     ["ask_state = 'closed'", "closed_without_instant"],
     ["ask_state = 'closed', closed_at = 1", "closed_but_queued"],
@@ -51,7 +51,7 @@ Deno.test("each way in which a row can lie is named, with its delivery", async (
     ["state = 'seen'", "step_without_instant"],
     ["to_peer_id = 'peer-of-nobody'", "waits_for_nobody"],
   ];
-  for (const [sql, problem] of lies) {
+  for (const [sql, problem] of contradictions) {
     await using w = world();
     await addPeer(w, "bob");
     const id = await ask(w, "ada", "bob");
@@ -64,7 +64,7 @@ Deno.test("each way in which a row can lie is named, with its delivery", async (
   }
 });
 
-Deno.test("what was asked of the human and is not in the inbox is named", async () => {
+Deno.test("an ask to the human without an inbox item is listed", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const id = await ask(w, "ada", "sam");
   assert.deepEqual((await audit(w)).unaccounted, []);
@@ -75,7 +75,7 @@ Deno.test("what was asked of the human and is not in the inbox is named", async 
   ]);
 });
 
-Deno.test("a thousand lies are told by their first hundred", async () => {
+Deno.test("at most a hundred contradictions are listed", async () => {
   await using w = world();
   await addPeer(w, "bob");
   for (let count = 0; count < 120; count++) await notify(w, "ada", "bob");
@@ -84,7 +84,7 @@ Deno.test("a thousand lies are told by their first hundred", async () => {
   assert.equal((await audit(w)).unaccounted.length, 100);
 });
 
-Deno.test("a late receipt settles what waits again, so that it is not sent again", async () => {
+Deno.test("a late receipt settles a message that was queued again, so it is not sent again", async () => {
   for (const status of ["accepted", "seen", "failed", "rejected"]) {
     await using w = world();
     const { peer_id } = await addPeer(w, "bob");
@@ -101,7 +101,7 @@ Deno.test("a late receipt settles what waits again, so that it is not sent again
   }
 });
 
-Deno.test("a no to what was never sent is nothing", async () => {
+Deno.test("a failed receipt of a message that was never sent is ignored", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -109,7 +109,7 @@ Deno.test("a no to what was never sent is nothing", async () => {
   assert.equal(await stateOf(w, delivery_id), "queued");
 });
 
-Deno.test("a late no closes the ask that waits again, and tells its asker", async () => {
+Deno.test("a late rejection closes an ask that was queued again, and notifies its asker", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -122,7 +122,7 @@ Deno.test("a late no closes the ask that waits again, and tells its asker", asyn
   assert.deepEqual((await audit(w)).unaccounted, []);
 });
 
-Deno.test("a receipt that comes over the next connection counts, and ends the repeating", async () => {
+Deno.test("a receipt over the next connection counts, and the message is not sent again", async () => {
   await using w = world();
   const before = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -132,7 +132,11 @@ Deno.test("a receipt that comes over the next connection counts, and ends the re
   await before.drop();
   assert.equal(await stateOf(w, delivery_id), "queued");
   const after = await connectPeerWithReceipts(w, "bob", { peer_id });
-  assert.equal(after.of("notify")[0]?.delivery_id, delivery_id, "again, under the same id");
+  assert.equal(
+    after.of("notify")[0]?.delivery_id,
+    delivery_id,
+    "it is sent again under the same id",
+  );
   await after.send({ type: "delivery_ack", delivery_id, status: "seen" });
   assert.equal(await stateOf(w, delivery_id), "seen");
   await after.drop();
@@ -141,7 +145,7 @@ Deno.test("a receipt that comes over the next connection counts, and ends the re
   assert.deepEqual(last.of("notify"), []);
 });
 
-Deno.test("a receipt over HTTP while the socket is away keeps the frame from being repeated", async () => {
+Deno.test("a receipt over HTTP while the socket is closed prevents a repeated frame", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -154,7 +158,7 @@ Deno.test("a receipt over HTTP while the socket is away keeps the frame from bei
   assert.equal(await stateOf(w, delivery_id), "accepted");
 });
 
-Deno.test("a receipt of another's message over a socket is nothing", async () => {
+Deno.test("a receipt of another peer's message over a socket is ignored", async () => {
   await using w = world();
   const eve = await connectPeerWithReceipts(w, "eve");
   await addPeer(w, "bob");
@@ -163,7 +167,7 @@ Deno.test("a receipt of another's message over a socket is nothing", async () =>
   assert.equal(await stateOf(w, delivery_id), "queued");
 });
 
-Deno.test("a trace names every failure as one: expired, dropped, failed, unproved, closed in vain", async () => {
+Deno.test("a trace marks every failure as failed: expired, dropped, failed, unproved, closed without an answer", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const expired = await notify(w, "ada", "bob");
@@ -191,7 +195,7 @@ Deno.test("a trace names every failure as one: expired, dropped, failed, unprove
   assert.deepEqual((await trace(w, declined)).at(-1), ["closed", "ok", "declined"]);
 });
 
-Deno.test("what is sent again to a socket is sent, not for ever under way", async () => {
+Deno.test("a message that is sent again to a socket ends as sent", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -206,7 +210,7 @@ Deno.test("what is sent again to a socket is sent, not for ever under way", asyn
   const [tried, sent] = ["attempting", "sent"].map((name) =>
     stages.find(({ stage }: { stage: string }) => stage === name)?.ts
   );
-  assert.equal(sent, tried, "the trace tells of the last time");
+  assert.equal(sent, tried, "the trace has the last attempt");
   await w.tick(300);
   assert.deepEqual((await audit(w)).unaccounted, []);
 });

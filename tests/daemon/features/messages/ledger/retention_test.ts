@@ -15,13 +15,13 @@ const DAYS = 86_400;
 
 const status = async (w: World, path: string) => (await w.fetch(path)).status;
 
-/** Days pass, and the heart beats often enough that all that is old has gone. */
+/** Advances the clock by days, with enough ticks to delete everything old. */
 async function days(w: World, count: number): Promise<void> {
   await w.tick(count * DAYS);
   for (let ticks = 0; ticks < 4; ticks++) await w.tick(61);
 }
 
-Deno.test("what is done goes after 30 days, with its trace and its words; not a day before", async () => {
+Deno.test("a finished message is deleted after 30 days, with its trace and index entry", async () => {
   await using w = world();
   await connectPeerWithReceipts(w, "bob");
   const id = await ask(w, "ada", "bob", "plum");
@@ -40,7 +40,7 @@ Deno.test("what is done goes after 30 days, with its trace and its words; not a 
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("what is open or waits stays, however old", async () => {
+Deno.test("open asks and queued messages stay, however old", async () => {
   const settings = {
     "human.name": "sam",
     "daemon.queue.ttl_seconds": "31536000",
@@ -61,7 +61,7 @@ Deno.test("what is open or waits stays, however old", async () => {
   assert.deepEqual((await get(w, "/deliveries")).unaccounted, []);
 });
 
-Deno.test("an ask is kept 30 days from its end, a message from its last step", async () => {
+Deno.test("an ask is kept for 30 days after it is closed, a message after its last step", async () => {
   await using w = world({
     settings: { "daemon.ask_ttl_hours": "8760", "daemon.queue.ttl_seconds": "31536000" },
   });
@@ -79,7 +79,7 @@ Deno.test("an ask is kept 30 days from its end, a message from its last step", a
   assert.equal(await status(w, `/messages/${delivery_id}`), 404);
 });
 
-Deno.test("read items of the inbox go 30 days after they were read, unless their ask is open", async () => {
+Deno.test("inbox items are deleted 30 days after they were read, unless their ask is open", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await ask(w, "ada", "sam", "Open");
   await notify(w, "ada", "sam", "Read");
@@ -94,7 +94,7 @@ Deno.test("read items of the inbox go 30 days after they were read, unless their
   assert.deepEqual(left.map(({ text }: { text: string }) => text), ["Open"]);
 });
 
-Deno.test("what stays does not stop what lies behind it from going", async () => {
+Deno.test("a message that stays does not keep later ones from deletion", async () => {
   const settings = {
     "daemon.ask_ttl_hours": "8760",
     "daemon.queue.max_per_peer": "100000",
@@ -113,7 +113,7 @@ Deno.test("what stays does not stop what lies behind it from going", async () =>
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 450 });
 });
 
-Deno.test("one beat forgets a bounded number, whatever there is", async () => {
+Deno.test("one tick deletes a bounded number of messages", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
   await addPeer(w, "bob");
   const ids: string[] = [];
@@ -128,7 +128,7 @@ Deno.test("one beat forgets a bounded number, whatever there is", async () => {
   assert.deepEqual(left, [400, 300, 200]);
 });
 
-Deno.test("beyond the most that is kept, what is done goes before its time, the oldest first", async () => {
+Deno.test("above the maximum number, finished messages are deleted early, oldest first", async () => {
   await using w = world({ settings: { "daemon.history_messages": "3" } });
   await connectPeer(w, "bob");
   const open = await ask(w, "ada", "bob", "Open");
@@ -140,7 +140,7 @@ Deno.test("beyond the most that is kept, what is done goes before its time, the 
   assert.equal((await get(w, `/asks/${open}`)).state, "open");
 });
 
-Deno.test("a number that was forgotten is not given again, not even after a restart", async () => {
+Deno.test("the number of a deleted message is not reused, not even after a restart", async () => {
   const directory = Deno.makeTempDirSync();
   const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
   try {

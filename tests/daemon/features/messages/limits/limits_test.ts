@@ -1,4 +1,4 @@
-/** What stops floods and loops: hops, messages a minute, full queues. The last of all checks. */
+/** Limits against floods and loops: hops, rate per pair, queue size. Checked last of all. */
 
 import assert from "node:assert/strict";
 import {
@@ -21,7 +21,7 @@ import { schedule } from "../../../../support/daemon/schedules.ts";
 const PER_MINUTE = "daemon.limits.pair_per_minute";
 const HOPS = "daemon.limits.hops";
 
-/** A world in which a pair may say three messages a minute. */
+/** A world in which a pair may send three messages a minute. */
 async function slow(settings: Record<string, string> = {}) {
   const w = world({ settings: { [PER_MINUTE]: "3", ...settings } });
   await addPeer(w, "ada");
@@ -29,7 +29,7 @@ async function slow(settings: Record<string, string> = {}) {
   return w;
 }
 
-/** Posts a note; its status, and after how many seconds it may be tried again. */
+/** Posts a notification; returns its status and `retry_after_seconds`. */
 async function sendNotify(
   w: World,
   from_peer = "ada",
@@ -42,7 +42,7 @@ async function sendNotify(
   return { status: response.status, again, ...await response.json() };
 }
 
-Deno.test("a pair may say so many messages a minute; the next is refused, and told when to come again [c8.limits.pair]", async () => {
+Deno.test("a message beyond the rate of a pair is refused, with the time to retry [c8.limits.pair]", async () => {
   await using w = await slow();
   for (let n = 0; n < 3; n++) assert.equal((await sendNotify(w)).status, 200);
   await w.clock.advance(20_000);
@@ -58,7 +58,7 @@ Deno.test("a pair may say so many messages a minute; the next is refused, and to
   assert.equal((await sendNotify(w)).status, 200);
 });
 
-Deno.test("the minute slides: what was said one by one may be said again one by one", async () => {
+Deno.test("the rate limit uses a sliding minute", async () => {
   await using w = await slow();
   for (let n = 0; n < 3; n++) {
     assert.equal((await sendNotify(w)).status, 200);
@@ -70,7 +70,7 @@ Deno.test("the minute slides: what was said one by one may be said again one by 
   assert.equal((await sendNotify(w)).again, "10");
 });
 
-Deno.test("asks and notes count together, from this sender to this recipient alone", async () => {
+Deno.test("asks and notifications count together, per sender and recipient", async () => {
   await using w = await slow({ "human.name": "sam" });
   await addPeer(w, "eve");
   await sendNotify(w);
@@ -85,7 +85,7 @@ Deno.test("asks and notes count together, from this sender to this recipient alo
   assert.equal((await get(w, "/inbox")).items.length, 3);
 });
 
-Deno.test("senders that are not registered share one budget, whatever they call themselves", async () => {
+Deno.test("unregistered senders share one rate limit, whatever their names", async () => {
   await using w = await slow();
   await addPeer(w, "eve");
   for (const name of ["cli", "cron", "bot"]) assert.equal((await sendNotify(w, name)).status, 200);
@@ -104,7 +104,7 @@ Deno.test("senders that are not registered share one budget, whatever they call 
   );
 });
 
-Deno.test("what is refused does not count, nor what is rolled back or a dry run", async () => {
+Deno.test("refused messages, rolled back ones and dry runs do not count", async () => {
   await using w = await slow({ "daemon.queue.max_per_peer": "2" });
   for (let n = 0; n < 5; n++) await sendNotify(w, "ada", "bob", "/ask", { dry_run: true });
   for (let n = 0; n < 5; n++) await sendNotify(w, "ada", "nobody");
@@ -126,7 +126,7 @@ Deno.test("what is refused does not count, nor what is rolled back or a dry run"
   assert.equal(eventData(w, "notification").length, 3);
 });
 
-Deno.test("a flood of one turn passes up to the limit, and not one more", async () => {
+Deno.test("a flood within one turn passes up to the limit", async () => {
   await using w = world();
   await connectPeer(w, "bob");
   const flood = await Promise.all(Array.from({ length: 650 }, () => sendNotify(w, "ada")));
@@ -135,7 +135,7 @@ Deno.test("a flood of one turn passes up to the limit, and not one more", async 
   assert.equal(eventData(w, "notification").length, 600);
 });
 
-Deno.test("a broadcast counts for each copy, and the limit fails one copy alone", async () => {
+Deno.test("each copy of a broadcast counts, and the limit fails single copies", async () => {
   await using w = await slow();
   await addPeer(w, "eve");
   for (let n = 0; n < 2; n++) await sendNotify(w);
@@ -148,7 +148,7 @@ Deno.test("a broadcast counts for each copy, and the limit fails one copy alone"
   assert.equal((await sendNotify(w)).error, "rate_limited");
 });
 
-Deno.test("replies are outside of the limit, and count for nothing", async () => {
+Deno.test("replies are not limited, and do not count", async () => {
   await using w = world({ settings: { [PER_MINUTE]: "3" } });
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -161,7 +161,7 @@ Deno.test("replies are outside of the limit, and count for nothing", async () =>
   assert.equal((await sendNotify(w, "bob", "ada")).status, 429);
 });
 
-Deno.test("zero is off", async () => {
+Deno.test("a limit of zero is off", async () => {
   await using w = world({ settings: { [PER_MINUTE]: "0", [HOPS]: "0" } });
   await connectPeer(w, "bob");
   await addPeer(w, "ada");
@@ -171,7 +171,7 @@ Deno.test("zero is off", async () => {
   for (let n = 0; n < 30; n++) last = await ask(w, "ada", "bob", "More", { reply_to: last });
 });
 
-Deno.test("the limits are the last of all checks", async () => {
+Deno.test("the limits are checked last", async () => {
   await using w = await slow();
   for (let n = 0; n < 3; n++) await sendNotify(w);
   await post(w, "/peers/bob/provenance", { addressable: false });
@@ -185,7 +185,7 @@ Deno.test("the limits are the last of all checks", async () => {
   );
 });
 
-/** A chain of follow-ups between ada and bob; the last ask, or the refusal. */
+/** Opens a chain of follow-ups between ada and bob; returns the last ask or the refusal. */
 async function chain(w: World, first: string, count: number, from = "ada", to = "bob") {
   let last = first;
   for (let n = 0; n < count; n++) {
@@ -197,7 +197,7 @@ async function chain(w: World, first: string, count: number, from = "ada", to = 
   return { error: null, last };
 }
 
-Deno.test("a chain of follow-ups ends after 16 hops, and closes nothing when it is refused [c8.limits.hops]", async () => {
+Deno.test("a chain of follow-ups is refused after 16 hops, and the refusal closes no ask [c8.limits.hops]", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -210,7 +210,7 @@ Deno.test("a chain of follow-ups ends after 16 hops, and closes nothing when it 
   assert.equal((await sendNotify(w, "bob", "ada", "/ask")).status, 200, "A new chain may begin");
 });
 
-Deno.test("the human in a chain, asking or asked, lets the count begin anew", async () => {
+Deno.test("an ask from or to the human restarts the hop count", async () => {
   await using w = world({ settings: { "human.name": "sam", [HOPS]: "2" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -230,7 +230,7 @@ Deno.test("the human in a chain, asking or asked, lets the count begin anew", as
   assert.deepEqual([again.error, again.after], ["hop_limit", 3]);
 });
 
-Deno.test("a full queue is said with who and how much, and takes again what there is room for", async () => {
+Deno.test("queue_full names the peer and the count, and freed slots can be used again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "3" } });
   const bob = await addPeer(w, "bob");
   const flood = await Promise.all(Array.from({ length: 5 }, () => sendNotify(w)));
@@ -249,7 +249,7 @@ Deno.test("a full queue is said with who and how much, and takes again what ther
   assert.deepEqual(after.map(({ status }) => status), [200, 200, 429]);
 });
 
-Deno.test("what flowed to a socket and comes back to the queue is counted again", async () => {
+Deno.test("messages that return from a socket to the queue count again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "3" } });
   const bob = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -263,7 +263,7 @@ Deno.test("what flowed to a socket and comes back to the queue is counted again"
   assert.equal((await sendNotify(w)).error, "queue_full");
 });
 
-Deno.test("pairs are forgotten when they are silent, and never more than a bound", () => {
+Deno.test("silent pairs are forgotten, and the number of pairs is bounded", () => {
   const pairs = new PairCounters(), now = new FakeClock().now();
   for (let n = 0; n < PAIRS_MAX + 10; n++) pairs.record(`pair ${n}`, now + Math.floor(n / 100));
   assert.equal(pairs.size, PAIRS_MAX);
@@ -281,16 +281,20 @@ Deno.test("pairs are forgotten when they are silent, and never more than a bound
   assert.equal(pairs.size, 0);
 });
 
-Deno.test("a clock that is set back does not hold a pair for longer than a minute", () => {
+Deno.test("a clock that is set back does not block a pair for longer than a minute", () => {
   const pairs = new PairCounters(), now = new FakeClock().now();
   const undo = pairs.record("pair", now + 3_600_000);
   assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0);
   undo();
   pairs.record("pair", now)();
-  assert.equal(pairs.secondsUntilAllowed("pair", 1, now), 0, "What is taken back does not count");
+  assert.equal(
+    pairs.secondsUntilAllowed("pair", 1, now),
+    0,
+    "A rolled back message does not count",
+  );
 });
 
-Deno.test("what the daemon itself has to say goes into a full queue as well", async () => {
+Deno.test("a notice of the daemon is queued even if the queue is full", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   const { peer_id } = await addPeer(w, "ada");
   await addPeer(w, "bob");

@@ -23,7 +23,7 @@ interface Listed {
   reply: string | null;
 }
 
-/** A daemon that is restarted, and what it has to remember of what was said. */
+/** A daemon that restarts, and a model of the messages that it must remember. */
 class MessagesStorm implements AsyncDisposable {
   readonly #directory = Deno.makeTempDirSync();
   readonly #shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -76,7 +76,7 @@ const STEPS: Record<string, (storm: MessagesStorm) => unknown> = {
   restart: (storm) => storm.restart(),
 };
 
-/** All pages of a walk, by small steps. */
+/** All messages, read in small pages. */
 async function listAll(w: World): Promise<Listed[]> {
   const messages: Listed[] = [];
   for (let next: string | null = ""; next !== null;) {
@@ -92,7 +92,7 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
   const { db } = w.daemon.ctx;
   const listed = await listAll(w);
   const kept = db.get(Count, "select count(*) as n from messages")?.n;
-  assert.equal(listed.length, kept, "a walk shows all that is kept");
+  assert.equal(listed.length, kept, "the pages list all kept messages");
   for (const { message_id, text, reply } of listed) {
     for (const nextText of [text, reply].filter(Boolean)) {
       const { messages } = await get(w, `/messages?q=${nextText}`);
@@ -104,15 +104,15 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
     Seq,
     "select id as seq from message_words_docsize where id not in (select seq from messages)",
   );
-  assert.deepEqual(stray, [], "what was forgotten has no words");
+  assert.deepEqual(stray, [], "a deleted message is not in the index");
   for (const id of open) {
-    assert.equal((await get(w, `/asks/${id}`)).state, "open", "an open ask was forgotten");
+    assert.equal((await get(w, `/asks/${id}`)).state, "open", "an open ask was deleted");
   }
   assert.deepEqual((await get(w, "/deliveries")).unaccounted, []);
   assert.deepEqual(w.logged, []);
 }
 
-Deno.test("whatever is said, forgotten or restarted, what is kept is listed and found", async () => {
+Deno.test("after any sequence of sends, deletions and restarts, all kept messages are listed and found", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...Object.keys(STEPS)), { minLength: 20, maxLength: 40 }),

@@ -1,0 +1,28 @@
+/** Helpers for the message log: pages of `GET /messages`. */
+
+import assert from "node:assert/strict";
+import type { World } from "../world.ts";
+import { get } from "./peer_clients.ts";
+
+export interface Shown {
+  message_id: string;
+  delivery_id: string;
+  kind: string;
+  text: string;
+  reply: string | null;
+  snippet?: string;
+  from_peer_name: string;
+}
+
+/** One page of `GET /messages`. */
+export async function page(w: World, query: Record<string, string> = {}) {
+  const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
+  assert.equal(answer.status, 200, JSON.stringify(answer));
+  const messages: Shown[] = answer.messages;
+  const next: string | null = answer.next;
+  return { messages, next };
+}
+
+/** The texts of one page. */
+export const texts = async (w: World, query: Record<string, string> = {}) =>
+  (await page(w, query)).messages.map(({ text }) => text);
