@@ -4,8 +4,12 @@ import { type Clock, sleepWithTimer } from "kit/core/clock.ts";
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
-  #now = Date.parse("2030-01-01T00:00:00Z");
+  #now: number;
   #sleepers: { due: number; wake: () => void }[] = [];
+
+  constructor(now = "2030-01-01T00:00:00Z") {
+    this.#now = Date.parse(now);
+  }
 
   now(): number {
     return this.#now;

@@ -88,6 +88,8 @@ export interface WorldOptions {
   readonly clock?: FakeClock;
   /** Shared by the worlds of one file, so that a restarted one draws no id again. */
   readonly ids?: Ids;
+  /** How ids are made of message numbers; as plain hex digits otherwise. */
+  readonly idCodec?: Platform["idCodec"];
   readonly processes?: FakeProcesses;
   readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
@@ -194,7 +196,7 @@ export function world(options: WorldOptions = {}) {
     ids: options.ids ?? countingIds(),
     log,
     machine: "here",
-    idCodec: () => plainIdCodec,
+    idCodec: options.idCodec ?? (() => plainIdCodec),
     pid: 1,
     processes,
     paneObserver: options.paneObserver ?? NO_PANES,
