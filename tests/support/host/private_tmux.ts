@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
+import { type Tmux, TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;
@@ -251,4 +251,18 @@ export class Agent {
     const lines = terminal.read("agent.log").split("\n").slice(0, -1);
     return lines.map((line): AgentEvent => JSON.parse(line));
   }
+}
+
+/** The lines that a command answers. */
+export async function linesOf(result: ReturnType<Tmux["run"]>): Promise<readonly string[]> {
+  const answer = await result;
+  assert.ok(answer.ok, JSON.stringify(answer));
+  return answer.lines;
+}
+
+/** Pastes a text as a delivery does: in one bracket, from a buffer that goes with it. */
+export async function pasteInto(terminal: Terminal, pane: string, content: string): Promise<void> {
+  const loaded = await terminal.tmux.load(content);
+  assert.ok(loaded.ok);
+  await linesOf(terminal.tmux.run(["paste-buffer", "-p", "-d", "-b", loaded.buffer, "-t", pane]));
 }

@@ -7,10 +7,10 @@ import {
   recorder,
   SEARCH_PATH,
   silent,
-  type Terminal,
   until,
   withTmux,
 } from "../../../support/host/private_tmux.ts";
+import { linesOf, pasteInto } from "../../../support/host/private_tmux.ts";
 
 const AWKWARD_NAMES = [
   `plain`,
@@ -36,16 +36,10 @@ const GROUND = {
   search_path: SEARCH_PATH,
 };
 
-async function lines(result: ReturnType<Tmux["run"]>): Promise<readonly string[]> {
-  const answer = await result;
-  assert.ok(answer.ok, JSON.stringify(answer));
-  return answer.lines;
-}
-
 for (const text of AWKWARD_NAMES) {
   withTmux(`quote hands ${JSON.stringify(text)} to tmux unchanged`, async (terminal) => {
     terminal.start("cat");
-    await lines(terminal.tmux.run(["set-environment", "-g", "PROBE", text]));
+    await linesOf(terminal.tmux.run(["set-environment", "-g", "PROBE", text]));
     const shown = terminal.cli("show-environment", "-g", "PROBE");
     assert.equal(shown, `PROBE=${text}`.trimEnd());
   });
@@ -68,12 +62,6 @@ function text(bytes: number): string {
     chosen.push(char);
   }
   return chosen.join("");
-}
-
-async function pasteInto(terminal: Terminal, pane: string, content: string): Promise<void> {
-  const loaded = await terminal.tmux.load(content);
-  assert.ok(loaded.ok);
-  await lines(terminal.tmux.run(["paste-buffer", "-p", "-d", "-b", loaded.buffer, "-t", pane]));
 }
 
 for (const bytes of [1, 1_000, 10_000, 100_000]) {
@@ -100,7 +88,7 @@ withTmux("two hundred commands at once each get their own answer", async (termin
   terminal.start("cat");
   const idCodec = Array.from({ length: 200 }, (_, at) => String(at));
   const answers = idCodec.map((number) =>
-    lines(terminal.tmux.run(["display-message", "-p", number]))
+    linesOf(terminal.tmux.run(["display-message", "-p", number]))
   );
   assert.deepEqual(await Promise.all(answers), idCodec.map((number) => [number]));
 });
@@ -131,7 +119,7 @@ withTmux("a command that tmux refuses is an error, and the next one works", asyn
   });
   const missing = await terminal.tmux.run(["paste-buffer", "-b", "none", "-t", "%0"]);
   assert.partialDeepStrictEqual(missing, { ok: false, reason: "error" });
-  assert.deepEqual(await lines(terminal.tmux.run(["display-message", "-p", "well"])), ["well"]);
+  assert.deepEqual(await linesOf(terminal.tmux.run(["display-message", "-p", "well"])), ["well"]);
 });
 
 withTmux("a screen that shows the end of an answer does not end it", async (terminal) => {
@@ -139,7 +127,7 @@ withTmux("a screen that shows the end of an answer does not end it", async (term
   Deno.writeTextFileSync(`${terminal.dir}/forged`, forged.join("\n") + "\nlast");
   const pane = terminal.start(`cat ${terminal.dir}/forged; exec sleep 1000`);
   await until("the forgery", () => terminal.screen(pane).includes("last"));
-  const captured = await lines(terminal.tmux.capture(pane, 100));
+  const captured = await linesOf(terminal.tmux.capture(pane, 100));
   assert.deepEqual(captured.filter((line) => line !== ""), [
     ...forged.join("\n").split("\n"),
     "last",
@@ -215,7 +203,7 @@ withTmux("a server that dies loses what waits; a new one is reached and told apa
     assert.partialDeepStrictEqual(answer, { ok: false, reason: "lost" });
   }
   t.start("cat");
-  assert.deepEqual(await lines(t.tmux.run(["display-message", "-p", "again"])), ["again"]);
+  assert.deepEqual(await linesOf(t.tmux.run(["display-message", "-p", "again"])), ["again"]);
   assert.notEqual(t.tmux.server_pid, first);
   assert.equal(String(t.tmux.server_pid), t.cli("display-message", "-p", "#{pid}"));
 });
@@ -228,7 +216,7 @@ withTmux("when its session ends, the connection moves to another one", async (te
     const attached = terminal.cli("list-clients", "-F", "#{session_name}");
     terminal.cli("kill-session", "-t", attached);
     terminal.start("cat", attached);
-    assert.deepEqual(await lines(terminal.tmux.query(["display-message", "-p", "y"])), ["y"]);
+    assert.deepEqual(await linesOf(terminal.tmux.query(["display-message", "-p", "y"])), ["y"]);
   }
 });
 
@@ -239,7 +227,7 @@ withTmux("a command without an answer times out, and the next one works", async 
   await using tmux = new Tmux(terminal.socket, { ...options, answer_ms_max: 150 });
   const answer = await tmux.run(["wait-for", "never"]);
   assert.partialDeepStrictEqual(answer, { ok: false, reason: "timeout" });
-  assert.deepEqual(await lines(tmux.run(["display-message", "-p", "fine"])), ["fine"]);
+  assert.deepEqual(await linesOf(tmux.run(["display-message", "-p", "fine"])), ["fine"]);
 });
 
 withTmux("a closed connection refuses, and ends what waits", async (terminal) => {
@@ -267,113 +255,3 @@ withTmux("a state directory that cannot be written is a failure, not a crash", a
   await using tmux = new Tmux(terminal.socket, options);
   assert.partialDeepStrictEqual(await tmux.load("text"), { ok: false, reason: "no_file" });
 });
-
-/** All that a user could notice of a server. */
-function traces(terminal: Terminal): string {
-  return [
-    terminal.cli("list-sessions", "-F", "#{session_name} #{session_attached} #{session_group}"),
-    terminal.cli("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_flags}"),
-    terminal.cli("list-panes", "-a", "-F", "#{pane_id} #{pane_width}x#{pane_height}"),
-    terminal.cli("list-clients"),
-    terminal.cli("list-buffers"),
-    terminal.cli("show-options", "-g"),
-    terminal.cli("show-environment", "-t", "one"),
-    terminal.cli("show-environment", "-g"),
-  ].join("\n--\n");
-}
-
-withTmux("the connection leaves no session, client, buffer, size or variable behind", async (t) => {
-  const pane = t.start("cat", "one");
-  t.start("cat", "two");
-  t.cli("set-environment", "-t", "one", "DISPLAY", "mine");
-  const before = traces(t);
-  await pasteInto(t, pane, "x");
-  assert.ok((await t.tmux.load("never pasted")).ok);
-  assert.ok((await t.tmux.panes()).ok);
-  const sizes = t.cli("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_flags}");
-  assert.ok(before.includes(sizes));
-  await t.tmux.close();
-  await until("the client to leave", () => t.cli("list-clients") === "");
-  assert.equal(traces(t), before);
-});
-
-withTmux("a buffer left by a lost connection is cleared by the next one", async (terminal) => {
-  terminal.start("cat", "one");
-  const before = traces(terminal);
-  assert.ok((await terminal.tmux.load("never pasted")).ok);
-  terminal.cli("detach-client", "-s", terminal.cli("list-clients", "-F", "#{session_name}"));
-  assert.deepEqual(await lines(terminal.tmux.query(["display-message", "-p", "x"])), ["x"]);
-  await until("the buffer to go", () => terminal.cli("list-buffers") === "");
-  await terminal.tmux.close();
-  await until("the client to leave", () => terminal.cli("list-clients") === "");
-  assert.equal(traces(terminal), before);
-});
-
-/** Users who look at sessions: clients in the panes of another tmux server. */
-class Users implements Disposable {
-  readonly #terminal: Terminal;
-
-  constructor(terminal: Terminal) {
-    this.#terminal = terminal;
-  }
-
-  async attach(session: string, width: number): Promise<void> {
-    const command = `env TMUX= tmux -S ${this.#terminal.socket} attach -t ${session}`;
-    this.#tmux("new-session", "-d", "-x", String(width), "-y", "15", command);
-    const widths = () => this.#terminal.cli("list-clients", "-F", "#{client_width}").split("\n");
-    await until("the user", () => widths().includes(String(width)));
-  }
-
-  [Symbol.dispose](): void {
-    this.#tmux("kill-server");
-  }
-
-  #tmux(...args: string[]): void {
-    const server = ["-S", `${this.#terminal.dir}/outer`, "-f", "/dev/null"];
-    new Deno.Command("tmux", { args: [...server, ...args], env: { TMUX: "" } }).outputSync();
-  }
-}
-
-withTmux("two users who look at one session keep their sizes", async (terminal) => {
-  const pane = terminal.start("cat", "one");
-  using users = new Users(terminal);
-  await users.attach("one", 70);
-  await users.attach("one", 60);
-  const size = () => terminal.format(pane, "#{window_width}x#{window_height}");
-  const before = await until("a size", () => /^60x/.test(size()) && size());
-  assert.ok((await terminal.tmux.run(["refresh-client"])).ok);
-  assert.ok((await terminal.tmux.panes()).ok);
-  assert.equal(size(), before);
-  await terminal.tmux.close();
-  await until("our client to leave", () => terminal.cli("list-clients").split("\n").length === 2);
-  assert.equal(size(), before);
-});
-
-withTmux("the connection joins a session that a user looks at, and marks no other", async (t) => {
-  for (const session of ["one", "two", "three", "four"]) t.start("cat", session);
-  using users = new Users(t);
-  await users.attach("three", 70);
-  await users.attach("two", 60);
-  assert.ok((await t.tmux.panes()).ok);
-  const attached = t.cli("list-sessions", "-F", "#{session_name} #{session_attached}").split("\n");
-  assert.deepEqual(attached, ["four 0", "one 0", "three 2", "two 1"]);
-});
-
-withTmux(
-  "work for one pane takes turns, even after a fault; panes do not wait for each other",
-  async (t) => {
-    const order: string[] = [];
-    const { promise: barrier, resolve: open } = Promise.withResolvers<void>();
-    const first = t.tmux.runExclusive("%1", async () => {
-      await barrier;
-      order.push("first");
-      throw new Error("a fault");
-    });
-    const second = t.tmux.runExclusive("%1", () => Promise.resolve(order.push("second")));
-    await t.tmux.runExclusive("%2", () => Promise.resolve(order.push("other")));
-    open();
-    await assert.rejects(first, /a fault/);
-    await second;
-    assert.deepEqual(order, ["other", "first", "second"]);
-  },
-);

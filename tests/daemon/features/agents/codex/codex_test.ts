@@ -8,7 +8,6 @@ import {
   codexAdapter,
   type CodexOptions,
 } from "../../../../../daemon/features/agents/codex/codex.ts";
-import { codexScreen } from "../../../../../daemon/features/agents/codex/screen.ts";
 import { isTested } from "../../../../../daemon/features/agents/codex/version.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
 import { startTimeOf } from "../../../../../daemon/host/processes.ts";
@@ -293,47 +292,6 @@ Deno.test("a call is of the thread that it names, if it comes from below a Codex
   assert.equal(sessionOfCall({ pid: 41, meta: undefined }), undefined);
 });
 
-// Resuming.
-
-/** Writes a rollout as Codex does; the changes go into its first line. */
-function rollout(home: CodexHome, id: string, payload: Record<string, unknown>, day = "21"): void {
-  const dir = join(home.dir, "sessions", "2026", "11", day);
-  Deno.mkdirSync(dir, { recursive: true });
-  const instructions = { text: "word ".repeat(5_000) };
-  const first = {
-    type: "session_meta",
-    payload: { id, base_instructions: instructions, ...payload },
-  };
-  const text = `${JSON.stringify(first)}\n${JSON.stringify({ type: "event_msg" })}\n`;
-  Deno.writeTextFileSync(join(dir, `rollout-2026-11-${day}T10-13-38-${id}.jsonl`), text);
-}
-
-async function resume(home: CodexHome, runtime_session_id: string, path: string) {
-  return await adapterOf(home).resume?.({ runtime_session_id, path });
-}
-
-Deno.test("a session is resumed once its rollout says that it is this one, in this folder", async () => {
-  await using home = new CodexHome();
-  rollout(home, THREAD, { cwd: "/w/api" });
-  rollout(home, OTHER_THREAD, { cwd: "/w/api" }, "20");
-  const ok = (id: string) => ({ ok: true, args: ["resume", id] });
-  assert.deepEqual(await resume(home, THREAD, "/w/api"), ok(THREAD));
-  assert.deepEqual(await resume(home, OTHER_THREAD, "/w/api"), ok(OTHER_THREAD));
-  assert.deepEqual(await resume(home, THREAD, "/w/web"), { ok: false, reason: "other_path" });
-});
-
-Deno.test("what is not on the disk, or not what its name says, is not resumed", async () => {
-  await using home = new CodexHome();
-  const no = (reason: string) => ({ ok: false, reason });
-  assert.deepEqual(await resume(home, THREAD, "/w"), no("no_rollout"));
-  assert.deepEqual(await resume(home, "../../etc/passwd", "/w"), no("not_a_thread"));
-  assert.deepEqual(await resume(home, "--last", "/w"), no("not_a_thread"));
-  rollout(home, THREAD, { cwd: "/w", id: OTHER_THREAD });
-  assert.deepEqual(await resume(home, THREAD, "/w"), no("rollout_of_another"));
-  rollout(home, THREAD, { cwd: 7 });
-  assert.deepEqual(await resume(home, THREAD, "/w"), no("rollout_damaged"));
-});
-
 // Screens, as captured, with the row of the cursor.
 
 Deno.test("what a session does is broken off by its server, turn by turn, and only what is under way", async () => {
@@ -350,40 +308,4 @@ Deno.test("what a session does is broken off by its server, turn by turn, and on
   home.asked.length = 0;
   await adapterOf(home).interruptTurn?.({ ...SHARED, runtime_session_id: null });
   assert.deepEqual(home.asked, [], "no session is told");
-});
-
-// deno-fmt-ignore
-const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, empty: boolean | undefined, collapsed: boolean][] = [
-  ["empty",           46, false,     true,      false],
-  ["busy",            46, false,     true,      false],
-  ["draft",           46, false,     false,     false],
-  ["draft-two-lines", 46, false,     false,     false],
-  ["pasted",          46, false,     false,     true ],
-  ["pasted-whole",    46, false,     false,     false],
-  ["shell-mode",      46, undefined, undefined, false],
-  ["permission",      49, true,      undefined, false],
-  ["hooks-review",    47, true,      undefined, false],
-];
-
-for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
-  Deno.test(`Codex's captured screen "${name}" is read as what it is`, () => {
-    const view = { above: [], lines: captured(name), cursor_x: 2, cursor_y };
-    assert.equal(codexScreen.dialogOpen(view), dialog);
-    assert.equal(codexScreen.composerEmpty(view), empty);
-    assert.equal(codexScreen.collapsedPaste?.(view) ?? false, collapsed);
-  });
-}
-
-function captured(name: string): string[] {
-  const url = new URL(`../../../../golden/screens/codex/${name}.txt`, import.meta.url);
-  return Deno.readTextFileSync(url).split("\n");
-}
-
-Deno.test("the composer holds what was pasted, over all its rows, and nothing else", () => {
-  const args = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
-  const view = { above: [], lines: captured("pasted-whole"), cursor_x: 22, cursor_y: 46 };
-  assert(codexScreen.composerHolds(view, args));
-  assert(!codexScreen.composerHolds(view, args.replace("word", "")));
-  const draft = { ...view, lines: captured("draft-two-lines") };
-  assert(codexScreen.composerHolds(draft, "half a thought\n\nsecond line"));
 });

@@ -5,33 +5,16 @@ import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
-import { type World, world } from "../../../../support/world.ts";
+import { world } from "../../../../support/world.ts";
 import {
   addPeer,
   ask,
   connectPeer,
-  eventData,
   get,
   notify,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
-
-/** A world where the least busy peer of the circle answers. */
-function worldWithLoadedPeers(settings: Record<string, string> = {}) {
-  return world({ settings: { "routing.strategy": "least_busy", ...settings } });
-}
-
-/** An ask that leaves its recipient to the daemon. */
-function route(w: World, more: Record<string, unknown> = {}) {
-  return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
-}
-
-/** Nothing was registered, delivered or told. */
-async function assertNothing(w: World): Promise<void> {
-  assert.deepEqual((await get(w, "/asks")).asks, []);
-  assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
-  assert.deepEqual(eventData(w, "ask"), []);
-}
+import { assertNothing, route, worldWithLoadedPeers } from "../../../../support/daemon/routing.ts";
 
 Deno.test("under static, an ask must name to_peer, whatever else is wrong with it", async () => {
   await using w = world();
@@ -181,48 +164,6 @@ Deno.test("an arm that is not sure enough has failed [7.router-unavailable]", as
   const { routing } = await route(w, { fallback_to: "eve" });
   assert.deepEqual([routing.routed_to, routing.confidence], ["eve", 0.25]);
   assert.deepEqual([routing.fallback, routing.fallback_reason], [true, "low_confidence"]);
-});
-
-Deno.test("the fallback is checked before the arm is asked, and only then used [4.ask.fallback-to] [7.service-excluded] [7.routing.fallback]", async () => {
-  await using w = worldWithLoadedPeers({ "human.name": "sam" });
-  const ada = await addPeer(w, "ada");
-  const bob = await addPeer(w, "bob", { turn_state: "idle" });
-  await addPeer(w, "cron", { role: "service" });
-  await addPeer(w, "mute", { provenance: { addressable: false } });
-  await addPeer(w, "late");
-  const late = await post(w, "/peers/late/offline", { terminal: true });
-  assert.equal(late.status, 200);
-  for (const circle of ["red", "blue"]) await addPeer(w, "twin", { circle });
-  const refusals = [
-    ["nobody", 404, "unknown_peer"],
-    ["", 404, "unknown_peer"],
-    ["late", 404, "unknown_peer"],
-    ["mute", 409, "peer_not_addressable"],
-    ["cron", 403, "service_excluded"],
-    ["sam", 403, "service_excluded"],
-    ["dashboard", 403, "service_excluded"],
-    [ada.peer_id, 422, "to_self"],
-  ] as const;
-  for (const [fallback_to, status, error] of refusals) {
-    const answer = await route(w, { fallback_to });
-    assert.deepEqual([fallback_to, answer.status, answer.error], [fallback_to, status, error]);
-  }
-  const twin = await route(w, { fallback_to: "twin", bypass_circle: true });
-  assert.deepEqual([twin.status, twin.error], [409, "ambiguous_peer"]);
-  const { peer, role, hint } = await route(w, { fallback_to: "cron" });
-  assert.deepEqual([peer, role, typeof hint], ["cron", "service", "string"]);
-  await assertNothing(w);
-  const { routing } = await route(w, { fallback_to: bob.peer_id });
-  assert.deepEqual([routing.routed_to, routing.fallback], ["bob", false]);
-});
-
-Deno.test("a retired fallback is refused by its id", async () => {
-  await using w = worldWithLoadedPeers();
-  const { peer_id } = await addPeer(w, "late");
-  await addPeer(w, "bob");
-  await post(w, `/peers/${peer_id}/offline`, { terminal: true });
-  const answer = await route(w, { fallback_to: peer_id });
-  assert.deepEqual([answer.status, answer.error], [409, "peer_retired"]);
 });
 
 Deno.test("with allow_service_targets, services and the human may be reached, agents first", async () => {

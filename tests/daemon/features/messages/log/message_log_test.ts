@@ -1,39 +1,8 @@
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { snippetOf, toSearch } from "../../../../../daemon/features/messages/log/search_terms.ts";
-import * as z from "zod";
-import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
-import {
-  addPeer,
-  ask,
-  connectPeer,
-  get,
-  notify,
-  post,
-} from "../../../../support/daemon/peer_clients.ts";
-
-interface Shown {
-  message_id: string;
-  delivery_id: string;
-  kind: string;
-  text: string;
-  reply: string | null;
-  snippet?: string;
-  from_peer_name: string;
-}
-
-async function page(w: World, query: Record<string, string> = {}) {
-  const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
-  assert.equal(answer.status, 200, JSON.stringify(answer));
-  const messages: Shown[] = answer.messages;
-  const next: string | null = answer.next;
-  return { messages, next };
-}
-
-const texts = async (w: World, query: Record<string, string> = {}) =>
-  (await page(w, query)).messages.map(({ text }) => text);
+import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import { page, texts } from "../../../../support/daemon/message_log.ts";
 
 Deno.test("everything said is listed, newest first, whatever its kind [4.messages]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
@@ -77,48 +46,6 @@ Deno.test("one message is found by each of its ids, and by no other", async () =
     const refused = await get(w, `/messages/${unknown}`);
     assert.deepEqual([refused.status, refused.error], [404, "unknown_message"], unknown);
   }
-});
-
-Deno.test("a search needs all of its words, in any order, without regard to case or accents", async () => {
-  await using w = world();
-  await addPeer(w, "bob");
-  await notify(w, "ada", "bob", "The API listens on port 8080 of the café");
-  await notify(w, "ada", "bob", "The port is blocked by the API");
-  await w.tick();
-  const hits = (q: string) => texts(w, { q });
-  assert.equal((await hits("api PORT")).length, 2);
-  assert.deepEqual(await hits("cafe 8080"), ["The API listens on port 8080 of the café"]);
-  assert.deepEqual(await hits('"is blocked"'), ["The port is blocked by the API"]);
-  assert.deepEqual(await hits('"blocked is"'), []);
-  assert.equal((await hits("block*")).length, 1);
-  assert.equal((await hits("block")).length, 0);
-  assert.equal((await hits('"port is blo"*')).length, 1);
-  assert.equal((await hits("bl*")).length, 0, "a beginning has three letters");
-  assert.equal((await hits("api ".repeat(32) + "nowhere")).length, 2, "the first 32 words count");
-  assert.equal((await hits("api nowhere")).length, 0);
-  assert.equal((await hits("!!! ???")).length, 0);
-  assert.equal((await hits("api !!!")).length, 2);
-  assert.equal((await hits("  ")).length, 2, "nothing is looked for");
-  assert.equal((await get(w, `/messages?q=${"x".repeat(1001)}`)).status, 422);
-});
-
-Deno.test("a reply is found on its ask, where nothing else has it and where an ack has it", async () => {
-  await using w = world();
-  await connectPeer(w, "ada");
-  await addPeer(w, "bob");
-  const pulled = await ask(w, "ada", "bob", "One", { reply_delivery: "pull" });
-  const unregistered = await ask(w, "nobody", "bob", "Two");
-  const pushed = await ask(w, "ada", "bob", "Three");
-  await w.tick();
-  for (const correlation_id of [pulled, unregistered, pushed]) {
-    await post(w, "/ack", { correlation_id, message: `Plum ${correlation_id}` });
-  }
-  await w.tick();
-  const found = (await page(w, { q: "plum" })).messages;
-  assert.deepEqual(found.map(({ kind }) => kind), ["ack", "ask", "ask", "ask"]);
-  assert.equal(found[3]?.snippet, `Plum ${pulled}`);
-  assert.deepEqual(await texts(w, { q: "plum three" }), ["Three"], "question and answer together");
-  assert.deepEqual(await texts(w, { q: "one" }), ["One"], "and the question is still found");
 });
 
 Deno.test("a page is of those who took part: one side, or both", async () => {
@@ -236,73 +163,6 @@ Deno.test("pages of any size give each message once, whatever is said meanwhile 
   );
 });
 
-Deno.test("no search is an error, and what was said is found by any word of it", async () => {
-  await using w = world();
-  await addPeer(w, "bob");
-  await notify(w, "ada", "bob", "NEAR the AND of col:umn ^x (y) -z");
-  await w.tick();
-  const odd = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 60 }),
-    fc.string({
-      unit: fc.constantFrom(..."\"*^:()-+{}'\\ \0\ud800AND NEAR OR NOT text".split("")),
-      maxLength: 60,
-    }),
-  );
-  await fc.assert(
-    fc.asyncProperty(odd, async (q) => {
-      const answer = await w.fetch(`/messages?q=${encodeURIComponent(q.toWellFormed())}`);
-      assert.equal(answer.status, 200, await answer.text());
-    }),
-    { numRuns: 300 },
-  );
-  for (const q of ["NEAR", "AND", "and of", "col:umn", "^x", "(y)", "-z", "NEAR(the"]) {
-    assert.equal((await texts(w, { q })).length, 1, q);
-  }
-  for (const q of ['"', "text:", "umn:col", "NEAR OR"]) {
-    assert.equal((await texts(w, { q })).length, 0, q);
-  }
-});
-
-Deno.test("a snippet shows the place of the word, on one line, with no half of a sign", () => {
-  const search = toSearch("Straße");
-  assert.ok(search);
-  const long = `${"😀".repeat(50)} die\nSTRASSE, die strasse, die Stráße ${"😀".repeat(200)}`;
-  const snippet = snippetOf(search, [long]);
-  assert.match(snippet, /^…😀+ die STRASSE, die strasse, die Stráße 😀+…$/u);
-  assert.ok(snippet.isWellFormed() && snippet.length <= 162);
-  const prefix = toSearch("depl*");
-  assert.ok(prefix);
-  assert.equal(snippetOf(prefix, ["nothing", "we deploy"]), "we deploy");
-  assert.equal(snippetOf(prefix, ["nothing", ""]), "nothing");
-});
-
-Deno.test("the full text comes up behind a flood, and goes on after a restart", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
-  const settings = { "daemon.queue.max_per_peer": "100000" };
-  try {
-    {
-      await using w = world({ ...shared, settings });
-      await addPeer(w, "bob");
-      for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
-      // A search feeds a part of it, and no more.
-      assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
-      w.daemon.tick();
-      const { db } = w.daemon.ctx;
-      db.flush();
-    }
-    await using w = world({ ...shared, settings });
-    const partly = (await texts(w, { q: "plum", limit: "500" })).length;
-    assert.ok(partly > 0, "what was fed stays");
-    for (let ticks = 0; ticks < 5; ticks++) await w.tick();
-    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
-    assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
-    assert.deepEqual(w.logged.filter((line) => line.includes("error")), []);
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
-  }
-});
-
 Deno.test("a page of long texts ends early, and its cursor goes on", async () => {
   await using w = world();
   await addPeer(w, "bob");
@@ -311,48 +171,6 @@ Deno.test("a page of long texts ends early, and its cursor goes on", async () =>
   assert.equal(first.messages.length, 8);
   const second = await page(w, { limit: "20", cursor: first.next ?? "" });
   assert.deepEqual([second.messages.length, second.next], [4, null]);
-});
-
-Deno.test("a database from before there was a search is filled by the heart, replies and all", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
-  try {
-    {
-      await using w = world(shared);
-      await addPeer(w, "bob");
-      const correlation_id = await ask(w, "ada", "bob", "Which plum?");
-      await post(w, "/ack", { correlation_id, message: "The damson" });
-      for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
-    }
-    const before = new DatabaseSync(shared.db_path);
-    before.exec(
-      "insert into message_words (message_words) values ('delete-all'); delete from word_marks",
-    );
-    before.close();
-    await using w = world(shared);
-    await w.tick();
-    const { db } = w.daemon.ctx;
-    const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
-    assert.ok((fed?.seq ?? 0) > 0, "the heart has begun");
-    assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
-    for (let ticks = 0; ticks < 3; ticks++) await w.tick();
-    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
-  }
-});
-
-Deno.test("a beat that finds nothing new writes nothing", async () => {
-  await using w = world();
-  await addPeer(w, "bob");
-  await notify(w, "ada", "bob");
-  await w.tick();
-  await w.tick();
-  const { db } = w.daemon.ctx;
-  const changes = () => db.get(z.object({ n: z.number() }), "select total_changes() as n")?.n;
-  const before = changes();
-  await w.tick();
-  assert.equal(changes(), before);
 });
 
 /** Fills the ledger and its words with notes of one kind, as years of use would. */

@@ -1,0 +1,40 @@
+/** Codex's screens, as captured from the program: dialog, composer, pasted text. */
+
+import assert from "node:assert/strict";
+import { codexScreen } from "../../../../../daemon/features/agents/codex/screen.ts";
+
+// deno-fmt-ignore
+const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, empty: boolean | undefined, collapsed: boolean][] = [
+  ["empty",           46, false,     true,      false],
+  ["busy",            46, false,     true,      false],
+  ["draft",           46, false,     false,     false],
+  ["draft-two-lines", 46, false,     false,     false],
+  ["pasted",          46, false,     false,     true ],
+  ["pasted-whole",    46, false,     false,     false],
+  ["shell-mode",      46, undefined, undefined, false],
+  ["permission",      49, true,      undefined, false],
+  ["hooks-review",    47, true,      undefined, false],
+];
+
+for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
+  Deno.test(`Codex's captured screen "${name}" is read as what it is`, () => {
+    const view = { above: [], lines: captured(name), cursor_x: 2, cursor_y };
+    assert.equal(codexScreen.dialogOpen(view), dialog);
+    assert.equal(codexScreen.composerEmpty(view), empty);
+    assert.equal(codexScreen.collapsedPaste?.(view) ?? false, collapsed);
+  });
+}
+
+function captured(name: string): string[] {
+  const url = new URL(`../../../../golden/screens/codex/${name}.txt`, import.meta.url);
+  return Deno.readTextFileSync(url).split("\n");
+}
+
+Deno.test("the composer holds what was pasted, over all its rows, and nothing else", () => {
+  const args = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
+  const view = { above: [], lines: captured("pasted-whole"), cursor_x: 22, cursor_y: 46 };
+  assert(codexScreen.composerHolds(view, args));
+  assert(!codexScreen.composerHolds(view, args.replace("word", "")));
+  const draft = { ...view, lines: captured("draft-two-lines") };
+  assert(codexScreen.composerHolds(draft, "half a thought\n\nsecond line"));
+});

@@ -1,0 +1,165 @@
+/** Copilot CLI's hooks: payloads are read, sessions register, subagents are no peers. */
+
+import assert from "node:assert/strict";
+import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hooks.ts";
+import { world } from "../../../../support/world.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+
+function golden(path: string): string {
+  return Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
+}
+
+// Hooks, as the real program sent them, each with its name as `mesh hook` puts it in.
+
+const PROMPT = '@@SAY checking\n@@TOOL ping {"text":"hello"}\n@@SAY final answer';
+
+// deno-fmt-ignore
+const REPORTS: [event: string, expected: Record<string, unknown>][] = [
+  ["sessionStart",        { turn_state: "idle", source: "new" }],
+  ["userPromptSubmitted", { turn_state: "working", prompt: PROMPT }],
+  ["preToolUse",          { turn_state: "working" }],
+  ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
+  ["postToolUse",         { turn_state: "working" }],
+  ["notification",        { turn_state: "awaiting_input" }],
+  ["agentStop",           { turn_state: "idle" }],
+  ["sessionEnd",          { end_reason: "complete" }],
+];
+
+for (const [event, expected] of REPORTS) {
+  Deno.test(`a real ${event} payload of Copilot CLI is read`, () => {
+    const payload = JSON.parse(golden(`hooks/copilot/${event}.json`));
+    const { sessionId: session_id, cwd, transcriptPath: transcript_path } = payload;
+    const common = { event, session_id, cwd, transcript_path };
+    assert.deepEqual(copilotHooks.read(payload), { ...common, ...expected });
+  });
+}
+
+const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
+
+const common = { sessionId: ID, cwd: "/w" };
+
+Deno.test("Copilot's question is a dialog, its other news is none, a later event is named", () => {
+  const notificationHook = (notification_type: string) =>
+    copilotHooks.read({ ...common, hookName: "notification", notification_type }).turn_state;
+  assert.equal(notificationHook("elicitation_dialog"), "awaiting_input");
+  assert.equal(notificationHook("shell_completed"), undefined);
+  const later = copilotHooks.read({ ...common, hookName: "somethingNew" });
+  assert.deepEqual([later.event, later.turn_state], ["somethingNew", undefined]);
+  for (const bad of [{ hookName: "agentStop" }, common, "text", null, []]) {
+    assert.throws(() => copilotHooks.read(bad), /session_id|hook_event_name|expected object/i);
+  }
+});
+
+Deno.test("context goes beside a prompt of Copilot's, and nowhere else", () => {
+  const submitted = { ...common, hookName: "userPromptSubmitted", prompt: "hello" };
+  assert.deepEqual(copilotHooks.answer(submitted, "[mesh] text"), {
+    additionalContext: "[mesh] text",
+  });
+  assert.deepEqual(copilotHooks.answer(submitted, null), {});
+  for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
+    const other = { ...common, hookName, source: "new" };
+    assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
+    assert.equal(copilotHooks.acceptsContext(hookName), false);
+  }
+});
+
+Deno.test("our own tools need nobody's leave in Copilot, tools of like names do", () => {
+  const permissionRequest = (toolName: string) => ({
+    ...common,
+    hookName: "permissionRequest",
+    toolName,
+    toolInput: {},
+  });
+  assert.deepEqual(copilotHooks.answer(permissionRequest("mesh/ack"), null), { behavior: "allow" });
+  assert.equal(copilotHooks.read(permissionRequest("mesh/ack")).permission, undefined);
+  for (const tool of ["mesh-probe/ping", "mesh", "other/mesh/ack", "bash"]) {
+    assert.deepEqual(copilotHooks.answer(permissionRequest(tool), null), {});
+    assert.equal(copilotHooks.read(permissionRequest(tool)).permission?.tool, tool);
+  }
+  assert.deepEqual(copilotHooks.formatDecision?.({ behavior: "allow", message: "" }), {
+    behavior: "allow",
+  });
+  assert.deepEqual(copilotHooks.formatDecision?.({ behavior: "deny", message: "Not today" }), {
+    behavior: "deny",
+    message: "Not today",
+  });
+});
+
+Deno.test("a session of Copilot's registers as it arrives, and a prompt proves what it holds", async () => {
+  await using w = world({ hooks: { copilot: copilotHooks } });
+  const hook = (hookName: string, more = {}) =>
+    post(w, "/hooks/copilot", { ...common, hookName, ...more });
+  await hook("arrived");
+  const { peers } = await get(w, "/peers");
+  const [peer] = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+  assert.deepEqual([peer.turn_state, peer.path], ["idle", "/w"]);
+  await addPeer(w, "ada");
+  const id = await ask(w, "ada", peer.name, "Which port?");
+  const began = await hook("sessionStart", { source: "new" });
+  assert.equal(began.additionalContext, undefined, "kept for the prompt that follows");
+  const { additionalContext } = await hook("userPromptSubmitted", { prompt: "Go on" });
+  assert.match(additionalContext, new RegExp(`id="${id}".*Which port`));
+  await hook("agentStop");
+  const { stages } = await get(w, `/traces/${id}`);
+  assert(stages.some(({ stage }: { stage: string }) => stage === "seen"));
+  await hook("sessionEnd", { reason: "user_exit" });
+  assert.equal((await get(w, `/peers/${peer.peer_id}`)).status, "offline");
+});
+
+Deno.test("the end of a session that its process has left already is the end of nobody", async () => {
+  await using w = world({ hooks: { copilot: copilotHooks } });
+  w.processes.start(7);
+  const headers = { "x-mesh-agent-pid": "7" };
+  const hook = (sessionId: string, hookName: string, more = {}) =>
+    post(w, "/hooks/copilot", { ...common, sessionId, hookName, ...more }, headers);
+  await hook("s-1", "arrived");
+  await hook("s-2", "arrived"); // `/clear`: the new session's server is the first to speak.
+  await hook("s-1", "sessionEnd", { reason: "user_exit" });
+  const { peers } = await get(w, "/peers");
+  const found = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+  assert.deepEqual(
+    found.map((peer: Record<string, unknown>) => [peer["status"], peer["agent_pid"]]),
+    [["online", 7]],
+  );
+});
+
+Deno.test("a subagent of Copilot's is no peer, takes no message, and asks as its session", async () => {
+  await using w = world({ hooks: { copilot: copilotHooks } });
+  const inside = { agentId: "a-1", parentAgentId: ID, agentType: "general-purpose" };
+  const hook = (hookName: string, more = {}) =>
+    post(w, "/hooks/copilot", { ...common, hookName, ...more });
+  const within = (hookName: string, more = {}) =>
+    hook(hookName, { ...inside, sessionId: "a-1", ...more });
+  await within("userPromptSubmitted", { prompt: "Look" });
+  const names = async () => {
+    const { peers } = await get(w, "/peers");
+    return peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+  };
+  assert.equal((await names()).length, 0, "its session was not told of yet");
+  await hook("arrived");
+  const [peer] = await names();
+  await addPeer(w, "ada");
+  const id = await ask(w, "ada", peer.name, "Which port?");
+  await hook("agentStop");
+  const prompted = await within("userPromptSubmitted", { prompt: `Look at ${id}` });
+  assert.equal(prompted.additionalContext, undefined);
+  assert.deepEqual((await names()).map((one: Record<string, unknown>) => one["turn_state"]), [
+    "idle",
+  ]);
+  const permissionRequest = { toolName: "mesh/ack", toolInput: {} };
+  assert.equal((await within("permissionRequest", permissionRequest)).behavior, "allow");
+  const fromSubagent = { ...permissionRequest, parentAgentId: "a-0" };
+  assert.equal((await within("permissionRequest", fromSubagent)).behavior, "allow");
+  const report = copilotHooks.read({
+    ...common,
+    ...inside,
+    sessionId: "a-1",
+    hookName: "permissionRequest",
+    toolName: "bash",
+    toolInput: {},
+  });
+  assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
+  const started = { ...common, ...inside, hookName: "subagentStart" };
+  assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "told of by its session");
+  assert.equal((await names()).length, 1);
+});

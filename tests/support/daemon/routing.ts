@@ -1,0 +1,48 @@
+/** Daemons that choose the recipient of an ask: by the load of peers, or by a webhook endpoint. */
+
+import assert from "node:assert/strict";
+import { type World, world } from "../world.ts";
+import { eventData, get, post } from "./peer_clients.ts";
+
+/** A world where the least busy peer of the circle answers. */
+export function worldWithLoadedPeers(settings: Record<string, string> = {}) {
+  return world({ settings: { "routing.strategy": "least_busy", ...settings } });
+}
+
+/** An ask that leaves its recipient to the daemon. */
+export function route(w: World, more: Record<string, unknown> = {}) {
+  return post(w, "/ask", { from_peer: "ada", text: "Who can?", ...more });
+}
+
+/** Nothing was registered, delivered or told. */
+export async function assertNothing(w: World): Promise<void> {
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+  assert.deepEqual((await get(w, "/deliveries")).deliveries, []);
+  assert.deepEqual(eventData(w, "ask"), []);
+}
+
+export type Handle = (request: Request) => Response | Promise<Response>;
+
+/** A daemon and the endpoint that it asks; what the endpoint was told. */
+export function endpointWorld(handle: Handle, settings: Record<string, string> = {}) {
+  const requests: { request: Request; body: Record<string, unknown> }[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (it) => {
+    requests.push({ request: it, body: await it.clone().json() });
+    return await handle(it);
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/pick?key=1`;
+  const w = world({
+    settings: { "routing.strategy": "webhook", "routing.webhook": url, ...settings },
+  });
+  return {
+    w,
+    requests,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await w[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+export const respondWith = (answer: unknown) => () => Response.json(answer);
