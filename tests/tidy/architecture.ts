@@ -1,7 +1,7 @@
 /** The rules of the architecture: each takes sources and returns what breaks it. */
 
 import { dirname } from "node:path";
-import { cyclesIn } from "../shape/shape.ts";
+import { cyclesIn } from "../shape/cycles.ts";
 import { ENTRY_POINTS, layerOf, LAYERS, PROGRAMS, SHARED, TEST_KINDS } from "./layers.ts";
 import type { Import, Source } from "./sources.ts";
 
