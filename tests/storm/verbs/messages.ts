@@ -1,7 +1,8 @@
 /** Verbs of a storm that say, answer, read and settle. */
 
 import { identOf } from "../snapshot.ts";
-import type { Answer, PendingWait, Storm, Verb } from "../storm.ts";
+import type { PendingWait, Storm, Verb } from "../storm.ts";
+import type { Answer } from "../daemon_runs.ts";
 import { SECRET_WORD } from "../texts.ts";
 
 /** More than a replay sends in one turn, less than a queue holds. */
