@@ -1,4 +1,4 @@
-/** A storm over a world in memory: seeded verbs, and after each of them every invariant. */
+/** A storm on a daemon in memory: seeded verbs, with every invariant checked after each. */
 
 import assert from "node:assert/strict";
 import type { DeliveryStep } from "kit/data/events.ts";
@@ -14,40 +14,40 @@ import { type Answer, DaemonRuns } from "./daemon_runs.ts";
 import { HUMAN, SECRET_WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
-/** Agents without a socket: rungs lead to them. */
+/** Agents without a socket; messages reach them by transports. */
 const SOCKETLESS_NAMES = ["pat", "liz"];
-/** As often as the daemon looks whether a process has ended. */
+/** How often the daemon checks whether a process has ended. */
 const POLL_MS = 250;
-/** How often a turn may lead to another commit, before something goes round in circles. */
+/** How many further commits a verb may cause before the storm gives up. */
 const SETTLE_TURNS_MAX = 50;
 
-/** One thing that holds after every step of a storm. */
+/** A condition that holds after every step of a storm. */
 export interface Invariant {
   readonly name: string;
-  /** Throws when it does not hold; `storm.before` is the picture before the step. */
+  /** Throws when the condition fails; `storm.before` is the snapshot before the step. */
   readonly check: (storm: Storm, now: Snapshot) => void | Promise<void>;
 }
 
-/** One thing that may happen in a storm. */
+/** An action of a storm. */
 export interface Verb {
   readonly name: string;
-  /** How often it happens, beside the others. */
+  /** How often it is chosen, relative to the other verbs. */
   readonly weight: number;
   readonly run: (storm: Storm) => Promise<unknown>;
 }
 
-/** What may happen, and what always holds. */
+/** The actions of a storm, and the conditions that always hold. */
 export interface StormRules {
   readonly verbs: readonly Verb[];
   readonly invariants: readonly Invariant[];
 }
 
-/** A wait that is open, and the ask that it is for. */
+/** A wait in progress, and its ask. */
 export interface PendingWait {
   readonly correlation_id: string;
   answer: Answer | undefined;
   error: unknown;
-  /** Whoever waited has hung up, or the daemon went down. */
+  /** The caller has hung up, or the daemon has stopped. */
   abort: boolean;
 }
 
@@ -70,25 +70,25 @@ export class Storm implements AsyncDisposable {
   /** How many messages were typed into panes. */
   typed = 0;
   readonly #runs: DaemonRuns;
-  /** What the daemon has accepted: the 12 digits of each, and its text. */
+  /** What the daemon has accepted: the 12 digits of each message, and its text. */
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
   readonly drains: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];
-  /** How each ask was told to have ended. */
+  /** The reported close reason of each ask. */
   readonly ended = new Map<string, string>();
-  /** Whether old rows were forgotten, as retention may. */
+  /** Whether retention has removed old rows. */
   hasForgotten = false;
-  /** Whether this step was a beat of the heart. */
+  /** Whether this step ticked. */
   hasTicked = false;
-  /** The last event that the reader of the stream has taken. */
+  /** The last event that the reader of the stream has received. */
   last_streamed_event = 0;
-  /** The last event that was looked at. */
+  /** The last event that the invariants have checked. */
   last_event = 0;
   before: Snapshot;
   #textCount = 0;
-  /** The verbs so far, for whoever has to find out what went wrong. */
+  /** The verbs so far, for the error message. */
   readonly verbNames: string[] = [];
 
   readonly #rules: StormRules;
@@ -126,7 +126,7 @@ export class Storm implements AsyncDisposable {
     return this.#runs.steps;
   }
 
-  /** One verb, and a look at everything. */
+  /** Runs one verb, and checks every invariant. */
   async step(): Promise<void> {
     const verb = this.chance.weighted(this.#rules.verbs);
     this.verbNames.push(verb.name);
@@ -151,7 +151,7 @@ export class Storm implements AsyncDisposable {
     return this.chance.pick([...this.actors, ...this.agents]);
   }
 
-  /** What an actor says of itself; agents are where the daemon may start them. */
+  /** The registration of an actor; agents register in a folder where the daemon may spawn. */
   registrationOf(actor: Actor): { name: string; path: string; backend: string } {
     const location = this.agents.includes(actor)
       ? { path: this.directory, backend: "generic" }
@@ -159,23 +159,23 @@ export class Storm implements AsyncDisposable {
     return { name: actor.name, ...location };
   }
 
-  /** Somebody by name: an actor mostly, else the human, a stranger or nobody. */
+  /** The name of a peer: mostly an actor, else the human, a stranger or an unknown name. */
   anyPeerName(): string {
     const otherNames = ["stranger", HUMAN, "nobody"];
     return this.chance.oneIn(8) ? this.chance.pick(otherNames) : this.actor().name;
   }
 
-  /** A peer's word on a delivery has come in, by whatever way. */
+  /** Records that a peer has sent a receipt, by any way. */
   receipted(peer_id: string, delivery_id: string): void {
     for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
   }
 
-  /** A text that nothing else says, with a number that rises. */
+  /** A unique text with a rising number. */
   nextText(): string {
     return `${SECRET_WORD} ${String(++this.#textCount).padStart(6, "0")}`;
   }
 
-  /** Posts a body; the answer, which is never a fault of the daemon's. */
+  /** Posts a body; the answer is never an internal error. */
   async post(path: string, body: unknown = {}, init: RequestInit = {}): Promise<Answer> {
     return await this.#runs.answer(path, { method: "POST", body: JSON.stringify(body), ...init });
   }
@@ -188,7 +188,7 @@ export class Storm implements AsyncDisposable {
     return await this.#runs.answer(path, { method: "DELETE" });
   }
 
-  /** A message is typed into a pane: into that of its peer, as it is on the record now. */
+  /** Checks that a message is typed into the pane of its peer, according to the current record. */
   #onTyped({ peer_id, pane_id, tmux_socket, agent_pid, agent_started }: AgentPeer): void {
     this.typed++;
     const peer = this.peer(peer_id);
@@ -197,18 +197,18 @@ export class Storm implements AsyncDisposable {
     assert.partialDeepStrictEqual(peer, location, `${peer_id} is elsewhere by now`);
   }
 
-  /** Lets time pass until something is done that waits for others. */
+  /** Advances the clock until `work` has settled. */
   async advanceUntilSettled<T>(work: Promise<T>): Promise<T> {
     let done = false;
     const watched = work.finally(() => done = true);
-    watched.catch(() => undefined); // It is awaited below.
+    watched.catch(() => undefined); // Its caller awaits it below.
     while (!done) await this.w.clock.advance(POLL_MS);
     return await watched;
   }
 
   async tick(seconds = 1): Promise<void> {
     await this.w.tick(seconds);
-    this.w.daemon.tick(); // Once more: a restart may have ended a process behind the first one.
+    this.w.daemon.tick(); // The first tick may let a restart end a process: the second one notices.
     await this.w.clock.settle();
     this.hasTicked = true;
   }
@@ -218,21 +218,21 @@ export class Storm implements AsyncDisposable {
     return this.#runs.takeSteps();
   }
 
-  /** The daemon stops as an operator stops it, and starts again. */
+  /** Stops the daemon as an operator does, and starts it again. */
   async restart(): Promise<void> {
     await this.#runs.stop();
     this.#startAgain();
   }
 
   /**
-   * The power fails, a few turns after `work` has begun: what is on the disk by then is all that
-   * the next life finds. What was answered by then is accepted, what was written by then is read.
+   * Cuts the power a few turns after `work` has begun: the next run finds only what is on the
+   * disk by then. What was answered by then is accepted, and what was written by then is read.
    */
   async crash(work: () => Promise<unknown>): Promise<void> {
     const known = new Map(
       [...this.received].map(([id, { receipted }]) => [id, new Set(receipted)]),
     );
-    work().catch(() => undefined); // The life that would answer is over.
+    work().catch(() => undefined); // The run that would answer is over.
     for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
       await new Promise((done) => setImmediate(done));
     }
@@ -245,7 +245,7 @@ export class Storm implements AsyncDisposable {
     await before[Symbol.asyncDispose]();
   }
 
-  /** What a peer's record says now, between two looks as well. */
+  /** What a peer's record says now, also between two snapshots. */
   peer(peer_id: string): Peer | undefined {
     return takeSnapshot(this.w.daemon).peers.get(peer_id);
   }

@@ -1,4 +1,4 @@
-/** Invariants of schedules: each fire is one message, each record tells what became of it. */
+/** Invariants of schedules: each fire is one message, and each record holds its last outcome. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -8,8 +8,11 @@ import type { Invariant, Storm } from "../storm.ts";
 import { SCHEDULED_PREFIX } from "../texts.ts";
 
 export const SCHEDULE_INVARIANTS: readonly Invariant[] = [
-  { name: "each fire of a schedule is one message, and no message is two fires", check: fires },
-  { name: "a schedule's record says what its fires were, and none is overdue", check: records },
+  { name: "each fire of a schedule is one message, and each message is one fire", check: fires },
+  {
+    name: "a schedule's record holds its last outcome, and none is overdue after a tick",
+    check: records,
+  },
 ];
 
 type Fired = Extract<MeshEvent, { type: "schedule_fired" }>;
