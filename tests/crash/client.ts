@@ -1,9 +1,9 @@
-/** A client on `/ws` that outlives its daemon: it comes back as the same peer, and keeps count. */
+/** A `/ws` client that outlives its daemon: it reconnects as the same peer, and counts its messages. */
 
-/** What came under one id; a client with receipts applies it once. */
+/** What arrived under one id; a client with receipts applies it once. */
 interface ReceivedMessage {
   times: number;
-  /** The ask that an `ack` frame ends, else the message's text. */
+  /** The ask that an `ack` frame closes, else the text of the message. */
   readonly content: string;
 }
 
@@ -12,7 +12,7 @@ export class Client {
   readonly #receipts: boolean;
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
-  /** Each delivery, in the order in which it came first. */
+  /** Each delivery, in the order of its first arrival. */
   readonly received = new Map<string, ReceivedMessage>();
 
   constructor(name: string, { receipts }: { receipts: boolean }) {
@@ -24,12 +24,12 @@ export class Client {
     return this.#peer_id ?? "";
   }
 
-  /** All that was applied, each delivery once, in order. */
+  /** Everything that was applied, each delivery once, in order. */
   get applied(): string[] {
     return [...this.received.values()].map(({ content }) => content);
   }
 
-  /** Connects; resolves when the daemon has greeted. */
+  /** Connects; resolves with the handshake. */
   async connect(port: number): Promise<void> {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
     this.#socket = socket;
@@ -47,7 +47,7 @@ export class Client {
     await greeted.promise;
   }
 
-  /** Resolves when the socket is gone. */
+  /** Resolves when the socket is closed. */
   async disconnect(): Promise<void> {
     const socket = this.#socket;
     if (!socket || socket.readyState === WebSocket.CLOSED) return;

@@ -98,7 +98,7 @@ function checkReportedSteps(storm: Storm, { byIdent }: Snapshot): void {
   for (const [ident, state] of storm.steps) {
     const now = byIdent.get(ident)?.state;
     const dropped = state === "queued" && now === "dropped"; // A dropped queue is reported as one event.
-    assert.ok(now === state || dropped, `${ident}: told ${state}, is ${now}`);
+    assert.ok(now === state || dropped, `${ident}: reported ${state}, but is ${now}`);
   }
 }
 
@@ -170,7 +170,7 @@ function checkOrder({ received }: Storm): void {
       if (number === "" || lateIds.has(delivery_id)) continue;
       assert.ok(
         (last.get(from) ?? "") < number,
-        `${peer_id} heard ${text} after ${last.get(from)}`,
+        `${peer_id} received ${text} after ${last.get(from)}`,
       );
       last.set(from, number);
     }

@@ -1,4 +1,4 @@
-/** Invariants of peers and processes: one peer a pane, one orchestrator a circle, no stray signals. */
+/** Invariants of peers and processes: one peer a pane, one orchestrator a circle, safe signals. */
 
 import assert from "node:assert/strict";
 import { isHere, type Snapshot } from "../snapshot.ts";

@@ -43,13 +43,13 @@ const Row = z.object({
 
 function records(storm: Storm): void {
   const { db, clock } = storm.w.daemon.ctx;
-  const told = Map.groupBy(firesOf(storm), ({ data }) => data.schedule_id);
+  const published = Map.groupBy(firesOf(storm), ({ data }) => data.schedule_id);
   const rows = db.all(
     Row,
     `select schedule_id, cron, state, next_fire_at, last_outcome, last_message_id from schedules`,
   );
   for (const { schedule_id, cron, state, ...row } of rows) {
-    const last = told.get(schedule_id)?.at(-1)?.data;
+    const last = published.get(schedule_id)?.at(-1)?.data;
     assert.equal(row.last_outcome, last?.outcome ?? null, schedule_id);
     assert.equal(row.last_message_id, last?.message_id ?? null, schedule_id);
     if (cron === null && (state === "fired" || state === "failed")) {

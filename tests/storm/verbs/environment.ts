@@ -45,7 +45,7 @@ async function readStream(storm: Storm): Promise<void> {
   await reader.cancel();
 }
 
-/** Long enough for everything to become due; a tick handles a limited number, so there are several. */
+/** Ticks several times at the end: one tick handles a limited number of due things. */
 async function advanceDays(storm: Storm, count: number): Promise<void> {
   await storm.tick(count * DAY + 1);
   for (let tick = 0; tick < 3; tick++) await storm.tick();

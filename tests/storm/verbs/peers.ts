@@ -46,7 +46,8 @@ async function readTooSlowly(storm: Storm): Promise<void> {
   const { socket } = storm.actor();
   if (!socket) return;
   socket.buffered = TOO_MANY_BYTES;
-  for (let second = 0; second < 2; second++) await storm.w.tick(); // A full buffer is tolerated for one second.
+  // A full buffer is tolerated for one second.
+  for (let second = 0; second < 2; second++) await storm.w.tick();
 }
 
 async function register(storm: Storm, actor = storm.actor()): Promise<void> {
