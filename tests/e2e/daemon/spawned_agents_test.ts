@@ -1,11 +1,11 @@
-/** Twenty spawned agents in tmux: they are reached, and nothing of ours runs that is not named. */
+/** Twenty spawned agents in tmux: all are reached, and no unknown process of ours runs. */
 
 import assert from "node:assert/strict";
 import { AgentFleet, FLEET_SIZE } from "../../support/programs/spawned_agents.ts";
 import { temporary } from "../../support/programs/child.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
-Deno.test("for 20 spawned peers we run the daemon, its tmux client and their stdio proxies, nothing else", async () => {
+Deno.test("for 20 spawned peers only the daemon, its tmux client and the stdio proxies run", async () => {
   using state = temporary();
   await using crew = await AgentFleet.start(state.path);
   const { peers } = await crew.get("/peers");
