@@ -79,8 +79,8 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
         member.onArrival = undefined;
         return;
       }
-      const greeted = JSON.parse(data);
-      member.id = greeted.peer_id;
+      const connectedFrame = JSON.parse(data);
+      member.id = connectedFrame.peer_id;
       resolve(member);
     };
   });

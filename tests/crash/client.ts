@@ -33,18 +33,18 @@ export class Client {
   async connect(port: number): Promise<void> {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
     this.#socket = socket;
-    const greeted = Promise.withResolvers<void>();
+    const connected = Promise.withResolvers<void>();
     socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
-    socket.onerror = () => greeted.reject(new Error(`${this.name} could not connect`));
-    socket.onclose = () => greeted.reject(new Error(`${this.name} was turned away`));
+    socket.onerror = () => connected.reject(new Error(`${this.name} could not connect`));
+    socket.onclose = () => connected.reject(new Error(`${this.name} was refused`));
     socket.onmessage = ({ data }) => {
       const frame = JSON.parse(data);
       if (frame.type === "connected") {
         this.#peer_id = frame.peer_id;
-        greeted.resolve();
+        connected.resolve();
       } else if (typeof frame.delivery_id === "string") this.#receive(socket, frame);
     };
-    await greeted.promise;
+    await connected.promise;
   }
 
   /** Resolves when the socket is closed. */

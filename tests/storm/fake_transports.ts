@@ -91,7 +91,10 @@ export class StormAdapter implements Adapter {
     const { delivery_id, framed } = outgoing;
     const isElsewhere = name === "pane" && !this.#events.isReadBy(peer);
     if (isElsewhere) return { state: "refused", reason: "agent_elsewhere" };
-    assert.ok(!this.#events.written.has(delivery_id), `${delivery_id} was sent again by a transport`);
+    assert.ok(
+      !this.#events.written.has(delivery_id),
+      `${delivery_id} was sent again by a transport`,
+    );
     const receipt = this.#chance.pick(RECEIPTS);
     if (receipt.state !== "refused") {
       this.#events.written.add(delivery_id);

@@ -1,4 +1,4 @@
-/** The clock of tests: its time stands still until a test advances it. */
+/** A fake clock: its time stands still until a test advances it. */
 
 import { type Clock, sleepWithTimer } from "kit/core/clock.ts";
 
@@ -27,7 +27,7 @@ export class FakeClock implements Clock {
     return sleepWithTimer(this, ms, signal);
   }
 
-  /** Runs everything that is ready, the open group's commit included. */
+  /** Runs everything that is ready, the commit of an open group included. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
   }

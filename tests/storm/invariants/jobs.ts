@@ -51,7 +51,9 @@ function steps(storm: Storm, { jobs, last_event }: Snapshot): void {
     assert.ok(isLegal, `${job_id}: ${previous} → ${state}`);
     states.set(job_id, state);
   }
-  for (const [id, { state }] of jobs) assert.equal(states.get(id), state, `${id}: the reported state differs`);
+  for (const [id, { state }] of jobs) {
+    assert.equal(states.get(id), state, `${id}: the reported state differs`);
+  }
 }
 
 function ended({ before }: Storm, { jobs }: Snapshot): void {

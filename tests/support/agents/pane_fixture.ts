@@ -1,4 +1,4 @@
-/** A pane transport on a private tmux: who is addressed, and what changes during a delivery. */
+/** A pane transport on a private tmux, with a hook for changes during a delivery. */
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
@@ -51,7 +51,7 @@ export function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOp
   return createPaneTransport({ ...defaults, ...options });
 }
 
-/** A rung that runs `swap` after its last look at the screen, before the server pastes. */
+/** A transport that runs `swap` after its last check of the screen, before the paste. */
 export function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   let captures = 0;
   return paneTransport(terminal, {
@@ -66,7 +66,7 @@ export function swappedBeforePaste(terminal: Terminal, swap: () => void) {
   });
 }
 
-/** A rung that runs `swap` once, when the text is in the pane and Enter is not. */
+/** A transport that runs `swap` once the text is in the pane, before Enter. */
 export function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () => void) {
   let swapped = false;
   const clock: Clock = {
@@ -81,13 +81,13 @@ export function swappedBeforeEnter(terminal: Terminal, agent: Agent, swap: () =>
   return paneTransport(terminal, { clock });
 }
 
-/** Another program takes the pane over, and records all that it is given. */
+/** Another program takes the pane over, and records all its input. */
 export function respawn(terminal: Terminal, pane: string): void {
   terminal.cli("respawn-pane", "-k", "-t", pane, recorder(`${terminal.dir}/other`));
   waitSync("the other program", () => terminal.screen(pane).includes("ready"));
 }
 
-/** The same, and the agent's process is gone too: tmux only asks it to go. */
+/** The same, and the agent's process is gone too: tmux only asks it to end. */
 export function replaceProgram(terminal: Terminal, { pane, pid }: Agent): void {
   respawn(terminal, pane);
   waitSync("the agent's end", () => !isAlive(pid));

@@ -11,7 +11,7 @@ Deno.test("a plugin greets the daemon as the agent of its process, folder and pa
   Deno.writeTextFileSync(join(daemon.state, "hook.token"), "of-hooks\n");
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
-  const greeting = await daemon.greeted();
+  const greeting = await daemon.handshake();
   assert.equal(greeting["backend"], "opencode");
   assert.equal(greeting["path"], "/work/api");
   assert.equal(greeting["agent_pid"], Deno.pid);
@@ -60,7 +60,7 @@ Deno.test("a message that the session was told by an earlier process is seen, no
   using opencode = new FakeOpencode();
   opencode.histories.set("ses_a", `[mesh] <peer-message type="ask" id="ask-${A}">x</peer-message>`);
   await opencode.start(daemon, ["opencode", "--session=ses_a"]);
-  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_a");
+  assert.equal((await daemon.handshake())["runtime_session_id"], "ses_a");
   daemon.send(A);
   await daemon.receipt(A, "seen");
   assert.deepEqual(opencode.prompts.all, []);
@@ -70,7 +70,7 @@ Deno.test("a session that is continued is the last one of its folder, and no sub
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-c"]);
-  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_last");
+  assert.equal((await daemon.handshake())["runtime_session_id"], "ses_last");
 });
 
 Deno.test("nothing is put to an agent at a dialog, nor before a declined one's turn ended", async () => {
@@ -272,7 +272,7 @@ Deno.test("the file that is installed exports the plugin alone, and does what it
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode(installed.MeshPlugin);
   await opencode.start(daemon, ["opencode", "--session=ses_a"]);
-  const { backend, runtime_session_id } = await daemon.greeted();
+  const { backend, runtime_session_id } = await daemon.handshake();
   assert.deepEqual([backend, runtime_session_id], ["opencode", "ses_a"]);
   await daemon.turn("idle");
   daemon.send(A);
