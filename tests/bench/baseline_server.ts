@@ -1,4 +1,4 @@
-/** The yardstick of HTTP and sockets: a bare server that echoes, and pushes a frame a request. */
+/** The baseline of the bench: a bare server that echoes requests, and pushes a frame for each. */
 
 const sockets: WebSocket[] = [];
 

@@ -1,4 +1,4 @@
-/** The figures of architecture 7, each with its budget and the bare yardstick beside it. */
+/** The figures of the bench, each with its budget and the same of a bare baseline. */
 
 import { measure, RealDaemon, Script, spawn, temporary } from "../support/programs/child.ts";
 import { AgentFleet } from "../support/programs/spawned_agents.ts";
@@ -6,7 +6,7 @@ import { fill } from "./queue_fill.ts";
 import { cpuMs, pause, residentMb } from "../support/programs/process_facts.ts";
 import { running } from "../support/programs/program.ts";
 
-/** How long and how much: a quick run proves that all of it works, a full one is for reading. */
+/** Durations and amounts: a quick run shows that everything works, a full run is for figures. */
 export interface Effort {
   readonly seconds: number;
   readonly count: number;
@@ -20,9 +20,9 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly budget: number;
-  /** Whether more is better. */
+  /** Whether a larger value is better. */
   readonly higher_is_better?: boolean;
-  /** The same of a bare program in the same run. */
+  /** The same figure of a bare program in the same run. */
   readonly bare?: number;
   readonly note?: string;
 }
@@ -39,10 +39,10 @@ const PEERS = 20;
 const IN_FLIGHT = 64;
 const RECEIVERS = 200;
 const ONE_TIMER = "bare: one timer a second";
-/** Until a start is over, and what it has left behind was collected at rest, by us and by V8. */
+/** Long enough for a start to finish, and for its garbage to be collected by us and by V8. */
 const SETTLE_MS = 60_000;
 
-/** (a) to (e): what a live daemon does, beside a bare server. */
+/** (a) to (e): a live daemon, beside a bare server. */
 export async function live(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using bare = await Script.start<{ port: number }>("baseline_server.ts");
@@ -93,7 +93,7 @@ export async function live(effort: Effort): Promise<Figure[]> {
   ];
 }
 
-/** (h): memory and idle work with 20 peers connected and one reader of the stream. */
+/** (h): memory and idle processor time with 20 connected peers and one reader of the stream. */
 export async function calm({ idle_seconds }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path);
@@ -106,7 +106,7 @@ export async function calm({ idle_seconds }: Effort): Promise<Figure[]> {
   ];
 }
 
-/** The same with 20 spawned peers in tmux, and what the proxies of half of them take. */
+/** The same with 20 peers spawned in tmux, and the memory of the proxies of half of them. */
 export async function fleetFigures({ idle_seconds }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using fleetFigures = await AgentFleet.start(state.path);
@@ -147,7 +147,7 @@ export async function fleetFigures({ idle_seconds }: Effort): Promise<Figure[]> 
         `at rest ${Math.max(...bareOptions).toFixed(2)} % of a core at most`,
     },
     {
-      what: "other processes of ours",
+      what: "our other processes",
       value: others.length,
       unit: "",
       budget: 1,
@@ -156,7 +156,7 @@ export async function fleetFigures({ idle_seconds }: Effort): Promise<Figure[]> 
   ];
 }
 
-/** (j): what one connected idle peer costs, and so how many a GiB holds. */
+/** (j): the memory of one connected idle peer, and so the number that fits in a GiB. */
 export async function idle({ sockets }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path);
@@ -177,7 +177,7 @@ export async function idle({ sockets }: Effort): Promise<Figure[]> {
   }];
 }
 
-/** (f) and (i): a start with much in the database. */
+/** (f) and (i): a start with a large database. */
 export async function starts({ queued }: Effort): Promise<Figure[]> {
   using state = temporary();
   const empty_ms = await seeded(state.path);
@@ -213,7 +213,7 @@ export async function starts({ queued }: Effort): Promise<Figure[]> {
   ];
 }
 
-/** (g): a hook as its agent waits for it. */
+/** (g): a hook's duration, as its agent waits for it. */
 export async function hook(): Promise<Figure[]> {
   using state = temporary();
   await using _daemon = await RealDaemon.start(state.path);
@@ -225,8 +225,8 @@ export async function hook(): Promise<Figure[]> {
 }
 
 /**
- * What processes take of one core once all is at rest, in percent; beside it what a program takes
- * that wakes once a second and does nothing.
+ * The share of one core that idle processes take, in percent; the baseline is a program that wakes
+ * once a second and does nothing.
  */
 async function idleShares([pid = 0, ...more]: readonly number[], seconds: number) {
   const timer = spawn(["eval", "setInterval(() => undefined, 1000)"], {});
@@ -241,7 +241,7 @@ async function idleShares([pid = 0, ...more]: readonly number[], seconds: number
   return { value, bare, others };
 }
 
-/** The median of several runs of a program of ours, to its end. */
+/** The median duration of several runs of one of our programs. */
 async function wholeProcess(args: string[], env: Record<string, string> = {}): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run < 7; run++) {

@@ -1,4 +1,4 @@
-/** The load generator, a process of its own: one job in, one line of figures out. */
+/** The load generator, a process of its own: it reads one job and writes one line of figures. */
 
 import { DatabaseSync } from "node:sqlite";
 import { built, RawHttpConnection } from "../support/programs/lean_http_client.ts";
@@ -6,9 +6,9 @@ import { Connections } from "./websocket_peers.ts";
 
 const TEXT = "x".repeat(512);
 const WARM_UP = 200;
-/** Between two messages whose way is timed: agents do not speak back to back. */
+/** The pause between two timed messages: agents do not send back to back. */
 const PACE_MS = 2;
-/** How long the daemon may take to see that a socket is gone. */
+/** How long the daemon may take to notice a closed socket. */
 const HANG_MS = 500;
 
 interface Job {
@@ -48,7 +48,7 @@ async function latency({ port, peers, count, path, bare }: Job) {
   return { ...percentiles(took), count };
 }
 
-/** Many at once, for a while: how many were answered a second. */
+/** Many at once for a while: how many are answered per second. */
 async function flood({ port, peers, in_flight, seconds, path, bare }: Job) {
   using crowd = await Connections.join(port, peers, bare);
   let done = 0;
@@ -89,7 +89,7 @@ async function replies({ port, count }: Job) {
   return { ...percentiles(took), count };
 }
 
-/** One to all: from the request's write to the last frame's arrival. */
+/** One message to all peers: from the request's write to the last frame's arrival. */
 async function fanout({ port, peers, count, path, bare }: Job) {
   using crowd = await Connections.join(port, peers, bare);
   using http = await RawHttpConnection.open(port);
@@ -104,14 +104,14 @@ async function fanout({ port, peers, count, path, bare }: Job) {
   return { ...percentiles(took), count };
 }
 
-/** Peers that are connected and do nothing, until the input ends. */
+/** Peers that are connected and idle until the input ends. */
 async function crowd({ port, peers, bare, stream }: Job) {
   await Connections.join(port, peers, bare);
   if (stream) void readStream(port);
   return { peers };
 }
 
-/** Peers that come and go, and one message for each: what the database is filled with. */
+/** Fills the database: peers connect and leave, and each gets one message. */
 async function seed({ port, peers }: Job) {
   const everyone = await Connections.join(port, peers, false);
   const ids = Array.from({ length: peers }, (_, peer) => everyone.id(peer));
@@ -124,7 +124,7 @@ async function seed({ port, peers }: Job) {
   return { ids };
 }
 
-/** Connects one of them again; resolves when the first message has come. */
+/** Reconnects one of these peers; resolves when its first message arrives. */
 async function first({ port }: Job) {
   using one = await Connections.join(port, 1, false);
   await one.next(0);
@@ -162,7 +162,7 @@ async function ways({ port, peers, count, path, cookie }: Job) {
   return { direct: percentiles(took[0]), relayed: percentiles(took[1]), burst_ms };
 }
 
-/** The yardstick of storage: rows in groups of 64, each group on the disk before the next. */
+/** The baseline of storage: rows in groups of 64, each group on the disk before the next. */
 function sqlite({ path, seconds }: Job) {
   using db = new DatabaseSync(path);
   db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 0");

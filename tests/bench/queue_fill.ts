@@ -1,4 +1,4 @@
-/** Fills a daemon's database with copies of what is queued in it, while no daemon runs. */
+/** Fills a daemon's database with copies of its queued messages, while no daemon runs. */
 
 import { DatabaseSync } from "node:sqlite";
 import { keyedIdCodec } from "../../daemon/features/messages/id_codec.ts";

@@ -1,4 +1,4 @@
-/** What the way over a relay costs, beside the same request to the daemon itself. */
+/** What a request through a relay costs, beside the same request to the daemon itself. */
 
 import { measure, RealDaemon, Script, temporary } from "../support/programs/child.ts";
 import type { Effort, Figure } from "./figures.ts";
@@ -14,7 +14,7 @@ interface DirectAndRelayed {
   readonly burst_ms: number;
 }
 
-/** An ask as a remote tool sends it: to the relay, through the tunnel, on the disk, and back. */
+/** An ask as a remote tool sends it: to the relay, through the tunnel, to the disk, and back. */
 export async function relayed({ count }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using host = await Script.start<{ port: number; cookie: string }>(
@@ -60,7 +60,7 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
   ];
 }
 
-/** The daemon's id, once its tunnel stands. */
+/** Waits for the tunnel; returns the daemon's id. */
 async function connected(base: string): Promise<string> {
   for (const end = performance.now() + CONNECT_MS_MAX; performance.now() < end;) {
     const { daemon_id, relay } = await (await fetch(`${base}/health`)).json();

@@ -1,4 +1,4 @@
-/** A relay on loopback, for the bench: it says the cookie of whoever is signed in. */
+/** A relay on loopback for the bench; it prints the cookie of a browser that is signed in. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";

@@ -1,4 +1,4 @@
-/** The bench: every figure beside a bare yardstick and its budget, as a table and as JSON. */
+/** The bench: every figure beside its baseline and its budget, as a table and as JSON. */
 
 import { checks } from "./token_checks.ts";
 import {
@@ -17,13 +17,13 @@ import { relayed } from "./relay_overhead.ts";
 const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, queued: 100_000 };
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };
 
-/** With `--only NAME` the figures of one part. */
+/** `--only NAME` measures one part. */
 const PARTS = [live, calm, fleetFigures, idle, starts, hook, checks, relayed];
 
 const at = Deno.args.indexOf("--only");
 const only = at < 0 ? undefined : Deno.args[at + 1];
 const effort = Deno.args.includes("--quick") ? QUICK : FULL;
-// What is shipped is what counts; `--sources` measures the sources as they lie here.
+// The compiled program is measured, because it is what is shipped; `--sources` measures the sources.
 if (!Deno.args.includes("--sources")) await runParts();
 const figures: Figure[] = [];
 for (const part of PARTS.filter(({ name }) => only === undefined || name === only)) {

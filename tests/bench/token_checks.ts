@@ -1,4 +1,4 @@
-/** What it costs to check an access token, with as many around as a busy relay has. */
+/** What the check of an access token costs, with as many tokens as a busy relay stores. */
 
 import { DatabaseSync } from "node:sqlite";
 import { createHash } from "node:crypto";
@@ -12,10 +12,10 @@ import type { Effort, Figure } from "./figures.ts";
 
 const GRANTS = 10_000;
 const TOKENS_EACH = 10;
-/** As many as fit in no single page, in an order that no cache foresees. */
+/** Too many for one page, and in an order that no cache foresees. */
 const STRIDE = 7919;
 
-/** A token check beside the bare statement, in a file of 100,000 tokens. */
+/** A token check beside the bare statement, on a database of 100,000 tokens. */
 export function checks({ count }: Effort): Promise<Figure[]> {
   using state = temporary();
   const path = `${state.path}/oauth.db`;
@@ -43,7 +43,7 @@ export function checks({ count }: Effort): Promise<Figure[]> {
   ]);
 }
 
-/** Milliseconds of one look-up, which has to find its row. */
+/** Milliseconds of one look-up, which must find its row. */
 function each(
   rounds: number,
   tokens: readonly string[],

@@ -1,6 +1,6 @@
 /** Peers that are connected over `/ws`, and the next frame of each. */
 
-/** Handshakes that run at once. */
+/** The number of concurrent handshakes. */
 const LANES = 32;
 
 interface LoadConnection {
@@ -12,7 +12,7 @@ interface LoadConnection {
 
 export class Connections implements Disposable {
   readonly #members: readonly LoadConnection[];
-  /** Whether these are sockets of the yardstick, which know no peers. */
+  /** Whether these are sockets of the baseline, which knows no peers. */
   readonly bare: boolean;
 
   private constructor(members: readonly LoadConnection[], bare: boolean) {
@@ -38,7 +38,7 @@ export class Connections implements Disposable {
     return this.#at(peer).id;
   }
 
-  /** When the next frame comes in at this peer. */
+  /** When the next frame arrives at this peer. */
   next(peer: number): Promise<number> {
     const member = this.#at(peer);
     return new Promise((resolve) => member.onArrival = resolve);
@@ -79,8 +79,8 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
         member.onArrival = undefined;
         return;
       }
-      const greeted = JSON.parse(data);
-      member.id = greeted.peer_id;
+      const connectedFrame = JSON.parse(data);
+      member.id = connectedFrame.peer_id;
       resolve(member);
     };
   });

@@ -1,9 +1,9 @@
-/** A client on `/ws` that outlives its daemon: it comes back as the same peer, and keeps count. */
+/** A `/ws` client that outlives its daemon: it reconnects as the same peer, and counts its messages. */
 
-/** What came under one id; a client with receipts applies it once. */
+/** What arrived under one id; a client with receipts applies it once. */
 interface ReceivedMessage {
   times: number;
-  /** The ask that an `ack` frame ends, else the message's text. */
+  /** The ask that an `ack` frame closes, else the text of the message. */
   readonly content: string;
 }
 
@@ -12,7 +12,7 @@ export class Client {
   readonly #receipts: boolean;
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
-  /** Each delivery, in the order in which it came first. */
+  /** Each delivery, in the order of its first arrival. */
   readonly received = new Map<string, ReceivedMessage>();
 
   constructor(name: string, { receipts }: { receipts: boolean }) {
@@ -24,30 +24,30 @@ export class Client {
     return this.#peer_id ?? "";
   }
 
-  /** All that was applied, each delivery once, in order. */
+  /** Everything that was applied, each delivery once, in order. */
   get applied(): string[] {
     return [...this.received.values()].map(({ content }) => content);
   }
 
-  /** Connects; resolves when the daemon has greeted. */
+  /** Connects; resolves with the handshake. */
   async connect(port: number): Promise<void> {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
     this.#socket = socket;
-    const greeted = Promise.withResolvers<void>();
+    const connected = Promise.withResolvers<void>();
     socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
-    socket.onerror = () => greeted.reject(new Error(`${this.name} could not connect`));
-    socket.onclose = () => greeted.reject(new Error(`${this.name} was turned away`));
+    socket.onerror = () => connected.reject(new Error(`${this.name} could not connect`));
+    socket.onclose = () => connected.reject(new Error(`${this.name} was refused`));
     socket.onmessage = ({ data }) => {
       const frame = JSON.parse(data);
       if (frame.type === "connected") {
         this.#peer_id = frame.peer_id;
-        greeted.resolve();
+        connected.resolve();
       } else if (typeof frame.delivery_id === "string") this.#receive(socket, frame);
     };
-    await greeted.promise;
+    await connected.promise;
   }
 
-  /** Resolves when the socket is gone. */
+  /** Resolves when the socket is closed. */
   async disconnect(): Promise<void> {
     const socket = this.#socket;
     if (!socket || socket.readyState === WebSocket.CLOSED) return;

@@ -1,4 +1,4 @@
-/** The daemon is killed in the middle of a flood: what it acknowledged is there, and said once. */
+/** Kills the daemon during a burst of messages: what it acknowledged is kept, and sent once. */
 
 import assert from "node:assert/strict";
 import { storm } from "./kill_storm.ts";
@@ -6,7 +6,7 @@ import { storm } from "./kill_storm.ts";
 const KILLS = 25;
 const START_MS_MAX = 2000;
 
-Deno.test("what a daemon acknowledged outlives 25 kills, and nothing is said twice [c2.ask.durable]", async () => {
+Deno.test("what a daemon acknowledged survives 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;
   const { kills: _, repeats: __, acknowledged, slowest_start_ms, ...outcome } = await storm(
     KILLS,

@@ -1,4 +1,4 @@
-/** Inserts without end, and prints each number once `durable()` says that it is on the disk. */
+/** Inserts rows without end, and prints each number once `durable()` resolves for it. */
 
 import { systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";

@@ -1,4 +1,4 @@
-/** The kit alone: what `durable()` resolved for is there after a kill, and once. */
+/** The storage kit alone: a row is there once after a kill if `durable()` resolved for it. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -7,7 +7,7 @@ import { TextLineStream } from "../support/programs/lines.ts";
 
 const LINES_BEFORE_KILL = 2000;
 
-Deno.test("what durable() resolved for is there after a kill, and once", async () => {
+Deno.test("a row is there once after a kill if durable() resolved for it", async () => {
   using state = temporary();
   const path = `${state.path}/torn.db`;
   const child = spawn(["run", "-A", `${import.meta.dirname}/durable_child.ts`, path], {
@@ -19,7 +19,7 @@ Deno.test("what durable() resolved for is there after a kill, and once", async (
     if (reported.length === LINES_BEFORE_KILL) child.kill("SIGKILL");
   }
   await child.status;
-  reported.pop(); // The last line may be cut off in the middle of its number.
+  reported.pop(); // The last line may be incomplete.
   using db = new DatabaseSync(path);
   const rows = db.prepare("select id from rows").all().map(({ id }) => Number(id));
   const committed = new Set(rows);

@@ -1,4 +1,4 @@
-/** The daemon is killed in each phase of a fire: afterwards a job says the truth, and ran once. */
+/** Kills the daemon in each phase of a fire: the job's state is true then, and it ran once. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
@@ -7,7 +7,7 @@ import { Chance } from "../support/seeded_random.ts";
 
 const POLL_MS = 20;
 const TIMEOUT_MS = 15_000;
-/** Slow enough that the daemon is killed while it runs. */
+/** Slow enough for the daemon to be killed while it runs. */
 const CHECKS = { slow: { argv: ["sleep", "1"] }, quick: { argv: ["true"] } };
 const SETTINGS = {
   MESH_JOBS__CHECKS: JSON.stringify(CHECKS),
@@ -23,11 +23,11 @@ interface Job {
   readonly runner: { readonly attempt_count: number; readonly attempts: { state: string }[] };
 }
 
-/** A worker with a process of its own, which is alive until it is told to end. */
+/** A worker with a process of its own, which runs until it is ended. */
 class FakeExecutor implements AsyncDisposable {
   readonly #process = new Deno.Command("sleep", { args: ["600"], stdin: "null" }).spawn();
   #peer_id = "";
-  /** The messages that it was given, each once; a repeat has the same id. */
+  /** The messages that it was given, each once; a repeated message has the same id. */
   readonly received = new Map<string, { readonly text: string; times: number }>();
 
   get pid(): number {
@@ -40,10 +40,10 @@ class FakeExecutor implements AsyncDisposable {
     this.#peer_id = peer_id;
   }
 
-  /** What it was given and has not worked on yet, oldest first. */
+  /** The messages that it has not worked on yet, oldest first. */
   readonly waiting: string[] = [];
 
-  /** Takes what waits, and says that it has it. What it knows already it drops. */
+  /** Leases what is queued and sends receipts; it drops messages that it knows already. */
   async drain(fixture: DaemonFixture): Promise<void> {
     const { deliveries, drain_id } = await fixture.get(
       `/deliveries/pending?peer_id=${this.#peer_id}&max_results=500`,
@@ -69,7 +69,7 @@ class FakeExecutor implements AsyncDisposable {
     try {
       this.#process.kill("SIGKILL");
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
+      if (!(error instanceof TypeError)) throw error; // The process has ended already.
     }
     await this.#process.status;
   }
@@ -79,7 +79,7 @@ class FakeExecutor implements AsyncDisposable {
   }
 }
 
-/** The real daemon on a state, through its lives. */
+/** The real daemon on one state directory, over several runs. */
 class DaemonFixture implements AsyncDisposable {
   readonly #state: string;
   #daemon: RealDaemon | undefined;
@@ -109,13 +109,13 @@ class DaemonFixture implements AsyncDisposable {
     return await this.get(`/jobs/${id}`);
   }
 
-  /** Waits until a job is as it should be. */
+  /** Waits until a job satisfies the condition. */
   async until(id: string, matches: (job: Job) => boolean | Promise<boolean>): Promise<Job> {
     const until = performance.now() + TIMEOUT_MS;
     for (;;) {
       const job = await this.job(id);
       if (await matches(job)) return job;
-      assert.ok(performance.now() < until, `In vain: ${JSON.stringify(job)}`);
+      assert.ok(performance.now() < until, `Timed out waiting for: ${JSON.stringify(job)}`);
       await pause(POLL_MS);
     }
   }
@@ -127,7 +127,7 @@ class DaemonFixture implements AsyncDisposable {
 
 const PHASES = ["queued", "dispatching", "delivered", "running", "checking"] as const;
 
-/** Brings a job as far as a phase; its id. */
+/** Brings a job to a phase; returns its id. */
 async function advanceToPhase(
   phase: typeof PHASES[number],
   fixture: DaemonFixture,
@@ -154,7 +154,7 @@ async function advanceToPhase(
 }
 
 for (const phase of PHASES) {
-  Deno.test(`kill -9 while a fire is ${phase}: the next daemon brings it to its end, run once`, async () => {
+  Deno.test(`kill -9 while a fire is ${phase}: the next daemon completes it, and it runs once`, async () => {
     using state = temporary();
     await using executor = new FakeExecutor();
     await using fixture = new DaemonFixture(state.path);
@@ -179,13 +179,13 @@ for (const phase of PHASES) {
     assert.equal(
       executor.received.size,
       1,
-      "it was given one message, whatever came of the daemon",
+      "it got one message, whatever happened to the daemon",
     );
   });
 }
 
 for (const phase of ["delivered", "running"] as const) {
-  Deno.test(`kill -9 while a fire is ${phase}, and its executor dies with it: it failed, and is retried`, async () => {
+  Deno.test(`kill -9 while a fire is ${phase}, and its executor dies too: the fire fails and is retried`, async () => {
     using state = temporary();
     await using executor = new FakeExecutor();
     await using fixture = new DaemonFixture(state.path);
@@ -205,7 +205,7 @@ for (const phase of ["delivered", "running"] as const) {
   });
 }
 
-Deno.test("a recurring job fires once for what it missed, through kill -9", async () => {
+Deno.test("a recurring job fires once for all the fires it missed, through kill -9", async () => {
   using state = temporary();
   await using executor = new FakeExecutor();
   await using fixture = new DaemonFixture(state.path);
@@ -228,14 +228,14 @@ Deno.test("a recurring job fires once for what it missed, through kill -9", asyn
 const RUNS = 8;
 const JOBS_PER_RUN = 12;
 
-Deno.test("what was acknowledged is done in the end, each job once, through kills at any moment", async () => {
+Deno.test("every acknowledged job is done once in the end, through kills at any moment", async () => {
   const seed = Date.now() % 1_000_000, chance = new Chance(seed);
   using state = temporary();
   await using executor = new FakeExecutor();
   await using fixture = new DaemonFixture(state.path);
   const acknowledged = new Set<string>();
   const deliveriesByJob = new Map<string, Set<string>>();
-  /** Works on one message after the other, until the daemon is gone. */
+  /** Works on one message after the other until the daemon is gone. */
   const work = async () => {
     for (;;) {
       await executor.drain(fixture);
@@ -278,7 +278,7 @@ Deno.test("what was acknowledged is done in the end, each job once, through kill
       return state === "completed" || state === "failed";
     });
     const reason = `seed ${seed}: ${JSON.stringify(job)}`;
-    // The hand was idle when the daemon came back: its last turn may have ended unheard.
+    // The worker was idle after the restart: the report of its last turn may have been lost.
     if (job.state === "failed") assert.equal(job.state_reason, "turn_end_unseen", reason);
     else assert.equal(job.result_summary, `Did ${job_id}`, reason);
     assert.ok((deliveriesByJob.get(job_id)?.size ?? 0) <= 1, `It was given twice, ${reason}`);

@@ -1,4 +1,4 @@
-/** The daemon is killed while it starts, runs and ends an executor of its own, in a real tmux. */
+/** Kills the daemon while it starts, runs and ends an executor of its own, in a real tmux. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
@@ -7,7 +7,7 @@ import { pause } from "../support/programs/process_facts.ts";
 const POLL_MS = 50;
 const TIMEOUT_MS = 30_000;
 
-/** An agent that finds its daemon anew after each life, and works once it is allowed to. */
+/** An agent that finds its daemon again after each kill, and works once it is allowed to. */
 const AGENT = String.raw`
 const [state, allowed, log] = Deno.args;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -78,7 +78,7 @@ function fixture() {
     async [Symbol.asyncDispose]() {
       await daemon?.stop();
       tmux("kill-server");
-      await pause(500); // What it ran writes no more.
+      await pause(500); // The agents write no more.
       state[Symbol.dispose]();
     },
   };
@@ -86,7 +86,7 @@ function fixture() {
 
 async function until(what: string, matches: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = performance.now() + TIMEOUT_MS; !await matches(); await pause(POLL_MS)) {
-    assert.ok(performance.now() < end, `In vain: ${what}`);
+    assert.ok(performance.now() < end, `Timed out waiting for: ${what}`);
   }
 }
 
@@ -101,7 +101,7 @@ const hasTmux = () => {
 
 for (const phase of ["started", "running", "ended"] as const) {
   const name =
-    `kill -9 while an executor of ours is being ${phase}: its job is done once, and no pane is left`;
+    `kill -9 while our executor is being ${phase}: its job is done once, and no pane is left`;
   Deno.test({ name, ignore: !hasTmux() }, async () => {
     await using at = fixture();
     await at.start();

@@ -1,4 +1,4 @@
-/** Floods the real daemon, kills it at moments that a seed picks, and looks at what is left. */
+/** Sends bursts to the real daemon, kills it at seeded moments, and checks what is left. */
 
 import { launch, RealDaemon, temporary } from "../support/programs/child.ts";
 import { built, RawHttpConnection } from "../support/programs/lean_http_client.ts";
@@ -17,10 +17,10 @@ import {
 const LANES = 8;
 const RUN_MS_MIN = 20;
 const RUN_MS_SPAN = 230;
-/** One life in so many is ended before it has said that it listens. */
+/** One run in so many is killed before it listens. */
 const KILL_DURING_START_ONE_IN = 8;
 const KILL_DURING_START_MS_MAX = 400;
-/** How long the last life may take to bring what waits to the clients. */
+/** How long nothing may arrive before the last run counts as done. */
 const QUIET_MS = 1000;
 const FINAL_RUN_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
@@ -61,7 +61,7 @@ export async function storm(kills: number, seed: number): Promise<Outcome> {
   return { kills, ...found, slowest_start_ms: Math.max(...starts_ms) };
 }
 
-/** A life that ends while it begins. */
+/** A run that is killed during its start. */
 async function killDuringStart(state: string, ms: number): Promise<void> {
   const process = launch(state, SETTINGS);
   await pause(ms);
@@ -88,7 +88,7 @@ interface StormContext {
   readonly chance: Chance;
 }
 
-/** One message after the other, each with a number that rises, until the daemon is gone. */
+/** Sends messages with rising numbers, one after the other, until the daemon is gone. */
 async function sendUntilKilled(port: number, name: string, context: StormContext): Promise<void> {
   try {
     using http = await RawHttpConnection.open(port);
@@ -129,7 +129,7 @@ async function sendOne(
   replies.set(correlation_id, message);
 }
 
-/** Starts once more, lets everything arrive, and stops as an operator would. */
+/** Starts once more, waits until everything has arrived, and stops as an operator would. */
 async function finalRun(
   state: string,
   clients: Clients,
@@ -151,7 +151,7 @@ async function finalRun(
   return { counts, drained };
 }
 
-/** All that waits for one that is away, page by page, each settled. */
+/** Leases everything that is queued for the absent client, page by page, with receipts. */
 async function drainAll({ base }: RealDaemon, peer_id: string): Promise<string[]> {
   const drained: string[] = [];
   for (;;) {

@@ -1,4 +1,4 @@
-/** The crash test at length: `--kills N` (100), `--seed S`; prints what came of it. */
+/** A long crash test: `--kills N` (100), `--seed S`; prints the outcome. */
 
 import type { Outcome } from "./verification.ts";
 import { storm } from "./kill_storm.ts";

@@ -1,4 +1,4 @@
-/** What came of a storm of kills: the database and the clients, beside what was acknowledged. */
+/** The outcome of a kill storm: the database and the clients, beside what was acknowledged. */
 
 import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "../support/clock.ts";
@@ -6,11 +6,11 @@ import { world } from "../support/world.ts";
 import type { Client } from "./client.ts";
 
 export interface Clients {
-  /** Says what it received: it may be told again, and drops what it knows. */
+  /** Sends receipts: messages may be repeated, and it drops those it knows. */
   readonly withReceipts: Client;
-  /** Says nothing: it must be told at most once. */
+  /** Sends no receipts: it must get each message at most once. */
   readonly withoutReceipts: Client;
-  /** Is never there; in the last life its queue is drained. */
+  /** Is never connected; the last run leases its queue. */
   readonly absent: Client;
 }
 
@@ -22,34 +22,34 @@ export interface Acknowledged {
   readonly replies: Map<string, string>;
 }
 
-/** What the last life told. */
+/** What the last run reported. */
 export interface FinalReport {
   readonly counts: Record<string, number>;
-  /** What the drains of the absent one gave, in order. */
+  /** What the leases of the absent client returned, in order. */
   readonly drained: readonly string[];
 }
 
-/** Longer than the lack of a proof is waited for. */
+/** Longer than the daemon waits for a proof. */
 const LATER_SECONDS = 31;
 
 export interface Outcome {
   readonly kills: number;
   readonly acknowledged: number;
-  /** Acknowledged, messages or replies, and not in the database. */
+  /** Acknowledged messages or replies that are not in the database. */
   readonly lost: number;
-  /** Acknowledged, and never brought to the client with receipts, or to the one who drains. */
+  /** Acknowledged, but delivered neither to the client with receipts nor by a lease. */
   readonly undelivered: number;
-  /** Repeats that the client with receipts dropped by their id: allowed. */
+  /** Repeated messages that the client with receipts dropped by their id; these are allowed. */
   readonly repeats: number;
-  /** Applied twice by the client with receipts, under another id, or drained twice. */
+  /** Applied twice by the client with receipts, under another id, or leased twice. */
   readonly applied_twice: number;
   /** Sent more than once to the client without receipts. */
   readonly sent_twice: number;
-  /** Applied later than what the same sender said after it. */
+  /** Applied after a later message of the same sender. */
   readonly out_of_order: number;
-  /** Sent without a proof, and not told as unproved. */
+  /** Sent without a proof, and not reported as unproved. */
   readonly unlisted: number;
-  /** Rows that are in no state, or counted twice. */
+  /** Rows in no state, or counted twice. */
   readonly unaccounted: number;
   readonly integrity: string;
   readonly slowest_start_ms: number;
@@ -107,7 +107,7 @@ function rowsOf(path: string) {
   };
 }
 
-/** Each text begins with its sender and a number that rises. */
+/** Each text begins with its sender and a rising number. */
 function outOfOrder(applied: readonly string[]): number {
   const last = new Map<string, string>();
   let count = 0;
@@ -120,7 +120,7 @@ function outOfOrder(applied: readonly string[]): number {
   return count;
 }
 
-/** The same database half a minute later, in a daemon with a clock of ours: what is not listed. */
+/** Opens the database half a minute later with a test clock; counts what is not reported. */
 async function unlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock() });
   using db = new DatabaseSync(path);

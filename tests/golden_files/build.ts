@@ -1,4 +1,4 @@
-/** Builds the program and runs it from another directory, with nothing but what it imports. */
+/** Builds the program, and runs it in another directory with only what it imports. */
 
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/http/contract.ts";
@@ -6,7 +6,7 @@ import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { runParts } from "../support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** A part for each role and what roles share, so that none pays for another's. */
+/** One part for each role and for shared code, so that no role loads another's code. */
 const PARTS = `${ROOT}dist/parts`;
 const BUNDLE = `${PARTS}/main.js`;
 const EXECUTABLE = `${ROOT}dist/mesh`;
@@ -25,14 +25,14 @@ async function run(program: string, args: readonly string[], cwd: string): Promi
   return { success, out: decoder.decode(stdout), err: decoder.decode(stderr) };
 }
 
-/** Runs Deno on the sources; what it says is shown when it fails. */
+/** Runs Deno on the sources; its output is shown when it fails. */
 async function mustRun(args: readonly string[]): Promise<void> {
   print(`$ deno ${args.join(" ").replaceAll(ROOT, "")}`);
   const { success, err } = await run(Deno.execPath(), args, ROOT);
   if (!success) throw new Error(`deno ${args[0]} failed:\n${err}`);
 }
 
-/** Whether a program answers as ours: `--version` and `--help`, in a folder without our files. */
+/** Whether a program answers `--version` and `--help` as ours does, in a folder without our files. */
 async function prove(what: string, program: string, args: readonly string[]): Promise<void> {
   const elsewhere = Deno.makeTempDirSync();
   try {
@@ -47,7 +47,7 @@ async function prove(what: string, program: string, args: readonly string[]): Pr
   }
 }
 
-/** Nothing but the parts: no configuration, no package that would have to be fetched. */
+/** Only the parts: no configuration, and no package to fetch. */
 const NO_DEPENDENCIES = ["--no-remote", "--no-npm"];
 const INITIALIZE = {
   jsonrpc: "2.0",
@@ -60,7 +60,7 @@ const INITIALIZE = {
   },
 };
 
-/** Whether the daemon has what it loads only when it is asked for. */
+/** Whether the daemon has the modules that it loads lazily. */
 async function proveDaemon(): Promise<void> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path, { flags: NO_DEPENDENCIES });
@@ -73,7 +73,7 @@ async function proveDaemon(): Promise<void> {
     if (!response.ok) throw new Error(`${path} of the bundle: ${await response.text()}`);
     await response.body?.cancel();
   }
-  print("The bundle's daemon answers with all that it loads late");
+  print("The bundle's daemon answers with all of its lazy modules");
 }
 
 print("$ deno task parts");
@@ -82,13 +82,13 @@ const alone = ["run", "-A", "--no-config", "--no-lock", ...NO_DEPENDENCIES, BUND
 await prove("The bundle", Deno.execPath(), alone);
 await proveDaemon();
 
-/** The runtime part of an executable; where none can be fetched, Deno itself stands in for it. */
+/** The runtime part of an executable; if none can be fetched, Deno itself replaces it. */
 const runtime = Deno.env.get("DENORT_BIN");
 if (runtime) {
   const settings = ["-A", "--no-check", "--no-config", "--unstable-no-legacy-abort"];
   await mustRun(["compile", ...settings, "--output", EXECUTABLE, BUNDLE]);
   const { out } = await run(EXECUTABLE, ["--version"], "/");
   if (out.startsWith("deno ")) {
-    print("The executable is built; Deno stands in for its runtime part");
+    print("The executable is built; Deno replaces its runtime part");
   } else await prove("The executable", EXECUTABLE, []);
 } else print("skipped: the executable: DENORT_BIN names no runtime part");

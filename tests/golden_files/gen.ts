@@ -1,4 +1,4 @@
-/** Renders the golden files; run by itself (`deno task gen`) it writes them. */
+/** Renders the golden files; `deno task gen` writes them. */
 
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
@@ -13,7 +13,7 @@ import { world } from "../support/world.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
-/** Each golden file, and what belongs into it. */
+/** Each golden file, and the function that renders it. */
 export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = {
   "tests/golden/openapi.json": renderOpenapi,
   "tests/golden/schema.sql": () => renderSchema("daemon", migrations),
@@ -79,7 +79,7 @@ const PLUGIN_HEAD = `/**
 
 `;
 
-/** One file, because that is what opencode loads; bundled here, so that sources run without it. */
+/** One file, because opencode loads one; it is bundled here, so that mesh runs from its sources. */
 async function renderPlugin(): Promise<string> {
   const entry = fileURLToPath(new URL("daemon/features/agents/opencode/plugin/main.ts", ROOT));
   const args = ["bundle", "--quiet", "--platform", "deno", entry];

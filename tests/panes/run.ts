@@ -1,4 +1,4 @@
-/** The storm over panes at length: `--minutes N` (5), from `--seed S`; prints what came of it. */
+/** A long storm over panes: `--minutes N` (5), `--seed S`; prints the outcome. */
 
 import { evaluate, isSound } from "./verification.ts";
 import { PaneStorm } from "./storm.ts";

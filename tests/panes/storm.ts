@@ -1,4 +1,4 @@
-/** A storm over a real tmux: panes, programs, the server and the daemon end at random. */
+/** A storm on a real tmux: panes, programs, the server and the daemon end at random. */
 
 import assert from "node:assert/strict";
 import { RealDaemon } from "../support/programs/child.ts";
@@ -8,17 +8,17 @@ import { systemClock } from "kit/core/clock.ts";
 import { Chance } from "../support/seeded_random.ts";
 
 const PANES_MAX = 4;
-/** How long the queue of one who is here may take to be typed at the end. */
+/** How long the queue of a live peer may take to be typed at the end. */
 const QUIET_MS_MAX = 120_000;
 const POLL_MS = 100;
 const WAIT_MS_MAX = 800;
 
-/** A program in a pane, from its start to its end; all that it reads is in a file of its own. */
+/** A program in a pane, from its start to its end; its input is kept in a file. */
 interface Execution {
   readonly number: number;
   readonly pane_id: string;
   readonly pid: number;
-  /** Whom it was registered as; a storm's peers are never two things at once. */
+  /** The peer that it registered as; no program registers twice. */
   peer_id: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface Sent {
   readonly token: string;
 }
 
-/** A delivery, as the daemon tells of it. */
+/** A delivery, as the daemon reports it. */
 export interface Row {
   readonly delivery_id: string;
   readonly state: string;
@@ -42,7 +42,7 @@ export class PaneStorm implements AsyncDisposable {
   #daemon!: RealDaemon;
   readonly programRuns: Execution[] = [];
   readonly sent: Sent[] = [];
-  /** How often each verb was done. */
+  /** How often each verb ran. */
   readonly verbCounts = new Map<string, number>();
 
   private constructor(seed: number) {
@@ -61,7 +61,7 @@ export class PaneStorm implements AsyncDisposable {
     await run(this);
   }
 
-  /** Opens a pane with a program that writes down the lines it reads. */
+  /** Opens a pane with a program that records the lines it reads. */
   async open(): Promise<void> {
     if (this.running.length >= PANES_MAX) return;
     const number = this.programRuns.length;
@@ -69,7 +69,7 @@ export class PaneStorm implements AsyncDisposable {
     await this.#recordExecution(number, pane_id);
   }
 
-  /** What runs in a pane registers: as somebody new or, in vain, as one that was here before. */
+  /** Registers the program of a pane: as a new peer, or as an earlier one, which is refused. */
   async register(): Promise<void> {
     const unregistered = this.running.filter(({ peer_id }) => peer_id === undefined);
     if (unregistered.length === 0) return;
@@ -99,7 +99,7 @@ export class PaneStorm implements AsyncDisposable {
     }
   }
 
-  /** Another program takes a pane over, that nobody has registered. */
+  /** Another, unregistered program takes a pane over. */
   async swap(): Promise<void> {
     const execution = this.#pickExecution();
     if (!execution) return;
@@ -123,7 +123,7 @@ export class PaneStorm implements AsyncDisposable {
     await until("its end", () => !isAlive(execution.pid));
   }
 
-  /** The server ends; the next pane starts another one, which counts from the beginning. */
+  /** The server ends; the next pane starts another one, which counts its panes from 1. */
   async killServer(): Promise<void> {
     const [execution] = this.running;
     if (!execution) return;
@@ -149,7 +149,7 @@ export class PaneStorm implements AsyncDisposable {
     await systemClock.sleep(this.#chance.below(WAIT_MS_MAX));
   }
 
-  /** Programs that still run in their panes. */
+  /** The programs that still run in their panes. */
   get running(): readonly Execution[] {
     return this.programRuns.filter(({ pid }) => isAlive(pid));
   }
@@ -163,7 +163,7 @@ export class PaneStorm implements AsyncDisposable {
     return this.#terminal.read(`got-${number}`).split("\n").filter((line) => line !== "");
   }
 
-  /** All messages, once nothing is under way and nothing waits for whoever is here. */
+  /** All messages, once none is in progress and none is queued for a live peer. */
   async settle(): Promise<ReadonlyMap<string, Row>> {
     const deadline = Date.now() + QUIET_MS_MAX;
     for (;;) {
@@ -173,7 +173,7 @@ export class PaneStorm implements AsyncDisposable {
         return state === "attempting" || state === "queued" && this.#isRunning(to_peer_id);
       });
       if (waits.length === 0) return rows;
-      if (Date.now() > deadline) throw new Error(`Still waiting: ${JSON.stringify(waits)}`);
+      if (Date.now() > deadline) throw new Error(`Timed out waiting for: ${JSON.stringify(waits)}`);
       await systemClock.sleep(POLL_MS);
     }
   }
@@ -223,7 +223,7 @@ export class PaneStorm implements AsyncDisposable {
 const VERBS = [
   { name: "open a pane",   weight: 8,  run: (storm: PaneStorm) => storm.open() },
   { name: "register",      weight: 10, run: (storm: PaneStorm) => storm.register() },
-  { name: "tell",          weight: 16, run: (storm: PaneStorm) => storm.notify() },
+  { name: "notify",          weight: 16, run: (storm: PaneStorm) => storm.notify() },
   { name: "swap",          weight: 2,  run: (storm: PaneStorm) => storm.swap() },
   { name: "close a pane",  weight: 2,  run: (storm: PaneStorm) => storm.closePane() },
   { name: "end a process", weight: 2,  run: (storm: PaneStorm) => storm.endProcess() },

@@ -1,4 +1,4 @@
-/** What came of a storm over panes: each message beside what every program has read. */
+/** The outcome of a storm over panes: each message beside what every program has read. */
 
 import type { PaneStorm } from "./storm.ts";
 
@@ -9,25 +9,25 @@ export interface StormResult {
   /** Read by any other program. */
   readonly misdelivered: number;
   readonly duplicated: number;
-  /** Accepted, and not on the record. */
+  /** Accepted, but not in the database. */
   readonly unrecorded: number;
   /** Read, though its record says that it never went out. */
   readonly denied_but_read: number;
-  /** On the record as sent without a doubt, to one who still runs, and never read. */
+  /** Recorded as sent without doubt to a program that still runs, but never read. */
   readonly lost: number;
-  /** Of those that were not read: on the record as doubtful, or sent to one that has ended. */
+  /** Not read, and recorded as doubtful, or sent to a program that has ended. */
   readonly uncertain: number;
   readonly restarts: number;
 }
 
-/** Nothing in a wrong pane, nothing twice, nothing lost. */
+/** No message in a wrong pane, none twice, none lost. */
 export function isSound(
   { misdelivered, duplicated, unrecorded, denied_but_read, lost }: StormResult,
 ): boolean {
   return misdelivered + duplicated + unrecorded + denied_but_read + lost === 0;
 }
 
-/** What is in one of these states has not gone out. */
+/** A message in one of these states has not gone out. */
 const UNSENT_STATES: ReadonlySet<string> = new Set(["queued", "dropped", "expired"]);
 
 export async function evaluate(storm: PaneStorm): Promise<StormResult> {
@@ -74,7 +74,7 @@ export async function evaluate(storm: PaneStorm): Promise<StormResult> {
   };
 }
 
-/** Who has read which token. */
+/** Which programs have read a token. */
 function readersOf(storm: PaneStorm) {
   const readers = new Map<string, { peer_id: string | undefined }[]>();
   for (const execution of storm.programRuns) {

@@ -4,22 +4,22 @@ import { cpuUsage } from "node:process";
 import { make, type Recipe, worstInputs } from "./worst_inputs.ts";
 
 const KIB = 1024;
-/** Long enough for a square to be seen, short enough to try every input. */
+/** Long enough to show quadratic growth, short enough to try every input. */
 const SCREENED = 8 * KIB;
-/** No linear pattern takes so long for that, and every square one does. */
+/** No linear pattern takes so long for that length, and every quadratic one does. */
 const SUSPECT_MS = 15;
-/** Inputs that took longest at that length, and are tried up to the longest text of a message. */
+/** The number of slowest inputs that are tried up to the longest text of a message. */
 const CHOSEN = 3;
 const LENGTHS = [KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
-/** From one length to the next linear work takes 4 times as long, and a square 16 times. */
+/** From one length to the next, linear work takes 4 times as long, and quadratic work 16 times. */
 const FACTOR_MAX = 8;
-/** Below this nothing counts: linear work stays far below it, and a square soon does not. */
+/** Shorter durations are ignored: linear work stays below, and quadratic work soon exceeds it. */
 const FLOOR_MS = 100;
 /** Repetitions for patterns that take twice the time for each character. */
 const SHORT_COUNTS = [16, 20, 24, 28];
 const TRIES = 4;
 
-/** Where a regular expression was seen to take more than linear time; undefined if nowhere. */
+/** Where a regular expression took more than linear time; undefined if nowhere. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
   const recipes = worstInputs(regex);
   for (const recipe of recipes) {
@@ -34,7 +34,7 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
   for (const recipe of recipes) {
     const ms = matching(regex, make(recipe, SCREENED));
     timings.push({ recipe, ms });
-    if (ms > SUSPECT_MS) break; // This one is asked at once, so that a bad pattern is soon told.
+    if (ms > SUSPECT_MS) break; // Measured at once, so that a bad pattern is reported soon.
   }
   timings.sort((a, b) => b.ms - a.ms);
   for (const { recipe } of timings.slice(0, CHOSEN)) {
@@ -44,7 +44,7 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
   return undefined;
 }
 
-/** The same for any work: `run` does it on an input of so many characters, and says how long. */
+/** The same for any work: `run` works on an input of so many characters, and returns milliseconds. */
 export async function growthIn(
   run: (length: number) => number | Promise<number>,
 ): Promise<string | undefined> {
@@ -62,13 +62,13 @@ export async function growthIn(
   return undefined;
 }
 
-/** Milliseconds that this process has worked: what others do on the machine is not in it. */
+/** Milliseconds of processor time of this process: other programs do not count. */
 export function cpuMs(): number {
   const { user, system } = cpuUsage();
   return (user + system) / 1000;
 }
 
-/** All matches of it, as the sources look for them. */
+/** All matches, as the sources look for them. */
 function matching(regex: RegExp, input: string): number {
   const started_ms = cpuMs();
   try {
@@ -78,7 +78,7 @@ function matching(regex: RegExp, input: string): number {
       regex.exec(input);
     }
   } catch {
-    return Infinity; // Its stack overflowed.
+    return Infinity; // The stack overflowed.
   }
   return cpuMs() - started_ms;
 }

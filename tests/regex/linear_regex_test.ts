@@ -1,6 +1,6 @@
 /**
- * Every regular expression of the product takes linear time, whatever it is given: one that does
- * not lets a single message stop the process that reads it. 64 kB of blanks took 7 s.
+ * Every regular expression of the product takes linear time on any input. One that does not lets a
+ * single message stop the process that reads it: 64 kB of blanks took 7 s.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { dropHidden } from "kit/core/text.ts";
 import { growthOf } from "./growth.ts";
 import { literals, literalsIn } from "./literals.ts";
 
-/** What is put together at run time, by the file that does it. */
+/** The expressions that are built at run time, by the file that builds them. */
 const COMPOSED: Record<string, () => readonly RegExp[]> = {
   "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
   "daemon/features/agents/opencode/screen.ts": () => [
@@ -23,7 +23,7 @@ const COMPOSED: Record<string, () => readonly RegExp[]> = {
   "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
 };
 
-/** The patterns that are made meanwhile. */
+/** The expressions that `work` builds. */
 function made(run: () => void): RegExp[] {
   const all: RegExp[] = [], Real = globalThis.RegExp;
   globalThis.RegExp = new Proxy(Real, {
@@ -38,31 +38,31 @@ function made(run: () => void): RegExp[] {
   } finally {
     globalThis.RegExp = Real;
   }
-  assert.ok(all.length > 0, "They are made when first wanted, and this is first");
+  assert.ok(all.length > 0, "They are built on first use, and this is the first use");
   return all;
 }
 
-/** Not linear, and never given more than a few characters: the pattern, and what bounds it. */
+/** Not linear, but never given more than a few characters: the pattern, and its bound. */
 const BOUNDED: Record<string, string> = {};
 
-/** What the sources held before, each with the text that it saw. */
+/** Expressions that the sources held before, each with the text that it read. */
 const BAD = [
   /\s*\n\s*/g, // Every message for a pane.
   /<peer-message [^>]*?id="([a-z]+-[0-9a-f]{12})"[^>]*>[^]*?(?:<\/peer-message>|$)/g, // Prompts.
-  /[.\s]+$/u, // Names of files.
+  /[.\s]+$/u, // File names.
   / +$/, // Rows of a screen.
   /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}[\]]/gs, // Bodies of POST /ask.
   /\*+$/, // Searches.
-  /^-+|-+$/g, // Names of folders.
+  /^-+|-+$/g, // Folder names.
   /^\d*\.?\d+$/, // The environment.
   /^(\w+):? ?(.*)$/, // Lines of an event stream.
-  /^(?:a+)+$/, // None of ours: twice the time for each character.
-  /^(?:\w|\d)*!/, // The same in another dress.
+  /^(?:a+)+$/, // Not ours: twice the time for each character.
+  /^(?:\w|\d)*!/, // The same in another form.
 ];
 
 Deno.test("every regular expression of the sources takes linear time", async () => {
   const found = literals();
-  assert.ok(found.length > 300, "The sources are read");
+  assert.ok(found.length > 300, "Too few expressions were found in the sources");
   const slow: string[] = [], seen = new Set<string>();
   const measureGrowth = async (at: string, regex: RegExp) => {
     if (seen.has(String(regex)) || String(regex) in BOUNDED) return;
@@ -85,7 +85,7 @@ for (const regex of BAD) {
   });
 }
 
-Deno.test("patterns are found in literals and in calls, and not in texts", () => {
+Deno.test("expressions are found in literals and in calls, and not in texts", () => {
   const source =
     'const a = /x+$/u, b = new RegExp("y"), c = RegExp(z), d = "/no/";\n// /no/\nf(/w/g);';
   assert.deepEqual(

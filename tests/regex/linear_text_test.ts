@@ -1,4 +1,4 @@
-/** What reads the text of others takes linear time, beyond its regular expressions. */
+/** Code that reads text of others takes linear time, beyond its regular expressions. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
@@ -28,7 +28,7 @@ import { cpuMs, growthIn } from "./growth.ts";
 const ID = "notif-3f9c04d1a2b7";
 const ESC = "\u001b";
 
-/** What is repeated to a text; many of them break what looks for an end that never comes. */
+/** What a text repeats; many of these break code that looks for an end that never comes. */
 const PUMPS = [
   ...[" ", "\n", " \n", "\t", "a", "[", "[mesh", "[mesh] ", "[mesh] @", "[mesh] <peer-message "],
   ...['[mesh] <peer-message id="', "<peer-message ", "</peer-message>", "\\", '"', '\\"', "/*"],
@@ -123,7 +123,7 @@ for (const [what, work] of Object.entries(WORK)) {
         try {
           await work(text);
         } catch (error) {
-          // What is refused is refused in time; what overflows the stack is not.
+          // Refusals are in time, too; a stack overflow is not one.
           assert.ok(!(error instanceof RangeError), `${JSON.stringify(pump)}: ${error}`);
         }
         return cpuMs() - started_ms;
@@ -133,7 +133,7 @@ for (const [what, work] of Object.entries(WORK)) {
   });
 }
 
-Deno.test("what a pane is given for a message is worked out once", async () => {
+Deno.test("the text for a pane is computed once per message", async () => {
   let read = 0;
   const outgoing: OutgoingMessage = {
     ...outgoingFields,
@@ -147,7 +147,7 @@ Deno.test("what a pane is given for a message is worked out once", async () => {
   assert.equal(read, 1);
 });
 
-Deno.test("a splitter cuts as split does, however the text comes", () => {
+Deno.test("a splitter cuts as split does, in whatever pieces the text comes", () => {
   const texts = ["a\n\nb\n\n\nc", "\n\n\n\n", "", "x", "a\r\n\r\nb\n\r\nc\r\n"];
   for (const text of texts) {
     for (const size of [1, 2, 3, 100]) {

@@ -1,4 +1,4 @@
-/** Every regular expression in the sources, with its file and line, read off the syntax tree. */
+/** Every regular expression in the sources, with its file and line, from the syntax tree. */
 
 import { fileURLToPath } from "node:url";
 
@@ -9,9 +9,9 @@ const SKIPPED = /^(node_modules|dist|out|\..*)$/;
 export interface Literal {
   /** `path:line` */
   readonly at: string;
-  /** As it stands in the source: `/…/flags`, or `new RegExp(…)`. */
+  /** As written in the source: `/…/flags`, or `new RegExp(…)`. */
   readonly code: string;
-  /** Undefined where the pattern is put together at run time. */
+  /** Undefined if the pattern is built at run time. */
   readonly regex: RegExp | undefined;
 }
 
@@ -39,7 +39,7 @@ export function literalsIn(path: string, text: string): Literal[] {
   });
 }
 
-/** All regular expressions of the product; tests are no part of it. */
+/** All regular expressions of the product, without its tests. */
 export function literals(): Literal[] {
   return ROOTS.flatMap((root) => [...sourcesIn(root)]).flatMap((path) =>
     literalsIn(path, Deno.readTextFileSync(ROOT + path))

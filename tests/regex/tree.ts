@@ -1,14 +1,14 @@
-/** A regular expression as a tree: enough of ECMAScript's grammar to tell what repeats in it. */
+/** A regular expression as a tree: enough of ECMAScript's grammar to find its repetitions. */
 
 export type Node =
   | { readonly type: "char"; readonly source: string } // One character, class or escape.
-  | { readonly type: "empty" } // An assertion: matches without taking a character.
+  | { readonly type: "empty" } // An assertion: it matches without a character.
   | { readonly type: "group"; readonly body: Node; readonly isLookaround: boolean }
   | { readonly type: "sequence"; readonly parts: readonly Node[] }
   | { readonly type: "choice"; readonly options: readonly Node[] }
   | { readonly type: "repeat"; readonly body: Node; readonly min: number; readonly max: number };
 
-/** Throws for what it cannot read, so that no pattern is passed over. */
+/** Throws on syntax that it cannot parse, so that no pattern is skipped. */
 export function toTree({ source }: RegExp): Node {
   const reader = new Reader(source);
   const tree = reader.choice();

@@ -1,8 +1,8 @@
-/** Inputs that make a regular expression work as hard as it can, derived from its own pattern. */
+/** Inputs that make a regular expression work as hard as possible, derived from its own pattern. */
 
 import { type Node, toTree } from "./tree.ts";
 
-/** An input as a recipe, so that it can be made at any length. */
+/** An input as a recipe, which can be rendered at any length. */
 export interface Recipe {
   readonly head: string;
   readonly pump: string;
@@ -13,18 +13,18 @@ export function make({ head, pump, tail }: Recipe, length: number): string {
   return head + pump.repeat(Math.ceil(length / pump.length)) + tail;
 }
 
-/** What a class may match is found by trying these; blanks and line ends first, as they repeat. */
+/** Candidates for what a class matches; blanks and line ends first, as they repeat. */
 const CANDIDATES = [
   ..." \n\ta0A.-_/\"'<>[](){}:;,=&#%\\*+?!|$^~`@\r\0\u00e9\u00a0\u2028\u200b\ufe0f\ud83d",
   ..."abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
   ..."\u001b\u009b\u000b❯›●│┃─╭╰╹▀△…日😀🇩",
 ];
-/** How many characters of one class are tried; those that the pattern names come first. */
+/** How many characters of one class are tried; those named in the pattern come first. */
 const SAMPLE_CHARS_MAX = 7;
-/** With none, a pattern that ends in `$` matches; the others make it fail at the very end. */
+/** Endings: with none, a pattern that ends in `$` matches; the others make it fail at the very end. */
 const TAILS = ["", "\0", "\nx"];
 
-/** Pumps what repeats, behind what has to come before it, and all of it again and again. */
+/** Repeats each repetition behind its prefix, and the whole again and again. */
 export function worstInputs(regex: RegExp): Recipe[] {
   const recipes = new Map<string, Recipe>();
   const add = (head: string, pump: string) => {
@@ -49,7 +49,7 @@ export function worstInputs(regex: RegExp): Recipe[] {
 }
 
 interface Repeat {
-  /** A text that the pattern matches up to where the repetition begins. */
+  /** A text that the pattern matches up to the start of the repetition. */
   readonly before: string;
   readonly pumps: readonly string[];
 }
@@ -89,7 +89,7 @@ class PatternWalker {
     }
   }
 
-  /** Short texts that a node matches, the plainest first. */
+  /** Short texts that a node matches, the simplest first. */
   #samplesOf(node: Node): string[] {
     if (node.type === "char") return this.#sampleChars(node.source);
     if (node.type === "empty") return [""];

@@ -2,7 +2,7 @@
 
 export interface Batch {
   readonly files: readonly string[];
-  /** Its tests watch real programs: it never runs beside another batch of this kind. */
+  /** Whether its tests use real programs: it never runs beside another such batch. */
   readonly exclusive: boolean;
 }
 
@@ -14,14 +14,14 @@ export interface Round {
 
 const END_TO_END = "tests/e2e/";
 
-/** Files in a batch: few enough that the last batches end together, enough for few processes. */
+/** Files in a batch: many enough for few processes, few enough that all batches end together. */
 interface Sizes {
   readonly exclusive: number;
   readonly parallel: number;
 }
 
 /**
- * Tests that run a real tmux, kill real daemons or start real agents. One agent keeps more than one
+ * Tests that run a real tmux, kill real daemons or start real agents. An agent keeps more than one
  * core busy as it starts; with two at once, Codex left a message in its composer.
  */
 const EXCLUSIVE_FOLDERS = ["tests/crash/", "tests/panes/"];
@@ -37,7 +37,7 @@ const EXCLUSIVE_IMPORT = new RegExp(
   `from "(?:\\.\\./)+support/(?:${QUIET_SUPPORT.join("|")})\\.ts"`,
 );
 
-/** The files that take longest start first: a long file that starts last keeps a core idle. */
+/** The slowest files start first: one that starts last keeps a core idle. */
 const LONGEST = [
   /linear_\w+_test/,
   /storm_test|recurring_test|year_test/,
@@ -69,13 +69,13 @@ export function rounds(files: readonly string[], read: (file: string) => string)
   ];
 }
 
-/** The place among the longest; what is not among them comes last. */
+/** The position among the slowest files; all other files come last. */
 function rank(file: string): number {
   const found = LONGEST.findIndex((pattern) => pattern.test(file));
   return found < 0 ? LONGEST.length : found;
 }
 
-/** A long file is not joined to another one. */
+/** A slow file has a batch of its own. */
 function batches(files: readonly string[], size: number, exclusive: boolean): Batch[] {
   const [short, long] = partition(files, (file) => rank(file) === LONGEST.length);
   const found: Batch[] = long.map((file) => ({ files: [file], exclusive }));

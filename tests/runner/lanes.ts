@@ -1,4 +1,4 @@
-/** Runs batches side by side, one a lane, and prints what they print without mixing their lines. */
+/** Runs batches side by side, one a lane, and prints their output without mixing its lines. */
 
 import type { Batch } from "./batches.ts";
 
@@ -6,8 +6,8 @@ import type { Batch } from "./batches.ts";
 export type RunBatch<T> = (batch: Batch, line: (text: string) => void) => Promise<T>;
 
 /**
- * Runs every batch once, at most `lanes` of them at a time, in order as far as the quiet ones
- * allow. The oldest batch that runs prints its lines as they come; the lines of the others wait.
+ * Runs every batch once, at most `lanes` of them at a time, in order as far as the quiet batches
+ * allow. The oldest running batch prints its lines as they come; the lines of the others wait.
  */
 export async function runInLanes<T>(
   batches: readonly Batch[],
@@ -43,7 +43,7 @@ interface BatchOutput {
 }
 
 class Output {
-  /** In the order in which they began; the first one prints. */
+  /** In the order of their starts; the first one prints. */
   readonly #outputs: BatchOutput[] = [];
   readonly #print: (line: string) => void;
 

@@ -33,7 +33,7 @@ Deno.test("files that run a real tmux, kill daemons or start agents are in quiet
 
 const batch = (name: string, exclusive = false): Batch => ({ files: [name], exclusive });
 
-/** Runs batches that end when the test says so. */
+/** Runs batches that end when the test ends them. */
 function lanes(batches: readonly Batch[], count: number) {
   const running = new Map<string, { end: () => void; line: (text: string) => void }>();
   const printed: string[] = [];
@@ -68,7 +68,7 @@ Deno.test("a quiet batch does not run beside another quiet batch", async () => {
   assert.deepEqual(await at.done, ["c", "a", "d", "b"]);
 });
 
-Deno.test("quiet batches that are left run one after the other", async () => {
+Deno.test("the quiet batches that are left run one after the other", async () => {
   const at = lanes([batch("a", true), batch("b", true)], 2);
   assert.deepEqual(at.running(), ["a"]);
   await at.end("a");

@@ -1,4 +1,4 @@
-/** What `deno task shape` measures of the syntax tree; `deno lint` loads this file and reports it. */
+/** A lint plugin that measures for `deno task shape`: each message is a kind and a number. */
 
 type Fn =
   | Deno.lint.FunctionDeclaration
@@ -6,7 +6,7 @@ type Fn =
   | Deno.lint.ArrowFunctionExpression;
 type Class = Deno.lint.ClassDeclaration | Deno.lint.ClassExpression;
 
-/** Statements that put what is in them one level deeper. */
+/** Statements whose content is one level deeper. */
 const BLOCKS = new Set([
   "IfStatement",
   "ForStatement",
@@ -28,7 +28,7 @@ function linesOf(text: string): number {
   return text.split("\n").length;
 }
 
-/** How many blocks a node is in, within its function. */
+/** The number of blocks around a node within its function, its own included. */
 function depthOf(node: Deno.lint.Node): number {
   let depth = 1;
   for (
@@ -36,7 +36,7 @@ function depthOf(node: Deno.lint.Node): number {
     at && !FUNCTIONS.has(at.type);
     at = parentOf(at)
   ) {
-    // `else if` reads as one level, and so it counts as one.
+    // A chain of `else if` counts as one level.
     const chained = at.type === "IfStatement" &&
       parentOf(at)?.type === "IfStatement";
     if (BLOCKS.has(at.type) && !chained) depth++;
@@ -48,18 +48,13 @@ function parentOf(node: Deno.lint.Node): Deno.lint.Node | undefined {
   return "parent" in node ? node.parent as Deno.lint.Node : undefined;
 }
 
-/** One measurement: its kind and its number stand in the message. */
-function measure(kind: string, number: number) {
-  return `${kind} ${number}`;
-}
-
 const plugin: Deno.lint.Plugin = {
   name: "shape",
   rules: {
     measure: {
       create(context) {
         const report = (node: Deno.lint.Node, kind: string, number: number) =>
-          context.report({ node, message: measure(kind, number) });
+          context.report({ node, message: `${kind} ${number}` });
         const length = (kind: string) => (node: Fn | Class) =>
           report(node, kind, linesOf(context.sourceCode.getText(node)));
         const nesting = (node: Deno.lint.Node) => report(node, "nesting", depthOf(node));

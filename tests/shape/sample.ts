@@ -1,6 +1,6 @@
 /**
- * Draws comments, errors and names, to be read by somebody who has not seen the code (style 6.20):
- * `deno run -A tests/shape/sample.ts [seed] [count]`. The same seed draws the same ones.
+ * Draws comments, errors and names for a reader who has not seen the code (style guide, point 20):
+ * `deno run -A tests/shape/sample.ts [seed] [count]`. The same seed draws the same sample.
  */
 
 import { PROBLEMS } from "kit/core/problem.ts";
@@ -8,7 +8,7 @@ import { Chance } from "../support/seeded_random.ts";
 import { sources } from "../tidy/sources.ts";
 
 const COUNT = 10;
-/** A comment of fewer words says too little to be judged. */
+/** Shorter comments say too little to be judged. */
 const WORDS_MIN = 5;
 
 const BLOCK = /\/\*\*?([\s\S]*?)\*\/|(?<=^|\s)\/\/ (.*)$/gm;

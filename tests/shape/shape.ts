@@ -1,47 +1,42 @@
-/** The figures of the code's shape (`deno task shape`): sizes, folders, imports, honest types. */
+/** The figures of the code's shape, each with its target: points 3 to 7 of the style guide. */
 
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
+import { deepFeatures, FOLDER_FILES_MAX, upwardImports } from "../tidy/architecture.ts";
 import { type Source, sources } from "../tidy/sources.ts";
+import { cyclesIn } from "./cycles.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PRODUCT = [
-  "main.ts",
-  "cli.ts",
-  "cli",
-  "daemon",
-  "dashboard",
-  "kit",
-  "relay",
-];
 
-const Report = z.object({
-  diagnostics: z.array(z.object({ filename: z.string(), message: z.string() })),
-});
-
-interface Measured {
+/** What the linter measured of one node, such as the lines of a function or the depth of a block. */
+export interface Measurement {
   readonly path: string;
   readonly kind: string;
   readonly number: number;
 }
 
-/** Measures the product's sources with the linter's own parser. */
-async function measure(): Promise<Measured[]> {
-  const there = PRODUCT.filter(exists);
-  const args = [
-    "lint",
-    "--json",
-    "--config",
-    "tests/shape/lint.json",
-    ...there,
-  ];
+/** A figure, its target, and what misses the target. */
+export interface Figure {
+  /** The number of the point in section 6 of the style guide. */
+  readonly point: number;
+  readonly name: string;
+  readonly value: number;
+  readonly target: number;
+  readonly misses: readonly string[];
+}
+
+const Report = z.object({
+  diagnostics: z.array(z.object({ filename: z.string(), message: z.string() })),
+});
+
+/** Measures sources with the linter's own parser. */
+async function measure(paths: readonly string[]): Promise<Measurement[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args,
+    args: ["lint", "--json", "--config", "tests/shape/lint.json", ...paths],
     cwd: ROOT,
   }).output();
-  const { diagnostics } = Report.parse(
-    JSON.parse(new TextDecoder().decode(stdout)),
-  );
+  const { diagnostics } = Report.parse(JSON.parse(new TextDecoder().decode(stdout)));
   return diagnostics.map(({ filename, message }) => {
     const [kind = "", number] = message.split(" ");
     const path = fileURLToPath(filename).slice(ROOT.length);
@@ -49,117 +44,103 @@ async function measure(): Promise<Measured[]> {
   });
 }
 
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(`${ROOT}${path}`) !== undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+/** One figure for each target, in the order of the points. */
+export function figuresOf(files: readonly Source[], measured: readonly Measurement[]): Figure[] {
+  const of = (kind: string) => measured.filter((one) => one.kind === kind);
+  const lines = files.map(({ path, text }) => ({
+    path,
+    kind: "file",
+    number: text.split("\n").length - 1,
+  }));
+  const total = lines.reduce((sum, { number }) => sum + number, 0);
+  const casts = of("cast").filter(({ path }) => !path.startsWith("kit/"));
+  const folders = [...Map.groupBy(files, ({ path }) => dirname(path))].map(([path, all]) => ({
+    path,
+    kind: "folder",
+    number: all.length,
+  }));
+  return [
+    part(3, "file lines, p50", lines, 0.5, 130),
+    part(3, "file lines, p90", lines, 0.9, 300),
+    largest(3, "file lines, max", lines, 400),
+    part(4, "function lines, p95", of("function"), 0.95, 30),
+    largest(4, "function lines, max", of("function"), 60),
+    largest(4, "class lines, max", of("class"), 220),
+    largest(4, "nesting, max", of("nesting"), 4),
+    largest(5, "files in a folder, max", folders, FOLDER_FILES_MAX),
+    count(5, "files more than 2 levels deep in a feature", deepFeatures(files)),
+    count(6, "import cycles", cyclesIn(files).map((cycle) => cycle.join(" ↔ "))),
+    count(6, "imports against the order of layers and features", upwardImports(files)),
+    count(7, "any", of("any").map(({ path }) => path)),
+    rate(7, "casts outside kit per 1,000 lines", casts, total, 1),
+    count(7, "non-null assertions", of("non-null").map(({ path }) => path)),
+    count(7, "ignored type errors", ignoredErrors(files)),
+  ];
 }
 
 /** The value below which this part of all values lies. */
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[
-    Math.min(sorted.length - 1, Math.floor(part * sorted.length))
-  ] ?? 0;
+function part(
+  point: number,
+  name: string,
+  measured: readonly Measurement[],
+  share: number,
+  target: number,
+): Figure {
+  const sorted = measured.map(({ number }) => number).sort((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { point, name, value, target, misses: [] };
 }
 
-function max(values: readonly number[]): number {
-  return values.reduce((max, value) => Math.max(max, value), 0);
-}
-
-/** Groups of files that import each other in a circle, type imports and lazy ones included. */
-export function cyclesIn(
-  files: readonly Pick<Source, "path" | "imports">[],
-): string[][] {
-  const edges = new Map(
-    files.map(({ path, imports }) => [path, imports.map(({ to }) => to)]),
-  );
-  const numbers = new Map<
-    string,
-    { index: number; low: number; open: boolean }
-  >();
-  const stack: string[] = [];
-  const cycles: string[][] = [];
-  const visit = (path: string) => {
-    const own = { index: numbers.size, low: numbers.size, open: true };
-    numbers.set(path, own);
-    stack.push(path);
-    for (const to of edges.get(path) ?? []) {
-      if (!edges.has(to)) continue;
-      const other = numbers.get(to) ?? visit(to);
-      if (other.open) own.low = Math.min(own.low, other.low);
-    }
-    if (own.low !== own.index) return own;
-    const group = stack.splice(stack.indexOf(path));
-    for (const member of group) {
-      const known = numbers.get(member);
-      if (known) known.open = false;
-    }
-    if (group.length > 1) cycles.push(group.sort());
-    return own;
+function largest(
+  point: number,
+  name: string,
+  measured: readonly Measurement[],
+  target: number,
+): Figure {
+  const sorted = measured.toSorted((a, b) => b.number - a.number);
+  const misses = sorted.filter(({ number }) => number > target);
+  return {
+    point,
+    name,
+    value: sorted[0]?.number ?? 0,
+    target,
+    misses: misses.map(({ path, number }) => `${path}: ${number}`),
   };
-  for (const path of edges.keys()) if (!numbers.has(path)) visit(path);
-  return cycles.sort((a, b) => b.length - a.length);
+}
+
+function count(point: number, name: string, misses: readonly string[]): Figure {
+  return { point, name, value: misses.length, target: 0, misses };
+}
+
+function rate(
+  point: number,
+  name: string,
+  found: readonly Measurement[],
+  total: number,
+  target: number,
+): Figure {
+  const value = Number((found.length * 1000 / Math.max(1, total)).toFixed(2));
+  const files = [...Map.groupBy(found, ({ path }) => path)]
+    .sort(([, a], [, b]) => b.length - a.length);
+  const misses = files.map(([path, all]) => `${path}: ${all.length}`);
+  return { point, name, value, target, misses: value > target ? misses : [] };
+}
+
+function ignoredErrors(files: readonly Source[]): string[] {
+  return files.filter(({ text }) => /@ts-(ignore|expect-error|nocheck)/.test(text))
+    .map(({ path }) => path);
 }
 
 async function main(): Promise<void> {
   const files = sources().filter(({ path }) => !path.startsWith("tests/"));
-  const measured = await measure();
-  const of = (kind: string) => measured.filter((one) => one.kind === kind);
-  const numbers = (kind: string) => of(kind).map(({ number }) => number);
-  const lines = files.map(({ text }) => text.split("\n").length - 1);
-  const total = lines.reduce((sum, count) => sum + count, 0);
-  const folders = Map.groupBy(
-    files,
-    ({ path }) => path.split("/").slice(0, -1).join("/"),
-  );
-  const fullest = [...folders].sort(([, a], [, b]) => b.length - a.length)
-    .slice(0, 5);
-  const depth = max(files.map(({ path }) => path.split("/").length - 1));
-  const cycles = cyclesIn(files);
-  const perThousand = (count: number) => (count * 1000 / total).toFixed(2);
-  const casts = of("cast").filter(({ path }) => !path.startsWith("kit/")).length;
-  const ignores = files.filter(({ text }) => /@ts-(ignore|expect-error|nocheck)/.test(text))
-    .length;
-  const longest = (kind: string) =>
-    of(kind).toSorted((a, b) => b.number - a.number).slice(0, 5)
-      .map(({ path, number }) => `${number} ${path}`).join(", ");
-  const rows = [
-    ["lines, files", `${total}, ${files.length}`],
-    [
-      "file p50 / p90 / max",
-      [percentile(lines, 0.5), percentile(lines, 0.9), max(lines)].join(" / "),
-    ],
-    [
-      "function p95 / max",
-      `${percentile(numbers("function"), 0.95)} / ${longest("function")}`,
-    ],
-    ["class max", longest("class")],
-    ["nesting max", longest("nesting")],
-    [
-      "files in a folder",
-      fullest.map(([name, all]) => `${all.length} ${name || "(top)"}`).join(
-        ", ",
-      ),
-    ],
-    ["folders below the top", String(depth)],
-    [
-      "import cycles, types included",
-      `${cycles.length}; largest ${cycles[0]?.length ?? 0} files`,
-    ],
-    ["any, non-null", `${of("any").length}, ${of("non-null").length}`],
-    ["casts outside kit, per 1,000 lines", perThousand(casts)],
-    ["ignored type errors", String(ignores)],
-  ];
-  const width = max(rows.map(([name = ""]) => name.length));
-  for (const [name = "", value] of rows) {
-    print(`${name.padEnd(width)}  ${value}`);
-  }
-  for (const cycle of cycles.slice(0, 3)) {
-    print(`cycle: ${cycle.slice(0, 12).join(" ")}`);
+  const total = files.reduce((sum, { text }) => sum + text.split("\n").length - 1, 0);
+  print(`${total} lines in ${files.length} files\n`);
+  const figures = figuresOf(files, await measure(files.map(({ path }) => path)));
+  const width = Math.max(...figures.map(({ name }) => name.length));
+  for (const { point, name, value, target, misses } of figures) {
+    const verdict = value > target ? "  missed" : "";
+    print(`${point}  ${name.padEnd(width)}  ${String(value).padStart(5)} of ${target}${verdict}`);
+    for (const miss of misses) print(`     ${miss}`);
   }
 }
 

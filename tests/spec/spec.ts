@@ -1,9 +1,9 @@
-/** The requirements: every sentence that the daemon must keep, which tests cite by its id. */
+/** The requirements: sentences that the product must keep. Tests cite them by their ids. */
 
 import { CONTRACT_1 } from "./requirements/contract_1.ts";
 import { CONTRACT_3 } from "./requirements/contract_3.ts";
 import { OAUTH } from "./requirements/oauth.ts";
-import { RELAY_ROOMS } from "./requirements/relay_features.ts";
+import { RELAY_FEATURES } from "./requirements/relay_features.ts";
 import { RELAY_TUNNEL } from "./requirements/relay_tunnel.ts";
 import type { Requirement } from "./requirements/requirement.ts";
 import { SCHEDULES } from "./requirements/schedules.ts";
@@ -25,6 +25,6 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...CONTRACT_3,
   ...SCHEDULES,
   ...OAUTH,
-  ...RELAY_ROOMS,
+  ...RELAY_FEATURES,
   ...RELAY_TUNNEL,
 ];

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { REQUIREMENTS } from "./spec.ts";
 import { sources } from "../tidy/sources.ts";
 
-/** A test cites at the end of its name: `… [3.ask.first-wait-pulls] [8.wait]`. */
+/** A test cites ids at the end of its name: `… [3.ask.first-wait-pulls] [8.wait]`. */
 const CITATION = / \[(c?\d+\.[a-z0-9.-]+)\](?=(?: \[[a-z0-9.-]+\])*["`])/g;
-const DUE: ReadonlySet<string> = new Set(["messages", "built", "jobs", "relay"]);
+const DONE: ReadonlySet<string> = new Set(["messages", "built", "jobs", "relay"]);
 const IDS = REQUIREMENTS.map(([id]) => id);
-/** Which test files cite each id. */
+/** The test files that cite each id. */
 const CITED = citations();
 
 function citations(): ReadonlyMap<string, readonly string[]> {
@@ -20,18 +20,18 @@ function citations(): ReadonlyMap<string, readonly string[]> {
   return cited;
 }
 
-Deno.test("each id stands for one sentence, and each sentence has one id", () => {
+Deno.test("each id has one sentence, and each sentence has one id", () => {
   const sentences = REQUIREMENTS.map(([, , sentence]) => sentence);
   assert.deepEqual(IDS.filter((id, at) => IDS.indexOf(id) !== at), []);
-  assert.deepEqual(sentences.filter((said, at) => sentences.indexOf(said) !== at), []);
+  assert.deepEqual(sentences.filter((sentence, at) => sentences.indexOf(sentence) !== at), []);
 });
 
-Deno.test("a test cites only what there is", () => {
+Deno.test("tests cite only known ids", () => {
   const unknown = [...CITED].filter(([id]) => !IDS.includes(id));
   assert.deepEqual(unknown.map(([id, paths]) => `${id} in ${paths.join(", ")}`), []);
 });
 
-Deno.test("every sentence that is due is cited by a test", () => {
-  const missing = REQUIREMENTS.filter(([id, issue]) => DUE.has(issue) && !CITED.has(id));
+Deno.test("every requirement of an issue that is done is cited by a test", () => {
+  const missing = REQUIREMENTS.filter(([id, issue]) => DONE.has(issue) && !CITED.has(id));
   assert.deepEqual(missing.map(([id, , sentence]) => `${id}: ${sentence}`), []);
 });

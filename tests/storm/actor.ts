@@ -1,19 +1,19 @@
-/** One who takes part in a storm: it connects, reads what comes, and remembers each delivery. */
+/** A client in a storm: it connects, reads its messages, and remembers each delivery. */
 
 import assert from "node:assert/strict";
 import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
 import type { FakeSocket, World } from "../support/world.ts";
 import type { Chance } from "../support/seeded_random.ts";
 
-/** What was read by one peer, over all of its connections and drains. */
+/** What one peer has read, over all of its connections and leases. */
 export interface ReceivedLog {
-  /** The text of each delivery, in the order in which they were applied first. */
+  /** The text of each delivery, in the order of its first reading. */
   readonly texts: Map<string, string>;
-  /** Read where nothing may come twice: it must never come again. */
+  /** Read without receipts: the daemon must never send these again. */
   readonly plain: Set<string>;
-  /** Lost on the way of a drain: they come late, out of their order. */
+  /** Leased in a response that was lost: these come late and out of order. */
   readonly lateIds: Set<string>;
-  /** The peer's own word was given on these: none may be sent from then on. */
+  /** The peer has sent a receipt for these: the daemon must not send them again. */
   readonly receipted: Set<string>;
 }
 
@@ -21,15 +21,15 @@ interface ActorConnection {
   readonly socket: FakeSocket;
   readonly receipts: boolean;
   readonly peer_id: string;
-  /** Frames that were read so far; the rest is still on its way. */
+  /** The number of frames read so far; the others are in transit. */
   read: number;
-  /** For each delivery settled on this line, how many frames had gone out by then. */
+  /** For each delivery with a receipt, the number of frames sent on this connection before it. */
   readonly frames_before_receipt: Map<string, number>;
 }
 
 export class Actor {
   readonly name: string;
-  /** The peer that it was last. */
+  /** The latest identity of this client. */
   peer_id: string | undefined;
   certificate: string | undefined;
   #connection: ActorConnection | undefined;
@@ -48,7 +48,7 @@ export class Actor {
     return this.connected ? this.#connection?.socket : undefined;
   }
 
-  /** Who is connected, and what was sent on this line; undefined when nobody is. */
+  /** The peer, and what was sent on this connection; undefined while disconnected. */
   get connection(): { peer_id: string; receipts: boolean; sent: ReadonlySet<string> } | undefined {
     const connection = this.#connection;
     if (!connection || !this.connected) return undefined;
@@ -57,7 +57,7 @@ export class Actor {
     return { peer_id, receipts, sent: new Set(sent) };
   }
 
-  /** Opens a socket; what is unread of the one before is lost. */
+  /** Opens a socket; unread frames of the previous one are lost. */
   async connect(w: World, more: Record<string, unknown>, receipts: boolean): Promise<void> {
     const socket = w.socket();
     const capabilities = receipts ? ["delivery_receipts"] : [];
@@ -73,12 +73,12 @@ export class Actor {
     this.#connection = undefined;
   }
 
-  /** The daemon is gone, and all that was on its way. */
+  /** The daemon is gone, and with it every frame in transit. */
   forgetConnection(): void {
     this.#connection = undefined;
   }
 
-  /** Reads frames, all that came or only some of them, and gives a sign of life. */
+  /** Reads all or some of the frames, and answers the last ping. */
   async read(chance: Chance): Promise<void> {
     const connection = this.#connection;
     if (!connection) return;
@@ -102,7 +102,7 @@ export class Actor {
     if (ping) await connection.socket.send({ type: "pong", ping_id: ping.ping_id });
   }
 
-  /** Takes what a drain gave; a lost one is taken by nobody. */
+  /** Records what a lease returned; a lost response reaches nobody. */
   recordDrained(
     peer_id: string,
     deliveries: readonly { delivery_id: string; from_peer_name: string; text: string }[],
@@ -119,7 +119,7 @@ export class Actor {
     }
   }
 
-  /** Gives its word on something that it read; `false` when there is nothing to give it on. */
+  /** Sends a receipt for a delivery that it has read, if there is one. */
   async receipt(chance: Chance, status: string): Promise<void> {
     const connection = this.#connection;
     if (!connection?.receipts || !this.connected) return;
@@ -133,7 +133,7 @@ export class Actor {
     await connection.socket.send({ type: "delivery_ack", delivery_id, status });
   }
 
-  /** A word was given on a delivery of this peer's; what is on its way already may still come. */
+  /** Records a receipt for a delivery of this peer; frames in transit may still arrive. */
   receipted(peer_id: string, delivery_id: string): void {
     this.received(peer_id).receipted.add(delivery_id);
     const connection = this.#connection;

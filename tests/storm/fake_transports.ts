@@ -12,17 +12,17 @@ import type {
 } from "../../daemon/features/agents/adapter.ts";
 import type { Chance } from "../support/seeded_random.ts";
 
-/** What the transports of all lives have done. */
+/** What the transports of all runs have done. */
 export interface TransportEvents {
-  /** Deliveries of which bytes went out: not one of them may be sent again. */
+  /** Deliveries of which bytes were written: none may be sent again. */
   readonly written: Set<string>;
-  /** The words of each message to a peer, in the order in which their bytes went out. */
+  /** Called with the text of each message to a peer, in the order of writing. */
   onWritten(peer_id: string, delivery_id: string, text: string): void;
-  /** Whether this very process reads what is typed into this pane. */
+  /** Whether this very process reads input to this pane. */
   isReadBy(at: AgentPeer): boolean;
-  /** Bytes go into the pane of this peer. */
+  /** Called when bytes are typed into the pane of this peer. */
   onTyped(at: AgentPeer): void;
-  /** The transport itself proved the message. */
+  /** Called when the transport itself has proved the delivery. */
   onAccepted(peer_id: string, delivery_id: string): void;
 }
 
@@ -56,12 +56,12 @@ export class StormAdapter implements Adapter {
     return Promise.resolve({ ok: true, args: ["--resume", runtime_session_id] });
   }
 
-  /** Those who are slow come to their end. */
+  /** Completes the deliveries that were held back. */
   releaseSlow(): void {
     for (const done of this.#pendingDeliveries.splice(0)) done();
   }
 
-  /** The life of this daemon ends: what its transports do from now on, nobody sees. */
+  /** Ends this run of the daemon: the effects of its transports are ignored from now on. */
   end(): void {
     this.#ended = true;
     this.releaseSlow();
@@ -91,7 +91,10 @@ export class StormAdapter implements Adapter {
     const { delivery_id, framed } = outgoing;
     const isElsewhere = name === "pane" && !this.#events.isReadBy(peer);
     if (isElsewhere) return { state: "refused", reason: "agent_elsewhere" };
-    assert.ok(!this.#events.written.has(delivery_id), `${delivery_id} was sent a second time`);
+    assert.ok(
+      !this.#events.written.has(delivery_id),
+      `${delivery_id} was sent again by a transport`,
+    );
     const receipt = this.#chance.pick(RECEIPTS);
     if (receipt.state !== "refused") {
       this.#events.written.add(delivery_id);

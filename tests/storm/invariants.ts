@@ -1,4 +1,4 @@
-/** What holds after every step of a storm, one row each. */
+/** Every invariant of a storm; each is checked after every step. */
 
 import { ASK_INVARIANTS } from "./invariants/asks.ts";
 import { DELIVERY_INVARIANTS } from "./invariants/deliveries.ts";
@@ -9,7 +9,7 @@ import { DAEMON_INVARIANTS } from "./invariants/daemon.ts";
 import type { Invariant } from "./storm.ts";
 
 export const INVARIANTS: readonly Invariant[] = [
-  ...DAEMON_INVARIANTS, // It takes note of the events, which the others look at.
+  ...DAEMON_INVARIANTS, // First: it records the events, which the others read.
   ...DELIVERY_INVARIANTS,
   ...ASK_INVARIANTS,
   ...LIFECYCLE_INVARIANTS,

@@ -1,4 +1,4 @@
-/** The storm at length: `--minutes N` (5); with `STORM_SEED` that one seed, `STORM_STEPS` steps. */
+/** A long storm: `--minutes N` (5 by default); `STORM_SEED` and `STORM_STEPS` repeat one run. */
 
 import { storm } from "./run_storm.ts";
 
@@ -14,7 +14,7 @@ const until = performance.now() + minutes * 60_000;
 if (seed !== undefined) await storm(Number(seed), steps);
 else await many();
 
-/** One seed after the other, until the time is up. */
+/** Runs one seed after the other until the time is up. */
 async function many(): Promise<void> {
   const first = Date.now() % 1_000_000;
   let next = first;

@@ -1,4 +1,4 @@
-/** A picture of all rows, as the invariants compare it with the one before. */
+/** A snapshot of all rows; the invariants compare it with the previous one. */
 
 import * as z from "zod";
 import type { Daemon } from "../../daemon/app/daemon.ts";
@@ -40,7 +40,7 @@ const Peer = z.object({
 });
 export type Peer = z.output<typeof Peer>;
 
-/** Whether it is on the record as one that is here. */
+/** Whether a peer is recorded as live. */
 export function isHere({ status, dropped_at }: Peer): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
 }
@@ -83,7 +83,7 @@ export interface Snapshot {
   readonly jobs: ReadonlyMap<string, Job>;
   readonly attempts: readonly z.output<typeof Attempt>[];
   readonly templates: ReadonlyMap<string, z.output<typeof Template>>;
-  /** The last event that is on the disk. */
+  /** The id of the last event on the disk. */
   readonly last_event: number;
   readonly messages: readonly Message[];
   readonly byIdent: ReadonlyMap<string, Message>;

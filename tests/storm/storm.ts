@@ -1,67 +1,54 @@
-/** A storm over a world in memory: seeded verbs, and after each of them every invariant. */
+/** A storm on a daemon in memory: seeded verbs, with every invariant checked after each. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import type { DeliveryStep } from "kit/data/events.ts";
 import type { AgentPeer } from "../../daemon/features/agents/adapter.ts";
-import { countingIds } from "../support/ids.ts";
-import { FakeProcesses, type World, world } from "../support/world.ts";
+import type { FakeProcesses, World } from "../support/world.ts";
 import { Actor, type ReceivedLog } from "./actor.ts";
 import { Chance } from "../support/seeded_random.ts";
-import { StormAdapter, type TransportEvents } from "./fake_transports.ts";
+import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
 import { identOf, isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
-import { SwiftClock, TURNS } from "../support/swift_clock.ts";
-import { StormTerminals, StormTmux } from "./tmux.ts";
+import { TURNS } from "../support/swift_clock.ts";
+import type { StormTmux } from "./tmux.ts";
+import { type Answer, DaemonRuns } from "./daemon_runs.ts";
 import { HUMAN, SECRET_WORD } from "./texts.ts";
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
-/** Agents without a socket: transports lead to them. */
+/** Agents without a socket; messages reach them by transports. */
 const SOCKETLESS_NAMES = ["pat", "liz"];
-const SETTINGS = {
-  "human.name": HUMAN,
-  "spawn.commands": JSON.stringify({ generic: ["agent"] }),
-  "daemon.queue.max_per_peer": "130",
-  "daemon.limits.pair_per_minute": "0",
-  "daemon.history_days": "3650", // Nothing may be missing for its age.
-};
-/** As often as the daemon looks whether a process has ended. */
+/** How often the daemon checks whether a process has ended. */
 const POLL_MS = 250;
-/** How often a turn may lead to another commit, before something goes round in circles. */
+/** How many further commits a verb may cause before the storm gives up. */
 const SETTLE_TURNS_MAX = 50;
 
-/** One thing that holds after every step of a storm. */
+/** A condition that holds after every step of a storm. */
 export interface Invariant {
   readonly name: string;
-  /** Throws when it does not hold; `storm.before` is the picture before the step. */
+  /** Throws when the condition fails; `storm.before` is the snapshot before the step. */
   readonly check: (storm: Storm, now: Snapshot) => void | Promise<void>;
 }
 
-/** One thing that may happen in a storm. */
+/** An action of a storm. */
 export interface Verb {
   readonly name: string;
-  /** How often it happens, beside the others. */
+  /** How often it is chosen, relative to the other verbs. */
   readonly weight: number;
   readonly run: (storm: Storm) => Promise<unknown>;
 }
 
-/** What may happen, and what always holds. */
+/** The actions of a storm, and the conditions that always hold. */
 export interface StormRules {
   readonly verbs: readonly Verb[];
   readonly invariants: readonly Invariant[];
 }
 
-/** A wait that is open, and the ask that it is for. */
+/** A wait in progress, and its ask. */
 export interface PendingWait {
   readonly correlation_id: string;
   answer: Answer | undefined;
   error: unknown;
-  /** Whoever waited has hung up, or the daemon went down. */
+  /** The caller has hung up, or the daemon has stopped. */
   abort: boolean;
-}
-
-export interface Answer {
-  readonly http: number;
-  readonly [field: string]: unknown;
 }
 
 export class Storm implements AsyncDisposable {
@@ -82,41 +69,26 @@ export class Storm implements AsyncDisposable {
   };
   /** How many messages were typed into panes. */
   typed = 0;
-  adapter!: StormAdapter;
-  /** What the daemon has accepted: the 12 digits of each, and its text. */
+  readonly #runs: DaemonRuns;
+  /** What the daemon has accepted: the 12 digits of each message, and its text. */
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
   readonly drains: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];
-  /** How each ask was told to have ended. */
+  /** The reported close reason of each ask. */
   readonly ended = new Map<string, string>();
-  /** The state of each delivery, as the live steps tell it. */
-  steps = new Map<string, string>();
-  /** Whether old rows were forgotten, as retention may. */
+  /** Whether retention has removed old rows. */
   hasForgotten = false;
-  /** Whether this step was a beat of the heart. */
+  /** Whether this step ticked. */
   hasTicked = false;
-  /** The last event that the reader of the stream has taken. */
+  /** The last event that the reader of the stream has received. */
   last_streamed_event = 0;
-  /** The last event that was looked at. */
+  /** The last event that the invariants have checked. */
   last_event = 0;
   before: Snapshot;
-  w: World;
-  /** Where the database is, and where agents are spawned. */
-  readonly directory = Deno.makeTempDirSync({ prefix: "mesh-storm-" });
-  readonly #shared = {
-    clock: new SwiftClock(),
-    ids: countingIds(),
-    processes: new FakeProcesses(),
-  };
-  readonly tmux: StormTmux;
-  #terminals!: StormTerminals;
-  #runs = 0;
-  /** Live steps that were heard since the last look. */
-  #received_steps: DeliveryStep[] = [];
   #textCount = 0;
-  /** The verbs so far, for whoever has to find out what went wrong. */
+  /** The verbs so far, for the error message. */
   readonly verbNames: string[] = [];
 
   readonly #rules: StormRules;
@@ -124,12 +96,37 @@ export class Storm implements AsyncDisposable {
   constructor(seed: number, rules: StormRules) {
     this.#rules = rules;
     this.chance = new Chance(seed);
-    this.tmux = new StormTmux(this.#shared.processes, this.chance);
-    this.w = this.#start();
+    this.#runs = new DaemonRuns(this.chance, this.#events);
     this.before = takeSnapshot(this.w.daemon);
   }
 
-  /** One verb, and a look at everything. */
+  get w(): World {
+    return this.#runs.w;
+  }
+
+  get adapter(): StormAdapter {
+    return this.#runs.adapter;
+  }
+
+  get tmux(): StormTmux {
+    return this.#runs.tmux;
+  }
+
+  get processes(): FakeProcesses {
+    return this.#runs.processes;
+  }
+
+  /** The directory of the database, in which agents are spawned too. */
+  get directory(): string {
+    return this.#runs.directory;
+  }
+
+  /** The state of each delivery according to its reported steps. */
+  get steps(): Map<string, string> {
+    return this.#runs.steps;
+  }
+
+  /** Runs one verb, and checks every invariant. */
   async step(): Promise<void> {
     const verb = this.chance.weighted(this.#rules.verbs);
     this.verbNames.push(verb.name);
@@ -137,7 +134,7 @@ export class Storm implements AsyncDisposable {
     this.hasTicked = false;
     try {
       await verb.run(this);
-      await this.#settle();
+      await settle(this.w);
       const now = takeSnapshot(this.w.daemon);
       for (const { name, check } of this.#rules.invariants) {
         invariant = name;
@@ -154,7 +151,7 @@ export class Storm implements AsyncDisposable {
     return this.chance.pick([...this.actors, ...this.agents]);
   }
 
-  /** What an actor says of itself; agents are where the daemon may start them. */
+  /** The registration of an actor; agents register in a folder where the daemon may spawn. */
   registrationOf(actor: Actor): { name: string; path: string; backend: string } {
     const location = this.agents.includes(actor)
       ? { path: this.directory, backend: "generic" }
@@ -162,36 +159,36 @@ export class Storm implements AsyncDisposable {
     return { name: actor.name, ...location };
   }
 
-  /** Somebody by name: an actor mostly, else the human, a stranger or nobody. */
+  /** The name of a peer: mostly an actor, else the human, a stranger or an unknown name. */
   anyPeerName(): string {
     const otherNames = ["stranger", HUMAN, "nobody"];
     return this.chance.oneIn(8) ? this.chance.pick(otherNames) : this.actor().name;
   }
 
-  /** A peer's word on a delivery has come in, by whatever way. */
+  /** Records that a peer has sent a receipt, by any way. */
   receipted(peer_id: string, delivery_id: string): void {
     for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
   }
 
-  /** A text that nothing else says, with a number that rises. */
+  /** A unique text with a rising number. */
   nextText(): string {
     return `${SECRET_WORD} ${String(++this.#textCount).padStart(6, "0")}`;
   }
 
-  /** Posts a body; the answer, which is never a fault of the daemon's. */
+  /** Posts a body; the answer is never an internal error. */
   async post(path: string, body: unknown = {}, init: RequestInit = {}): Promise<Answer> {
-    return await this.#answer(path, { method: "POST", body: JSON.stringify(body), ...init });
+    return await this.#runs.answer(path, { method: "POST", body: JSON.stringify(body), ...init });
   }
 
   async get(path: string): Promise<Answer> {
-    return await this.#answer(path, {});
+    return await this.#runs.answer(path, {});
   }
 
   async remove(path: string): Promise<Answer> {
-    return await this.#answer(path, { method: "DELETE" });
+    return await this.#runs.answer(path, { method: "DELETE" });
   }
 
-  /** A message is typed into a pane: into that of its peer, as it is on the record now. */
+  /** Checks that a message is typed into the pane of its peer, according to the current record. */
   #onTyped({ peer_id, pane_id, tmux_socket, agent_pid, agent_started }: AgentPeer): void {
     this.typed++;
     const peer = this.peer(peer_id);
@@ -200,111 +197,61 @@ export class Storm implements AsyncDisposable {
     assert.partialDeepStrictEqual(peer, location, `${peer_id} is elsewhere by now`);
   }
 
-  /** Lets time pass until something is done that waits for others. */
+  /** Advances the clock until `work` has settled. */
   async advanceUntilSettled<T>(work: Promise<T>): Promise<T> {
     let done = false;
     const watched = work.finally(() => done = true);
-    watched.catch(() => undefined); // It is awaited below.
+    watched.catch(() => undefined); // Its caller awaits it below.
     while (!done) await this.w.clock.advance(POLL_MS);
     return await watched;
   }
 
   async tick(seconds = 1): Promise<void> {
     await this.w.tick(seconds);
-    this.w.daemon.tick(); // Once more: a restart may have ended a process behind the first one.
+    this.w.daemon.tick(); // The first tick may let a restart end a process: the second one notices.
     await this.w.clock.settle();
     this.hasTicked = true;
   }
 
-  /** The live steps since the last call. */
+  /** The delivery steps reported since the last call. */
   takeSteps(): DeliveryStep[] {
-    return this.#received_steps.splice(0);
+    return this.#runs.takeSteps();
   }
 
-  /** The daemon stops as an operator stops it, and starts again. */
+  /** Stops the daemon as an operator does, and starts it again. */
   async restart(): Promise<void> {
-    let done = false;
-    const ending = this.w[Symbol.asyncDispose]().finally(() => done = true);
-    while (!done) {
-      this.adapter.releaseSlow(); // A daemon that stops waits for what is under way.
-      await this.w.clock.settle();
-    }
-    await ending;
+    await this.#runs.stop();
     this.#startAgain();
   }
 
   /**
-   * The power fails, a few turns after `work` has begun: what is on the disk by then is all that
-   * the next life finds. What was answered by then is accepted, what was written by then is read.
+   * Cuts the power a few turns after `work` has begun: the next run finds only what is on the
+   * disk by then. What was answered by then is accepted, and what was written by then is read.
    */
   async crash(work: () => Promise<unknown>): Promise<void> {
     const known = new Map(
       [...this.received].map(([id, { receipted }]) => [id, new Set(receipted)]),
     );
-    work().catch(() => undefined); // The life that would answer is over.
+    work().catch(() => undefined); // The run that would answer is over.
     for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
       await new Promise((done) => setImmediate(done));
     }
-    const from = this.#path();
-    this.#runs++;
-    for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
-    this.adapter.end();
-    this.#terminals.end();
+    const before = this.#runs.cutPower();
     const readingActors = this.actors.filter(() => this.chance.oneIn(2));
     const reads = Promise.all(readingActors.map((actor) => actor.read(this.chance)));
-    for (const wait of this.waits) wait.abort = true;
-    const before = this.w;
     this.#startAgain();
-    this.#forgetLostReceipts(known);
+    forgetLostReceipts(this, known);
     await reads;
     await before[Symbol.asyncDispose]();
   }
 
-  get processes(): FakeProcesses {
-    return this.#shared.processes;
-  }
-
-  /** What a peer's record says now, between two looks as well. */
+  /** What a peer's record says now, also between two snapshots. */
   peer(peer_id: string): Peer | undefined {
     return takeSnapshot(this.w.daemon).peers.get(peer_id);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.adapter.end();
-    await this.w[Symbol.asyncDispose]();
-    Deno.removeSync(this.directory, { recursive: true });
-  }
-
-  async #answer(path: string, init: RequestInit): Promise<Answer> {
-    const runNumber = this.#runs;
-    const response = await this.w.fetch(path, init);
-    const { status } = response;
-    const answer = await response.json();
-    if (runNumber !== this.#runs) throw new Error("Nobody hears what a former life answers");
-    const full = status === 502 && answer.error === "spawn_failed"; // All pids are taken.
-    assert.ok(status < 500 || full, `${path} answers ${status}: ${JSON.stringify(answer)}`);
-    return { ...answer, http: status };
-  }
-
-  /** Until all that followed from a verb is on the disk, and nothing more follows. */
-  async #settle(): Promise<void> {
-    const { clock, daemon } = this.w;
-    await clock.settle();
-    for (let wait = 0; wait < SETTLE_TURNS_MAX && daemon.ctx.db.whenDurable(); wait++) {
-      await clock.settle();
-    }
-  }
-
-  /** Words of clients that had not reached the disk are as if they were never said. */
-  #forgetLostReceipts(known: ReadonlyMap<string, ReadonlySet<string>>): void {
-    const { byIdent } = takeSnapshot(this.w.daemon);
-    for (const [peer_id, { receipted }] of this.received) {
-      for (const id of receipted) {
-        const { state } = byIdent.get(identOf(id)) ?? {};
-        const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
-        if (!isDurable) receipted.delete(id);
-      }
-    }
+    await this.#runs[Symbol.asyncDispose]();
   }
 
   #startAgain(): void {
@@ -312,22 +259,29 @@ export class Storm implements AsyncDisposable {
     for (const actor of this.actors) actor.forgetConnection();
     this.drains.length = 0;
     assert.deepEqual(this.w.logged, []);
-    this.w = this.#start();
+    this.#runs.start();
   }
+}
 
-  #start(): World {
-    const adapter = this.adapter = new StormAdapter(this.chance, this.#events);
-    const terminals = this.#terminals = new StormTerminals(this.tmux);
-    const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
-    const options = { settings, db_path: this.#path(), adapters: [adapter], terminals };
-    const w = world({ ...this.#shared, ...options, paneObserver: this.tmux });
-    const steps: DeliveryStep[] = this.#received_steps = [];
-    w.daemon.ctx.events.subscribe({ delivery: (step) => void steps.push(step) });
-    this.steps = new Map(takeSnapshot(w.daemon).messages.map(({ ident, state }) => [ident, state]));
-    return w;
+/** Waits until everything that follows from a verb is on the disk. */
+async function settle({ clock, daemon }: World): Promise<void> {
+  await clock.settle();
+  for (let wait = 0; wait < SETTLE_TURNS_MAX && daemon.ctx.db.whenDurable(); wait++) {
+    await clock.settle();
   }
+}
 
-  #path(): string {
-    return join(this.directory, `mesh-${this.#runs}.db`);
+/** Forgets the receipts that reached neither the disk nor, before the crash, their sender. */
+function forgetLostReceipts(
+  { w, received }: Storm,
+  known: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  const { byIdent } = takeSnapshot(w.daemon);
+  for (const [peer_id, { receipted }] of received) {
+    for (const id of receipted) {
+      const { state } = byIdent.get(identOf(id)) ?? {};
+      const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
+      if (!isDurable) receipted.delete(id);
+    }
   }
 }

@@ -1,7 +1,7 @@
-/** What is said in a storm: every text holds the word, so that no event may. */
+/** The texts of a storm: each holds the secret word, which no event may hold. */
 
 export const SECRET_WORD = "sesame";
-/** The human of the house. */
+/** The name of the human. */
 export const HUMAN = "sam";
-/** What begins a text that is scheduled. */
+/** The start of every scheduled text. */
 export const SCHEDULED_PREFIX = "later";

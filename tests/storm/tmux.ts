@@ -1,4 +1,4 @@
-/** tmux in a storm: one server of panes and processes, ended and begun again, numbers and all. */
+/** A fake tmux for storms: one server with panes and processes, which may die and start again. */
 
 import type { Launch, OpenResult, Terminals } from "../../daemon/host/tmux/terminals.ts";
 import type { PaneFacts, PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";
@@ -8,13 +8,13 @@ import type { FakeProcesses } from "../support/world.ts";
 import type { Chance } from "../support/seeded_random.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
-/** Few, so that pids are given anew. */
+/** Few, so that pids are reused. */
 const PIDS = [201, 202, 203, 204, 205, 206];
 
 interface StormPane extends Pane {
-  /** Whether it stays when its program ends. */
+  /** Whether the pane stays when its program ends. */
   readonly remains: boolean;
-  /** What the pane of a spawned agent is known again by. */
+  /** Identifies the pane of a spawned agent. */
   readonly mark?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export class StormTmux implements PaneObserver {
     this.#chance = chance;
   }
 
-  /** A user opens a pane, in which an agent runs from now on; undefined when there are enough. */
+  /** A user opens a pane that runs an agent; undefined when all pids are in use. */
   open(session = "work", mark?: string): StormPane | undefined {
     const pane_pid = this.#start();
     if (pane_pid === undefined) return undefined;
@@ -41,14 +41,14 @@ export class StormTmux implements PaneObserver {
     return pane;
   }
 
-  /** A pane is closed, and what ran in it has ended. */
+  /** Closes a pane and ends its program. */
   close(pane_id: string): void {
     const pane = this.panes.get(pane_id);
     this.panes.delete(pane_id);
     if (pane) this.#processes.end(pane.pane_pid);
   }
 
-  /** Another program runs in a pane from now on. */
+  /** Replaces the program of a pane. */
   swap(pane_id: string): StormPane | undefined {
     const pane = this.panes.get(pane_id);
     if (!pane) return undefined;
@@ -59,7 +59,7 @@ export class StormTmux implements PaneObserver {
     return other;
   }
 
-  /** The server ends: most programs with it; the next one counts its panes from the beginning. */
+  /** Ends the server and most of its programs; the next server counts its panes from 1. */
   killServer(): void {
     for (const [pane_id, { pane_pid }] of this.panes) {
       this.panes.delete(pane_id);
@@ -68,7 +68,7 @@ export class StormTmux implements PaneObserver {
     this.#opened = 0;
   }
 
-  /** A process ends; its pane goes with it, or stands dead. */
+  /** Ends a process; its pane closes, or stays as a dead one. */
   end(pid: number): void {
     this.#processes.end(pid);
     for (const [pane_id, pane] of this.panes) {
@@ -78,7 +78,7 @@ export class StormTmux implements PaneObserver {
     }
   }
 
-  /** Whether this very process reads what is typed into a pane. */
+  /** Whether this very process reads input to a pane. */
   reads(pane_id: string, pid: number | null, started: string | null): boolean {
     const pane = this.panes.get(pane_id);
     if (!pane || pane.dead || pid === null || started === null) return false;
@@ -113,7 +113,7 @@ export class StormTmux implements PaneObserver {
     return { ...pane, tmux_socket: SOCKET, foreground };
   }
 
-  /** The lowest pid that is free, as a kernel that has gone round gives it. */
+  /** The lowest free pid, as a kernel assigns it after a wrap. */
   #start(): number | undefined {
     const pid = PIDS.find((pid) => !this.#processes.isAlive(pid));
     if (pid !== undefined) this.#processes.start(pid);
@@ -121,7 +121,7 @@ export class StormTmux implements PaneObserver {
   }
 }
 
-/** The same tmux, as one life of the daemon reaches it: after its end nothing is done. */
+/** The same tmux, as one run of the daemon reaches it: its end makes every call a no-op. */
 export class StormTerminals implements Terminals {
   readonly home = "/none";
   readonly socket = SOCKET;

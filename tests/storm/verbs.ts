@@ -1,4 +1,4 @@
-/** What may happen in a storm, one row each: how often, and how. A new verb is one more row. */
+/** Every verb of a storm, one row each: how often it is chosen, and what it does. */
 
 import { JOB_VERBS } from "./verbs/jobs.ts";
 import { LIFECYCLE_VERBS } from "./verbs/lifecycle.ts";

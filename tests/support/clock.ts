@@ -1,11 +1,15 @@
-/** The clock of tests: its time stands still until a test advances it. */
+/** A fake clock: its time stands still until a test advances it. */
 
 import { type Clock, sleepWithTimer } from "kit/core/clock.ts";
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
-  #now = Date.parse("2030-01-01T00:00:00Z");
+  #now: number;
   #sleepers: { due: number; wake: () => void }[] = [];
+
+  constructor(now = "2030-01-01T00:00:00Z") {
+    this.#now = Date.parse(now);
+  }
 
   now(): number {
     return this.#now;
@@ -23,7 +27,7 @@ export class FakeClock implements Clock {
     return sleepWithTimer(this, ms, signal);
   }
 
-  /** Runs everything that is ready, the open group's commit included. */
+  /** Runs everything that is ready, the commit of an open group included. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
   }

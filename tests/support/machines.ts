@@ -1,9 +1,9 @@
-/** Finds every state machine of the program: each table that is made by `machine(…)`, wherever. */
+/** Finds every state machine of the program: each table made by `stateMachine(…)`, in any file. */
 
 import type { StateMachine } from "kit/core/state_machine.ts";
 import { type Source, sources } from "../tidy/sources.ts";
 
-/** A machine as a test or a page sees it: rows of words. */
+/** A machine as a test or a page sees it: its rows as text. */
 export type AnyMachine = StateMachine<readonly (readonly [from: string, on: string, to: string])[]>;
 
 export interface Found {
@@ -27,7 +27,7 @@ export async function machines(): Promise<Found[]> {
   return found.flat().sort((a, b) => a.path < b.path ? -1 : 1);
 }
 
-/** The machines that a file exports. One that it does not export could not be tested: an error. */
+/** The machines that a file exports; throws for one that is not exported and so untestable. */
 export async function machinesOf({ path, text, code }: MachineSource): Promise<Found[]> {
   const exported: Record<string, unknown> = await import(new URL(path, ROOT).href);
   const found = Object.values(exported).filter(isMachine);

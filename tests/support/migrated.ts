@@ -1,4 +1,4 @@
-/** Databases in memory whose migrations are done: each is a copy of one that was migrated once. */
+/** Migrated databases in memory: each is a copy of one that was migrated once. */
 
 import { join } from "node:path";
 import { FakeClock } from "./clock.ts";
@@ -6,15 +6,15 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 
-/** Files that lie here are in memory. Where there is none, each test migrates for itself. */
+/** Files in this folder are in memory. Where it is missing, each test migrates for itself. */
 const MEMORY = "/dev/shm";
 
 let image: Uint8Array | undefined;
 
 /**
- * Opens a new database by its path, with the migrations done where that is possible: to migrate
- * takes three times as long as all else that starting a daemon takes. The files lose their names
- * once they are open, so that nothing is left of a test that is killed.
+ * Opens a new database by its path, with its migrations done where that is possible: a migration
+ * takes three times as long as the rest of a daemon's start. The files are unlinked once they are
+ * open, so that a killed test leaves nothing behind.
  */
 export function withMigratedDatabase<T>(open: (path: string) => T): T {
   if (!hasMemory()) return open(":memory:");

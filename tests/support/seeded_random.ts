@@ -1,4 +1,4 @@
-/** Chance that a seed decides and repeats (mulberry32). */
+/** Random numbers that a seed determines (mulberry32). */
 
 export class Chance {
   #state: number;
@@ -7,7 +7,7 @@ export class Chance {
     this.#state = seed;
   }
 
-  /** A number from 0 up to and without 1. */
+  /** A number from 0 up to, but not including, 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -15,7 +15,7 @@ export class Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 up to and without `below`. */
+  /** A whole number from 0 up to, but not including, `below`. */
   below(below: number): number {
     return Math.floor(this.next() * below);
   }

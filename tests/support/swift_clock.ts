@@ -5,7 +5,7 @@
 
 import { FakeClock } from "./clock.ts";
 
-/** Turns of the loop after which everything that a verb started has come to rest. */
+/** Turns of the event loop after which everything that a verb started has settled. */
 export const TURNS = 8;
 
 export class SwiftClock extends FakeClock {

@@ -1,4 +1,4 @@
-/** A whole daemon in memory: real routes, real SQL, fake time, counted ids, and ears everywhere. */
+/** A whole daemon in memory: real routes, real SQL, fake time, counted ids, recorded events. */
 
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ export class FakeProcesses {
     return since !== undefined && (started === undefined || started === since);
   }
 
-  /** What was sent to whom, of which start; who is not deaf to it ends. */
+  /** The signals sent, each to one start of a pid; a process that obeys ends. */
   readonly signals: [pid: number, signal: string, started: string][] = [];
   /** Processes that obey SIGKILL alone. */
   readonly killOnly = new Set<number>();
@@ -57,7 +57,7 @@ export class FakeProcesses {
   ignored: readonly string[] = [];
   /** Processes of another user. */
   readonly otherUsersPids = new Set<number>();
-  /** How a process that obeys a signal ends: a fake tmux takes its pane away as well. */
+  /** How a process that obeys a signal ends: a fake tmux closes its pane, too. */
   endOnSignal: (pid: number) => void = (pid) => this.end(pid);
 
   readonly signal: ProcessTable["signal"] = (pid, signal) => {
@@ -83,46 +83,48 @@ const NO_PANES: PaneObserver = {
 export interface WorldOptions {
   /** Settings by their dotted key, e.g. `{"human.name": "sam"}`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** A file, for worlds that are restarted; in memory otherwise. */
+  /** A file, for worlds that are restarted; in memory by default. */
   readonly db_path?: string;
   readonly clock?: FakeClock;
-  /** Shared by the worlds of one file, so that a restarted one draws no id again. */
+  /** Shared by the worlds of one file, so that a restarted one repeats no id. */
   readonly ids?: Ids;
+  /** How ids are made from message numbers; plain hex digits by default. */
+  readonly idCodec?: Platform["idCodec"];
   readonly processes?: FakeProcesses;
   readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
   readonly knownFailures?: KnownFailures;
-  /** A tmux, for worlds in which agents are spawned; none otherwise. */
+  /** A tmux, for worlds in which agents are spawned; none by default. */
   readonly terminals?: Terminals;
-  /** Where attachments are kept; in a directory of the world's own otherwise. */
+  /** Where attachments are kept; a temporary directory by default. */
   readonly files?: Files;
-  /** What runs the checks of jobs; none can be run otherwise. */
+  /** Runs the checks of jobs; by default every run fails. */
   readonly programs?: ProgramRunner;
-  /** A way to a relay; there is none otherwise. */
+  /** Opens a socket to a relay; by default every dial fails. */
   readonly openSocket?: OpenSocket;
-  /** What answers requests to the relay; nobody otherwise. */
+  /** Sends requests to the relay; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
-  /** The session of a pane; tmux names none otherwise. */
+  /** The tmux session of a pane; none by default. */
   readonly sessionOf?: Platform["sessionOf"];
-  /** What the kernel would say of a request's terminal. */
+  /** Whether the kernel finds a person's terminal behind a request; not by default. */
   readonly at_terminal?: boolean;
-  /** What the kernel would say of a request's socket; else it is ours, and of the named process. */
+  /** What the kernel reports of a request's socket; our user and the named process by default. */
   readonly sockets?: Sockets;
 }
 
 /** The user that the daemon of a world runs as. */
 const OWN_UID = 1000;
 export const OTHER_UID = 65_534;
-/** A process that is a terminal program of a person's. */
+/** A process that is a person's terminal program. */
 export const TERMINAL_PROGRAM_PID = 500;
 
-/** What the kernel says of requests: they are of our user, and of the process that is asked for. */
+/** What the kernel reports of requests: our own user, and the process in question. */
 export class FakeSockets implements Sockets {
   canIdentify = true;
-  /** The user of the caller; undefined for a socket that is not to be found. */
+  /** The user of the caller; undefined for a socket that cannot be found. */
   uid: number | undefined = OWN_UID;
-  /** The processes that hold the caller's socket; all of them where this is undefined. */
+  /** The processes that hold the caller's socket; every process where this is undefined. */
   holders: readonly number[] | undefined;
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
@@ -152,7 +154,7 @@ const noPrograms: ProgramRunner = {
   run: () => Promise.resolve({ exit: null, output: "no programs" }),
 };
 
-/** A network without a relay: whoever dials is told so in the next turn. */
+/** A network without a relay: every dial fails in the next turn. */
 const unreachableRelay: OpenSocket = (_address, _headers, ears) => {
   queueMicrotask(() => ears.closed(0, "", "nobody listens there"));
   return { open: false, buffered: 0, send: () => undefined, close: () => undefined };
@@ -167,7 +169,7 @@ function callersOf(options: WorldOptions): CallerFacts {
   return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isUserFacing };
 }
 
-/** A world that starts programs or panes looks at real folders first, which takes real time. */
+/** A world that starts programs or panes first checks real folders, which takes real time. */
 function clockOf({ terminals, programs }: WorldOptions): FakeClock {
   return terminals || programs ? new FakeClock() : new SwiftClock();
 }
@@ -194,7 +196,7 @@ export function world(options: WorldOptions = {}) {
     ids: options.ids ?? countingIds(),
     log,
     machine: "here",
-    idCodec: () => plainIdCodec,
+    idCodec: options.idCodec ?? (() => plainIdCodec),
     pid: 1,
     processes,
     paneObserver: options.paneObserver ?? NO_PANES,
@@ -222,14 +224,14 @@ export function world(options: WorldOptions = {}) {
     events,
     logged,
     call: client(BASE, send),
-    /** A bare request, as any program might send it; the path with its query. */
+    /** Sends a bare request, as any program might; the path includes the query. */
     fetch: (path: string, init?: RequestInit) => send(new Request(`${BASE}${path}`, init)),
     post: (path: string, body: unknown, headers: Record<string, string> = {}) =>
       send(
         new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers }),
       ),
     socket: () => new FakeSocket(daemon, clock),
-    /** A second passes, and the heart beats. */
+    /** Advances by some seconds, and ticks. */
     async tick(seconds = 1): Promise<void> {
       await clock.advance(seconds * 1000);
       daemon.tick();
@@ -269,7 +271,7 @@ export class FakeSocket {
     });
   }
 
-  /** Sends a frame and lets the daemon do all that follows from it. */
+  /** Sends a frame, and waits until everything that follows has settled. */
   async send(frame: Record<string, unknown> | string): Promise<void> {
     this.#session.receive(typeof frame === "string" ? frame : JSON.stringify(frame));
     await this.#clock.settle();
@@ -277,7 +279,7 @@ export class FakeSocket {
 
   /**
    * Connects as a peer, and waits until the daemon has answered or closed: certificates are checked
-   * on other threads, which no number of turns waits for. Returns the `connected` frame.
+   * on other threads, for which no number of turns suffices. Returns the `connected` frame.
    */
   async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
     const connected = () => this.frames.find(({ type }) => type === "connected");
@@ -293,7 +295,7 @@ export class FakeSocket {
     );
   }
 
-  /** The network is gone. */
+  /** Cuts the connection. */
   async drop(): Promise<void> {
     this.#end(1006, "");
     await this.#clock.settle();

@@ -1,11 +1,11 @@
-/** The rules of the architecture: each takes the sources and returns what breaks it. */
+/** The rules of the architecture: each takes sources and returns what breaks it. */
 
 import { dirname } from "node:path";
-import { cyclesIn } from "../shape/shape.ts";
+import { cyclesIn } from "../shape/cycles.ts";
 import { ENTRY_POINTS, layerOf, LAYERS, PROGRAMS, SHARED, TEST_KINDS } from "./layers.ts";
 import type { Import, Source } from "./sources.ts";
 
-/** What the rules need of a source. */
+/** The parts of a source that the rules read. */
 export type Outline = Pick<Source, "path" | "text" | "code" | "imports">;
 
 export const FOLDER_FILES_MAX = 14;
@@ -20,7 +20,7 @@ const isTest = (path: string) => path.startsWith("tests/");
 const isContract = (path: string) => path.endsWith("/contract.ts");
 const programOf = (path: string) => path.split("/")[0] ?? "";
 
-/** Every source lies in a layer, or is an entry point. */
+/** Every source lies in a layer or is an entry point; no test lies in `tests/` itself. */
 export function outsideLayers(sources: readonly Outline[]): string[] {
   return sources.map(({ path }) => path).filter((path) =>
     isTest(path)
@@ -29,7 +29,7 @@ export function outsideLayers(sources: readonly Outline[]): string[] {
   );
 }
 
-/** An import points to the same layer or to a lower one; types and lazy imports included. */
+/** An import points to the same layer or to a lower one, type and lazy imports included. */
 export function upwardImports(sources: readonly Outline[]): string[] {
   return eachImport(sources, (path, { to }) => {
     const [from, target] = [layerOf(path), layerOf(to)];
@@ -38,7 +38,7 @@ export function upwardImports(sources: readonly Outline[]): string[] {
   });
 }
 
-/** Of another program a source imports contracts, and what that one shares. */
+/** A source imports only contracts and shared folders of another program. */
 export function foreignImports(sources: readonly Outline[]): string[] {
   return eachImport(sources, (path, { to }) => {
     const [own, other] = [programOf(path), programOf(to)];
@@ -48,11 +48,11 @@ export function foreignImports(sources: readonly Outline[]): string[] {
     if (other === own || other === "kit" || isContract(to)) return undefined;
     return SHARED[own]?.some((start) => to.startsWith(start))
       ? undefined
-      : `${path} imports the inside of ${to}`;
+      : `${path} imports ${to}, which is not shared`;
   });
 }
 
-/** No file imports itself by any way around, types and lazy imports included. */
+/** There are no import cycles, type and lazy imports included. */
 export function cycles(sources: readonly Outline[]): string[] {
   return cyclesIn(sources).map((files) => files.join(" ↔ "));
 }
@@ -74,24 +74,24 @@ export function deepFeatures(sources: readonly Outline[]): string[] {
   });
 }
 
-/** A file over 350 lines says in `LONG_FILES` why it may stay; a reason without a file goes. */
+/** A file over 350 lines has a reason in `LONG_FILES`; a reason without such a file is reported. */
 export function longFiles(
   sources: readonly Outline[],
   reasons: Readonly<Record<string, string>> = LONG_FILES,
 ): string[] {
   const long = sources.filter(({ text }) => linesOf(text) > FILE_LINES_MAX);
-  const idle = Object.keys(reasons).filter((path) => !long.some((file) => file.path === path));
+  const unused = Object.keys(reasons).filter((path) => !long.some((file) => file.path === path));
   return [
     ...long.filter(({ path }) => !reasons[path])
       .map(({ path, text }) => `${path}: ${linesOf(text)} lines`),
-    ...idle.map((path) => `${path}: is short now`),
+    ...unused.map((path) => `${path}: has a reason, but at most ${FILE_LINES_MAX} lines`),
   ];
 }
 
-/** The files that every feature may have, however little there is in them. */
+/** Files that a feature may have at any length. */
 const FEATURE_FILES = /\/(?:contract|machine|routes|store)\.ts$/;
 
-/** A file under 15 lines is data: it holds no function. */
+/** A file under 15 lines holds data, and no function. */
 export function fragments(sources: readonly Outline[]): string[] {
   return sources.filter(({ path, text, code }) =>
     !isTest(path) && !FEATURE_FILES.test(path) && !path.endsWith(".d.ts") &&
@@ -99,7 +99,7 @@ export function fragments(sources: readonly Outline[]): string[] {
   ).map(({ path, text }) => `${path}: ${linesOf(text)} lines`);
 }
 
-/** `tests/x/y/z_test.ts` tests what lies in `x/y`; helpers of tests lie in `tests/support`. */
+/** `tests/x/y/z_test.ts` tests a file in `x/y`; helpers lie in `tests/support`. */
 export function misplacedTests(sources: readonly Outline[]): string[] {
   const folders = new Set(
     sources.filter(({ path }) => !isTest(path)).map(({ path }) => dirname(path)),

@@ -1,4 +1,4 @@
-/** The rules of the architecture hold for every source, and each finds its counterexample. */
+/** The rules of `architecture.ts` hold for every source, and each finds its counterexample. */
 
 import assert from "node:assert/strict";
 import * as rules from "./architecture.ts";
@@ -44,7 +44,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "a type import points down, too",
+    name: "type imports point down the layers",
     rule: rules.upwardImports,
     broken: {
       "kit/core/text.ts": 'import type { Database } from "kit/data/sqlite.ts";\n',
@@ -52,7 +52,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "a lazy import points down, too, and one in JavaScript",
+    name: "lazy imports and imports in JavaScript point down the layers",
     rule: rules.upwardImports,
     broken: {
       "kit/core/text.js": 'const load = () => import("../data/sqlite.ts");\n',
@@ -65,14 +65,14 @@ const CASES: readonly Case[] = [
     broken: { "relay/web/page.ts": 'import { table } from "../../cli/output/table.ts";\n' },
   },
   {
-    name: "of another program only contracts and what it shares are imported",
+    name: "a program imports only contracts and shared folders of another one",
     rule: rules.foreignImports,
     broken: {
       "relay/web/page.ts": 'import { Asks } from "../../daemon/features/asks/asks.ts";\n',
     },
   },
   {
-    name: "no file imports itself, by whatever way around",
+    name: "there are no import cycles, type imports and lazy imports included",
     rule: rules.cycles,
     broken: {
       "kit/core/a.ts": 'import type { B } from "./b.ts";\n',
@@ -92,7 +92,7 @@ const CASES: readonly Case[] = [
     broken: { "daemon/features/asks/one/two/three/four.ts": "" },
   },
   {
-    name: "a file over 350 lines says why it may stay",
+    name: "a file over 350 lines has a reason to stay",
     rule: (sources) => rules.longFiles(sources, rules.LONG_FILES),
     broken: { "kit/core/long.ts": LONG, ...longOnes() },
   },
@@ -113,15 +113,15 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** The files that may be long, so that the example breaks the rule by its own file alone. */
+/** The files that may be long: without them, the rule would report their reasons as unused. */
 function longOnes(): Record<string, string> {
   return Object.fromEntries(Object.keys(rules.LONG_FILES).map((path) => [path, LONG]));
 }
 
 for (const { name, rule, broken } of CASES) {
   Deno.test(name, () => {
-    assert.deepEqual(rule(SOURCES), []);
     const example = Object.entries(broken).map(([path, text]) => readSource(path, text));
     assert.equal(rule(example).length, 1);
+    assert.deepEqual(rule(SOURCES), []);
   });
 }

@@ -1,6 +1,6 @@
 /** The layers, lowest first: an import points to the same layer or to a lower one. */
 
-/** The folders that hold sources. What lies in none of them is an entry point (`ENTRY_POINTS`). */
+/** The folders that hold sources. A file outside of them is one of `ENTRY_POINTS`. */
 export const LAYERS: readonly string[] = [
   "kit/core",
   "kit/data",
@@ -44,7 +44,7 @@ export const LAYERS: readonly string[] = [
   "cli/commands",
 ];
 
-/** The only files that lie outside of the layers; `tests/` has its own. */
+/** The only files outside of the layers and of the folders of `tests/`. */
 export const ENTRY_POINTS: readonly string[] = ["main.ts", "cli.ts", "tests/run.ts"];
 
 /** Which programs a program may import from. */
@@ -57,14 +57,14 @@ export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli:       ["kit", "cli", "daemon", "relay"],
 };
 
-/** What a program may use of another one beside its contracts. */
+/** The folders of other programs that a program may import, besides contracts. */
 export const SHARED: Readonly<Record<string, readonly string[]>> = {
   relay: [],
   dashboard: [],
   cli: ["daemon/host/", "daemon/features/agents/", "daemon/app/", "relay/app/main.ts"],
 };
 
-/** Folders of tests that mirror no source: they run the whole program, or test the repository. */
+/** Folders of tests that mirror no source: they test a whole program, or the repository. */
 export const TEST_KINDS: readonly string[] = [
   "tests/bench",
   "tests/crash",
@@ -81,7 +81,7 @@ export const TEST_KINDS: readonly string[] = [
   "tests/tidy",
 ];
 
-/** The place of a file among the layers; undefined where it lies in none. */
+/** The index of a file's layer; undefined for a file outside of the layers. */
 export function layerOf(path: string): number | undefined {
   const found = LAYERS.findIndex((layer) => path.startsWith(`${layer}/`));
   return found < 0 ? undefined : found;

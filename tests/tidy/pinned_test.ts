@@ -1,4 +1,4 @@
-/** What builds a release is named by a hash: an action, a tool, a base image, a package. */
+/** Every input of a release is pinned by a hash: actions, tools, base images, packages. */
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
@@ -34,7 +34,7 @@ Deno.test("every action of a workflow is named by a commit, with its tag in a co
   }
 });
 
-Deno.test("a job of a workflow has the rights that it names, and leaves no token in its clone", () => {
+Deno.test("a job of a workflow has only the permissions it names, and keeps no token in its clone", () => {
   for (const path of WORKFLOWS) {
     const { jobs } = Workflow.parse(parse(read(path))); // By default there are none.
     const writing = Object.values(jobs).filter(({ permissions }) =>
@@ -49,7 +49,7 @@ Deno.test("a job of a workflow has the rights that it names, and leaves no token
   }
 });
 
-Deno.test("no step of a workflow runs a package that no lock file names, nor an expression", () => {
+Deno.test("no step of a workflow runs an unlocked package or an expression", () => {
   for (const path of WORKFLOWS) {
     for (const { run = "" } of steps(path)) {
       assert.doesNotMatch(run, /\bnpx\b|\bnpm (install|i|exec)\b|\$\{\{/, path);
@@ -58,7 +58,7 @@ Deno.test("no step of a workflow runs a package that no lock file names, nor an 
   }
 });
 
-Deno.test("the image installs by the lock file, where that has a hash, and its bases can be pinned", () => {
+Deno.test("the image installs from the lock file on x86_64, and its base images can be pinned", () => {
   const lines = read("Dockerfile").split("\n");
   for (const line of lines.filter((line) => /\bnpx\b|\bnpm (install|i)\b/.test(line))) {
     assert.match(line, /^RUN if \[ "\$\(uname -m\)" = x86_64 \]; then npm ci .*; else npm install/);

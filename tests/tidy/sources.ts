@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE_FOLDERS = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
-/** What others wrote, or a machine did. */
+/** Folders of packages, and of files that are generated or recorded. */
 const FOREIGN = /^(node_modules|dist|out|golden|generated|\..*)$/;
 
 export interface Source {
@@ -35,7 +35,7 @@ export function sources(): Source[] {
     .map((path) => readSource(path, Deno.readTextFileSync(join(ROOT, path))));
 }
 
-/** The folders directly in a folder. */
+/** The paths of the folders in a folder, without those below them. */
 export function foldersIn(folder: string): string[] {
   const folders = entries(folder).filter(({ name, isDirectory }) =>
     isDirectory && !FOREIGN.test(name)

@@ -35,13 +35,13 @@ Deno.test("a sound agent passes every scenario that fits it, by its own transpor
 
 // deno-fmt-ignore
 const DEFECTS: [defect: Defect, scenario: string, found: RegExp][] = [
-  ["hears nothing",         "idle",    /^failed native: Waited in vain for the message at the model, which is nowhere .*, attempting \(native\), sent$/],
-  ["tells of no prompt",    "idle",    /^failed native: Waited in vain for the proof that it was seen$/],
+  ["hears nothing",         "idle",    /^failed native: Timed out waiting for the message at the model, which is nowhere .*, attempting \(native\), sent$/],
+  ["tells of no prompt",    "idle",    /^failed native: Timed out waiting for the proof that it was seen$/],
   ["says all twice",        "idle",    /^failed native: The message came 2 times$/],
   ["drops the draft",       "draft",   /^failed native: The draft is gone$/],
   ["sends the draft",       "draft",   /^failed native: The draft is gone$/],
   ["answers the dialog",    "dialog",  /^failed native: The message has answered the dialog$/],
-  ["comes back as another", "resumed", /^failed native: Waited in vain for the message at the model, which is nowhere .*, queued$/],
+  ["comes back as another", "resumed", /^failed native: Timed out waiting for the message at the model, which is nowhere .*, queued$/],
 ];
 
 for (const [defect, scenario, found] of DEFECTS) {

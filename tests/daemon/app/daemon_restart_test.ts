@@ -14,7 +14,7 @@ import {
   post,
 } from "../../support/daemon/peer_clients.ts";
 
-/** A house whose daemon may end and start again on the same file. */
+/** A daemon that can stop and start again on the same database. */
 function fixture(settings: WorldOptions["settings"] = {}) {
   const directory = Deno.makeTempDirSync();
   const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
@@ -62,7 +62,7 @@ Deno.test("after a start every peer is offline until there is evidence of it [c2
   assert.equal((await get(w, `/peers/${ada.peer_id}`)).status, "online");
 });
 
-Deno.test("asks, replies, queues and events are there after a restart", async () => {
+Deno.test("asks, replies, queues and events survive a restart", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "ada");
@@ -83,7 +83,7 @@ Deno.test("asks, replies, queues and events are there after a restart", async ()
   assert.equal(client.of("notify")[0]?.text, "Waiting");
 });
 
-Deno.test("what was sent to a client with receipts is sent again, and to one without never", async () => {
+Deno.test("after a restart, messages are sent again to a client with receipts, and never to one without", async () => {
   using at = fixture();
   let w = at.start();
   await connectPeerWithReceipts(w, "careful");
@@ -101,7 +101,7 @@ Deno.test("what was sent to a client with receipts is sent again, and to one wit
   assert.equal(stages.at(-1).stage, "unproved");
 });
 
-Deno.test("what was under way stays sent where a repeat could be read twice", async () => {
+Deno.test("a delivery in progress stays sent after a restart if a repeat could be read twice", async () => {
   using at = fixture();
   let w = at.start();
   await addPeer(w, "bob");
@@ -117,7 +117,7 @@ Deno.test("what was under way stays sent where a repeat could be read twice", as
   assert.equal(stages.at(-1).stage, "unproved");
 });
 
-Deno.test("an identity that was closed or retired stays so", async () => {
+Deno.test("a closed or retired peer stays so after a restart", async () => {
   using at = fixture();
   let w = at.start();
   const { peer_id } = await addPeer(w, "bob");

@@ -1,11 +1,11 @@
-/** What a start does about files that other users of the machine could open. */
+/** A start closes files that other users of the machine could open. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { makePrivate } from "kit/host/private_files.ts";
 import { protectConfig, protectState } from "../../../daemon/app/private_state.ts";
 
-/** A directory for one test; its files have exactly the modes that they were given. */
+/** A temporary directory, whose files have exactly the given modes. */
 class Folder implements Disposable {
   readonly path = Deno.makeTempDirSync({ prefix: "mesh-exposure-" });
 
@@ -45,16 +45,16 @@ Deno.test("a configuration with a secret is closed to group and others", () => {
   }
 });
 
-Deno.test("a configuration without a secret may be read by others, and not be written", () => {
+Deno.test("others may read a configuration without a secret, but not write it", () => {
   using folder = new Folder();
   const path = folder.file("config.yaml", 0o644, "daemon: {port: 9000}");
   assert.deepEqual([protectConfig({ MESH_CONFIG: path }), modeOf(path)], [[], 0o644]);
-  Deno.chmodSync(path, 0o664); // Who writes it can name a check, which runs as us.
+  Deno.chmodSync(path, 0o664); // A writer could name a check, which runs as our user.
   protectConfig({ MESH_CONFIG: path });
   assert.equal(modeOf(path), 0o600);
 });
 
-Deno.test("a configuration that is a link has its target closed, and stays a link", () => {
+Deno.test("a configuration that is a link stays a link, and its target is closed", () => {
   using folder = new Folder();
   const target = folder.file("dotfiles.yaml", 0o644, SECRETS[0]);
   const path = join(folder.path, "config.yaml");
@@ -63,12 +63,12 @@ Deno.test("a configuration that is a link has its target closed, and stays a lin
   assert.deepEqual([modeOf(target), Deno.lstatSync(path).isSymlink], [0o600, true]);
 });
 
-Deno.test("a configuration and a state directory that are not there need nothing", () => {
+Deno.test("a missing configuration and a missing state directory are left alone", () => {
   assert.deepEqual(protectConfig({ MESH_CONFIG: "/none/config.yaml" }), []);
   assert.deepEqual(protectState("/none/state"), []);
 });
 
-Deno.test("a state directory is closed with the files that the daemon keeps in it", () => {
+Deno.test("a state directory and the daemon's files in it are closed to others", () => {
   using folder = new Folder();
   const names = ["mesh.db", "mesh.db-wal", "hook.token", "daemon.log", "daemon.json", "lock"];
   const files = names.map((name) => folder.file(name, 0o644));
@@ -80,7 +80,7 @@ Deno.test("a state directory is closed with the files that the daemon keeps in i
   assert.deepEqual(
     [folder.path, join(folder.path, "attachments"), other].map(modeOf),
     [0o700, 0o700, 0o644],
-    "and what is not ours to know is left alone",
+    "files that are not the daemon's are left alone",
   );
 });
 

@@ -1,11 +1,11 @@
-/** What the heart does while nothing happens: it looks, and writes nothing. */
+/** The tick of an idle daemon: it observes, and writes nothing. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
 import { addPeer, ask, connectPeerWithReceipts, post } from "../../support/daemon/peer_clients.ts";
 import { FakeAgents } from "../../support/host/fake_panes.ts";
 
-Deno.test("while nothing happens the heart writes nothing, whoever is here", async () => {
+Deno.test("the tick of an idle daemon writes nothing", async () => {
   const agents = new FakeAgents();
   agents.observation = { alive: true, turn_state: "idle", source: "screen" };
   await using w = world({ adapters: [agents] });
@@ -28,7 +28,7 @@ Deno.test("while nothing happens the heart writes nothing, whoever is here", asy
   assert.equal(w.daemon.records.mustGet(peer_id).status, "offline");
 });
 
-Deno.test("what a look has seen that is no news does not undo what was told since", async () => {
+Deno.test("an observation without news does not undo a later report", async () => {
   const agents = new FakeAgents();
   await using w = world({ adapters: [agents] });
   w.processes.start(41);

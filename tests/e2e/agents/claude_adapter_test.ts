@@ -32,7 +32,7 @@ function addressee({ tmux_socket }: Lab, { pane_id, pid, session }: Claude): Age
   };
 }
 
-/** An adapter as the daemon has it; its tmux connections end with it. */
+/** An adapter as the daemon builds it; its tmux connections end with it. */
 function adapterOf({ config_dir, dir }: Lab) {
   const ctx = { clock: systemClock, log: silent };
   const tmuxServers = new TmuxServers({
@@ -50,7 +50,7 @@ function adapterOf({ config_dir, dir }: Lab) {
   return { adapter, [Symbol.asyncDispose]: () => tmuxServers[Symbol.asyncDispose]() };
 }
 
-/** Sends by the first transport that is ready, as the courier does. */
+/** Sends by the first ready transport, as the dispatcher does. */
 async function send(lab: Lab, claude: Claude, outgoing: OutgoingMessage) {
   await using adapterFixture = adapterOf(lab);
   const peer = addressee(lab, claude);

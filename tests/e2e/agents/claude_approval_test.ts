@@ -1,4 +1,4 @@
-/** Real Claude Code asks the human before it runs a gated tool, from wherever the human is. */
+/** Real Claude Code asks the human before it runs a gated tool, on every surface. */
 
 import assert from "node:assert/strict";
 import { getAsk } from "../../../daemon/features/asks/contract.ts";
@@ -13,7 +13,7 @@ const CONFIG = {
   approvals: { gated_tools: ["Write"], timeout_seconds: 60 },
 };
 
-/** A session that was set up by `mesh setup`, and a daemon that gates what it writes. */
+/** A session after `mesh setup`, and a daemon that gates what it writes. */
 class ApprovalFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
 
@@ -31,12 +31,12 @@ class ApprovalFixture implements AsyncDisposable {
     return `${this.lab.dir}/api/made.txt`;
   }
 
-  /** What was written; undefined when nothing was. */
+  /** The file that was written; undefined if none was. */
   get written(): string | undefined {
     return readTextOrNothing(this.file);
   }
 
-  /** The model calls a gated tool; the question as the human's inbox has it. */
+  /** Lets the model call a gated tool; returns the question in the human's inbox. */
   async asked(claude: Claude) {
     await claude.sendPrompt(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
     return await until("the question", async () => {
@@ -45,7 +45,7 @@ class ApprovalFixture implements AsyncDisposable {
     });
   }
 
-  /** The human's Enter, again while the dialog stays: it takes no key in the moment it appears. */
+  /** Presses Enter as the human, repeatedly: a dialog ignores keys at the moment it appears. */
   async allowedInPane(claude: Claude): Promise<void> {
     const isOpen = () => claude.screen.includes("Do you want to create");
     await until("the dialog", isOpen);

@@ -1,4 +1,4 @@
-/** Two real Claude Code sessions and a daemon of their own: one asks, the other answers. */
+/** Two real Claude Code sessions and a daemon: one asks, the other answers. */
 
 import assert from "node:assert/strict";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
@@ -13,7 +13,7 @@ const RULES: readonly Rule[] = [
   { ...ANSWERS, steps: [{ sleep_ms: 0 }, ...ANSWERS.steps] },
 ];
 
-/** Two sessions in two panes, both set up by `mesh setup`, and the daemon between them. */
+/** Two sessions in two panes after `mesh setup`, with their daemon. */
 class ClaudeFixture implements AsyncDisposable {
   readonly lab: Lab;
 
@@ -59,7 +59,7 @@ class ClaudeFixture implements AsyncDisposable {
   }
 }
 
-/** The stages in their order, and that time only goes forward. */
+/** The stages in order; their times must not go backward. */
 function stagesOf({ stages }: Awaited<ReturnType<ClaudeFixture["trace"]>>): string[] {
   const times = stages.map(({ ts }) => Date.parse(ts));
   assert.deepEqual(times, times.toSorted((a, b) => a - b));

@@ -1,4 +1,4 @@
-/** Real Claude Code: started for a job, completes it with its turn, and is ended with the fire. */
+/** Real Claude Code: started for a job, completes it with its turn, and ends with the fire. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -26,11 +26,11 @@ class WorkingLab implements AsyncDisposable {
     const spawn = { commands, allowed_paths: [lab.dir] };
     const jobs = { checks: { here: { argv: ["test", "-d", "."] } } };
     await lab.mesh.setUp({ config: { spawn, jobs } });
-    // A daemon that was started in a pane spawns agents in that pane's server.
+    // A daemon that runs in a pane spawns agents in that pane's server.
     await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
   }
 
-  /** Runs a command of ours to its end. */
+  /** Runs one of our commands to its end. */
   async mesh(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", MAIN, ...args],

@@ -23,7 +23,7 @@ class SpawningLab implements AsyncDisposable {
     const { lab } = this;
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
     await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
-    // A server is started on the daemon's own socket alone.
+    // The daemon starts a server only on its own socket.
     await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
   }
 
@@ -38,7 +38,7 @@ class SpawningLab implements AsyncDisposable {
 
 withLab(
   import.meta.url,
-  "Claude Code is spawned, told, and restarted with its session [4.spawn] [3.peer.restart.relaunch]",
+  "Claude Code is spawned with a message, and restarted with its session [4.spawn] [3.peer.restart.relaunch]",
   async () => {
     await using fixture = new SpawningLab();
     const { lab } = fixture;

@@ -8,7 +8,7 @@ import { argumentsOf } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
-/** A daemon, and a Claude Code that `mesh setup` was run for. */
+/** A daemon, and a Claude Code after `mesh setup`. */
 class ClaudeFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
 
@@ -26,7 +26,7 @@ class ClaudeFixture implements AsyncDisposable {
     return peers.find(({ backend }) => backend === "claude-code");
   }
 
-  /** Tells the session something; the stages of that once it was seen. */
+  /** Notifies the session; returns the stages once the message was seen. */
   async tell(text: string): Promise<string[]> {
     const to_peer = (await this.peer())?.peer_id ?? "";
     const body = { from_peer: "script", to_peer, text, bypass_circle: true };
@@ -44,7 +44,7 @@ class ClaudeFixture implements AsyncDisposable {
   }
 }
 
-/** The hooks of ours that wait now, in this namespace of processes. */
+/** Our hooks that wait now, in this namespace of processes. */
 function waiting(): number {
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
     .filter((pid) => argumentsOf(pid)?.slice(-3).join(" ") === "hook claude-code Wake").length;
@@ -52,7 +52,7 @@ function waiting(): number {
 
 withLab(
   import.meta.url,
-  "a Claude Code without a pane and a socket is woken while idle, again and again",
+  "a Claude Code without a pane and a socket is woken while idle, repeatedly",
   async () => {
     await using fixture = new ClaudeFixture();
     await fixture.up();

@@ -1,4 +1,4 @@
-/** Real Codex asks the human before it runs a gated tool, from wherever the human is. */
+/** Real Codex asks the human before it runs a gated tool, on every surface. */
 
 import assert from "node:assert/strict";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
@@ -14,7 +14,7 @@ const approvalSettings = (timeout_seconds: number) => ({
   approvals: { gated_tools: ["Bash"], timeout_seconds },
 });
 
-/** What the model wants to run, outside of the sandbox: Codex asks for that. */
+/** A command outside of the sandbox: Codex asks before it runs one. */
 class ApprovalFixture implements AsyncDisposable {
   readonly lab = new CodexLab([], ["api"]);
 
@@ -42,7 +42,7 @@ class ApprovalFixture implements AsyncDisposable {
     await codex.sendPrompt(`@@TOOL exec_command ${JSON.stringify(call)}`);
   }
 
-  /** The question as the human's inbox has it. */
+  /** The question in the human's inbox. */
   async asked() {
     return await until("the question", async () => {
       const { items } = await this.lab.call(listInbox, { query: { unread: "1" } });
@@ -66,7 +66,7 @@ function test(name: string, body: () => Promise<void>): void {
   withLab(import.meta.url, name, body, codexCli);
 }
 
-test("Codex runs a gated tool once the human has allowed it elsewhere", async () => {
+test("Codex runs a gated tool once the human has allowed it on another surface", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
@@ -79,7 +79,7 @@ test("Codex runs a gated tool once the human has allowed it elsewhere", async ()
   await until("the end of the turn", () => codex.isReady);
 });
 
-test("Codex does not run what the human denies elsewhere, and the model hears why", async () => {
+test("Codex does not run what the human denies on another surface, and the model gets the reason", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
@@ -93,7 +93,7 @@ test("Codex does not run what the human denies elsewhere, and the model hears wh
   assert.equal(fixture.fileExists, false);
 });
 
-test("what nobody answers in time is denied to Codex", async () => {
+test("a question without an answer in time is denied to Codex", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start(3);
   await fixture.asksFor(codex);
@@ -104,7 +104,7 @@ test("what nobody answers in time is denied to Codex", async () => {
   assert.equal((await fixture.lab.call(getAsk, { params })).outcome, "denied");
 });
 
-test("who breaks the turn off in the pane has ended the question", async () => {
+test("a turn that is interrupted in the pane ends the question", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);

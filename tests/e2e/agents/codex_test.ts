@@ -18,7 +18,7 @@ function test(name: string, body: () => Promise<void>): void {
   withLab(import.meta.url, name, body, codexCli);
 }
 
-/** A program asks a session; the id. */
+/** A program asks a session; returns the id. */
 async function askFor(lab: CodexLab, to_peer: string): Promise<string> {
   const body = { from_peer: "script", to_peer, text: "Which port?", bypass_circle: true };
   const { correlation_id } = await lab.call(openAsk, { body });
@@ -55,7 +55,7 @@ test("one Codex asks, another on the same server answers, each by its own name",
   assert.deepEqual(tried, [{ stage: "attempting", detail: "native" }]);
 });
 
-test("a busy Codex takes an ask into its queue, and reads it after the turn", async () => {
+test("a busy Codex queues an ask, and reads it after the turn", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   await api.sendPrompt("@@SLEEP 3000");
@@ -66,7 +66,7 @@ test("a busy Codex takes an ask into its queue, and reads it after the turn", as
   await reaches(lab, id, "seen", "acked");
 });
 
-test("what Codex has queued is read also when its human breaks the turn off", async () => {
+test("Codex reads what it has queued after its human interrupts the turn", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   await api.sendPrompt("@@SLEEP 8000");
@@ -77,7 +77,7 @@ test("what Codex has queued is read also when its human breaks the turn off", as
   await reaches(lab, id, "seen", "acked");
 });
 
-test("at a dialog an ask waits with us, and no dialog is answered", async () => {
+test("at a dialog an ask waits in our queue, and no dialog is answered", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   const file = `${lab.dir}/made`;
@@ -101,7 +101,7 @@ test("at a dialog an ask waits with us, and no dialog is answered", async () => 
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-test("a draft stays where it is", async () => {
+test("a draft stays as it is", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   lab.cli("send-keys", "-t", api.pane_id, "-l", "half a thought");
@@ -139,7 +139,7 @@ test("a session that was left is offline, and is the same peer once it is resume
   assert.equal((await lab.peer("api-codex"))?.peer_id, before?.peer_id);
 });
 
-test("without the shared server an ask is typed, into the pane that is its own", async () => {
+test("without the shared server an ask is typed into the session's own pane", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api", "--no-daemon");
   const peer = await lab.peer("api-codex");

@@ -28,7 +28,7 @@ import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts"
 
 const RULES = [ANSWERS, COPILOT_TOUCH_RULE];
 
-/** A subagent's first prompt stands behind what it is told of itself. */
+/** A subagent's first prompt follows the text that describes it. */
 const DELEGATED: Rule = {
   match: /Delegate it/,
   steps: [
@@ -48,7 +48,7 @@ const DELEGATED: Rule = {
 
 const prepare = (lab: Lab, bin: string): Copilot => prepareCopilot(lab, bin, [...RULES, DELEGATED]);
 
-/** A command of Copilot's own, which shows what may follow it. */
+/** A command of Copilot's own, after which further text may follow. */
 async function command(fixture: AgentFixture, name: string): Promise<void> {
   await fixture.sendPrompt(name, () => fixture.screen.includes(`❯ ${name}`));
 }
@@ -57,7 +57,7 @@ const BUILT = { agent: copilotCli, prepare };
 
 withAgentFixture(
   import.meta.url,
-  "Copilot CLI is known as it starts, is asked while idle and busy, and leaves",
+  "Copilot CLI registers as it starts, is asked while idle and busy, and leaves",
   BUILT,
   async (fixture) => {
     const { model } = fixture.agentUnderTest;
@@ -69,7 +69,7 @@ withAgentFixture(
     for (const stage of ["attempting", "sent", "seen"]) assert(first.stages.includes(stage), stage);
     await until("its model", async () => (await fixture.peer())?.model === COPILOT_MODEL);
     await fixture.waitForTurn("idle");
-    // One that the composer shows the end of, and one in whose place it shows a marker.
+    // The composer shows the end of one, and a marker in place of the other.
     for (const text of ["word ".repeat(1_200), "line\n".repeat(40)]) {
       const long = await fixture.answer(await fixture.ask(peer.peer_id, text));
       assert.deepEqual([long.reply, long.stages.includes("seen")], ["Port 8080", true]);
@@ -118,7 +118,7 @@ withAgentFixture(
       await until("the dialog", isOpen);
       await fixture.waitForTurn("awaiting_input");
       if (last) break;
-      await fixture.press("Escape", () => !isOpen()); // No hook tells of this.
+      await fixture.press("Escape", () => !isOpen()); // No hook reports this.
       await fixture.waitForTurn("idle");
     }
     const second = await fixture.ask(peer.peer_id, "Which host?");
@@ -137,7 +137,7 @@ withAgentFixture(
   },
 );
 
-/** A daemon that may start Copilot CLI by itself. */
+/** A daemon that may start Copilot CLI itself. */
 function spawning(lab: Lab, { bin, env }: AgentUnderTest) {
   return { spawn: { commands: { copilot: [bin] }, allowed_paths: [lab.dir], env } };
 }
@@ -180,7 +180,7 @@ withAgentFixture(
 
 withAgentFixture(
   import.meta.url,
-  "Copilot CLI's gated tools are asked of the human, and its /clear is another session",
+  "the human is asked about Copilot CLI's gated tools, and its /clear starts another session",
   { ...BUILT, config: () => ({ human: { name: "sam" }, approvals: { gated_tools: ["bash"] } }) },
   async (fixture) => {
     const peer = await fixture.start();

@@ -1,4 +1,4 @@
-/** Real Gemini CLI in a private tmux: it registers, is asked, answers, and is taken up again. */
+/** Real Gemini CLI in a private tmux: it registers, is asked, answers, and is resumed. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) 
     await until("the dialog", () => fixture.screen.includes("Allow execution of"));
     await fixture.waitForTurn("awaiting_input");
     if (mark === "two") break;
-    fixture.type("Escape"); // No hook tells of this.
+    fixture.type("Escape"); // No hook reports this.
     await fixture.waitForTurn("idle");
   }
   const second = await fixture.ask(peer.peer_id, "Which host?");

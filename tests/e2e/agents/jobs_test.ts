@@ -37,7 +37,7 @@ import {
   trustHooks,
 } from "../../support/e2e/agent_setups.ts";
 
-/** A turn of two answers: what comes of the job is the last of them. */
+/** A turn of two answers: the job's result is the last of them. */
 const RULES: readonly Rule[] = [{
   match: /Name the lake/,
   steps: [{ say: "Let me see who I am" }, { tool: "whoami" }, { say: "It is Lake Constance" }],
@@ -47,7 +47,7 @@ interface Case {
   readonly title: string;
   readonly agent: () => Installed;
   readonly prepare: (lab: Lab, bin: string, rules: readonly Rule[]) => AgentUnderTest;
-  /** What its user has done before; what the user does afterwards. */
+  /** What its user has done before the test; what the user does afterwards. */
   readonly before?: (fixture: AgentFixture) => Promise<void>;
   readonly after?: (fixture: AgentFixture) => Promise<void>;
 }
@@ -60,7 +60,7 @@ const CASES: readonly Case[] = [
   { title: "opencode", agent: opencodeCli, prepare: prepareOpencode },
 ];
 
-/** Runs a command of ours to its end. */
+/** Runs one of our commands to its end. */
 async function mesh({ env }: AgentFixture, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", MAIN, ...args],
@@ -72,7 +72,7 @@ async function mesh({ env }: AgentFixture, ...args: string[]) {
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** A daemon that may start the agent by its command, where its user would. */
+/** A daemon that may start the agent by its command, in a folder that its user has trusted. */
 function spawning({ dir }: Lab, { backend, bin, command, env }: AgentUnderTest) {
   const commands = { [backend]: [bin, ...command.slice(1)] };
   return { spawn: { commands, allowed_paths: [dir], env } };
@@ -116,7 +116,7 @@ for (const { title, agent, prepare, before, after } of CASES) {
 
 withAgentFixture(
   import.meta.url,
-  "a job that is called off is broken off, also in Codex's shared server",
+  "a job that is cancelled is interrupted, also in Codex's shared server",
   { agent: codexCli, prepare: (lab, bin) => prepareCodex(lab, bin, RULES), config: spawning },
   async (fixture) => {
     await trustHooks(fixture);
@@ -138,13 +138,13 @@ withAgentFixture(
   },
 );
 
-/** A minute more than continuous integration has; `deno task agents` tries them all. */
+/** Longer than continuous integration allows; `deno task agents` runs them all. */
 const RESUMED = Deno.env.has("MESH_ALL_AGENTS") ? CASES : CASES.slice(0, 2);
 
 for (const { title, agent, prepare, before, after } of RESUMED) {
   withAgentFixture(
     import.meta.url,
-    `a recurring job takes up the session of ${title} again, as the peer that it was`,
+    `a recurring job resumes the session of ${title}, as the same peer`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawning },
     async (fixture) => {
       await before?.(fixture);

@@ -46,7 +46,7 @@ withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
     return ready.ready ? undefined : ready.reason;
   };
   await until("an empty composer", async () => await refusal() === undefined);
-  await systemClock.sleep(5_000); // What is pasted before is lost.
+  await systemClock.sleep(5_000); // Earlier input is lost.
 
   const messages = [
     outgoingNotification("notif-aaaaaaaaaaaa", "one line"),

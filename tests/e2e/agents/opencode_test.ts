@@ -1,4 +1,4 @@
-/** Real opencode and a daemon of its own: asked in every state, answering by its tool, resumed. */
+/** Real opencode and a daemon: asked in every state, answering by its tool, resumed. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -14,10 +14,10 @@ import { until } from "../../support/e2e/waiting.ts";
 
 const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
 
-/** The first turn waits for the MCP servers, which start on a machine that may be busy. */
+/** The first turn waits for the MCP servers, which start slowly on a busy machine. */
 const ANSWER_MS = 60_000;
 
-/** The ask is answered by the agent's own call of the tool, as the peer that it is. */
+/** The agent answers the ask by its own call of the tool, as its own peer. */
 async function answered(lab: OpencodeLab, id: string): Promise<void> {
   const ask = await until(`an answer to ${id}`, async () => {
     const found = await lab.call(getAsk, { params: { id } });

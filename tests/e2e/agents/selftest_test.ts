@@ -1,4 +1,4 @@
-/** `mesh selftest` with the real agents, cut off from the network; and what it leaves behind. */
+/** `mesh selftest` with the real agents, without a network; and what it leaves behind. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -29,7 +29,7 @@ const Answer = z.object({
   })),
 });
 
-/** Somebody's machine, with one agent on the PATH. */
+/** A machine with one agent on the PATH. */
 class Machine implements Disposable {
   readonly home: string;
   readonly #env: Record<string, string>;
@@ -70,7 +70,7 @@ class Machine implements Disposable {
     return parseVerdicts(readTextOrNothing(path) ?? "");
   }
 
-  /** Nothing but what is known of the transports, and no process that stands in any of it. */
+  /** Nothing is left but the known results of the transports, and no process runs in their home. */
   assertClean(): void {
     const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
     assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);
@@ -80,7 +80,7 @@ class Machine implements Disposable {
     assert.deepEqual(this.remainingProcesses(), []);
   }
 
-  /** The processes of selftest's own that run now, by their home. */
+  /** The processes of the selftest that run now, by their home. */
   remainingProcesses(): string[] {
     const pids = Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name)).filter(Boolean);
     return pids.map((pid) => textOf(`/proc/${pid}/environ`))
@@ -92,7 +92,7 @@ class Machine implements Disposable {
   }
 }
 
-/** A process may be gone before it is read. */
+/** A process may end before it is read. */
 function textOf(path: string): string {
   try {
     return Deno.readTextFileSync(path);

@@ -1,8 +1,8 @@
-/** Runs scenarios of the official conformance suite of MCP, and reads what it found. */
+/** Runs scenarios of the official conformance suite of MCP, and reads its report. */
 
 import { join } from "node:path";
 
-/** The suite has a lock of its own: what it needs is no user's to load. */
+/** The suite has a lock file of its own, because no user needs to install it. */
 const CONFIG = join(import.meta.dirname ?? ".", "conformance.json");
 const SUITE = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
@@ -14,12 +14,12 @@ export interface Scenario {
 export interface Found {
   readonly passed: number;
   readonly all: number;
-  /** The checks that failed, or would rather have had another answer, each once. */
+  /** The checks that failed or warned, each once. */
   readonly failed: string[];
   readonly output: string;
 }
 
-/** One scenario against a server; the suite writes its files to a directory of its own. */
+/** Runs one scenario against a server; the suite writes its files to a directory of its own. */
 export async function conform(url: string, { scenario, revision }: Scenario): Promise<Found> {
   const out = await Deno.makeTempDir();
   const which = ["--scenario", scenario, "--spec-version", revision, "--timeout", "8000"];

@@ -6,7 +6,7 @@ import { conform } from "./conformance_suite.ts";
 
 /**
  * Scenarios of what we offer: tools, and no stream, prompt or resource. The last column counts the
- * checks that need a diagnostic tool of a test server's, or a subscription, of which we take none.
+ * checks that need a diagnostic tool of a test server, or a subscription; we have neither.
  */
 // deno-fmt-ignore
 const SCENARIOS = [
@@ -32,7 +32,7 @@ const NOT_OURS = [
   "sep-2575-server-tags-subscription-id",
 ];
 
-Deno.test("the conformance suite finds nothing to mend in what we offer", async (t) => {
+Deno.test("the conformance suite finds no failure in what the daemon offers", async (t) => {
   await using w = world();
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => undefined },

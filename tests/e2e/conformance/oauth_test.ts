@@ -8,7 +8,7 @@ const CONFIG = join(import.meta.dirname ?? ".", "conformance.json");
 const SUITE = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const AUTHORIZE = /https?:\/\/\S+\/oauth\/authorize\?\S+(?=\s)/;
 
-Deno.test("the conformance suite finds nothing to mend in the authorization server [4.oauth.foreign]", async () => {
+Deno.test("the conformance suite finds no failure in the authorization server [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
   const out = await Deno.makeTempDir({ prefix: "mesh-conformance-" });
   try {
@@ -19,7 +19,7 @@ Deno.test("the conformance suite finds nothing to mend in the authorization serv
   }
 });
 
-/** The suite listens on a port of its own: any will do, for a loopback redirect. */
+/** The suite listens on a port of its own: a loopback redirect may have any port. */
 async function register(relay: OAuthRelay): Promise<string> {
   const redirect_uris = ["http://127.0.0.1/callback"];
   const body = JSON.stringify({ redirect_uris });
@@ -33,7 +33,7 @@ function freePort(): number {
   return listener.addr.port;
 }
 
-/** Runs the suite, and is the person who opens the address that it prints. */
+/** Runs the suite, and acts as the person who opens the address that it prints. */
 async function run(relay: OAuthRelay, client_id: string, out: string): Promise<string> {
   const flags = ["--url", relay.issuer, "--client-id", client_id, "--port", `${freePort()}`];
   const args = ["authorization", ...flags, "--resource", `${relay.issuer}/mcp`, "-o", out];

@@ -1,4 +1,4 @@
-/** Checks of the conformance suite that the relay does not meet on purpose, and the reasons. */
+/** Checks of the conformance suite that the relay fails on purpose, and the reasons. */
 
 export interface Expected {
   readonly revision: string;

@@ -8,7 +8,7 @@ import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { conform } from "./conformance_suite.ts";
 import { EXPECTED } from "./relay_mcp_expected.ts";
 
-/** What the relay offers, tools alone; and the forms of a tool's answer, of a fixture. */
+/** The relay itself, which offers tools alone; and the forms of a tool's answer, on a fixture. */
 // deno-fmt-ignore
 const SCENARIOS: readonly [server: "relay" | "fixture", revision: string, scenario: string][] = [
   ["relay",   "2025-11-25", "server-initialize"],
@@ -30,7 +30,7 @@ const SCENARIOS: readonly [server: "relay" | "fixture", revision: string, scenar
 
 type Answer = (request: Request) => Promise<Response>;
 
-/** A server on a port: its own address is its issuer, as behind a proxy. */
+/** A server on a port whose own address is its issuer, as behind a proxy. */
 function listen(answer: (issuer: string) => Answer) {
   const barrier = Promise.withResolvers<Answer>();
   const server = Deno.serve(
@@ -42,7 +42,7 @@ function listen(answer: (issuer: string) => Answer) {
   return { url: `${issuer}/mcp`, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
-/** The proxy: whatever comes, goes on with a token; Host and Origin are as they came. */
+/** The proxy: it adds a token to each request, and keeps Host and Origin. */
 function relayWithToken(issuer: string): Answer {
   const at = relayFixture({ issuer });
   const { authorization = "" } = grantToken(at, "t1");
@@ -74,7 +74,7 @@ function fixture(): Answer {
   return (request) => endpoint.answer(request);
 }
 
-Deno.test("the conformance suite finds nothing in the relay that is not expected, with a reason", async (t) => {
+Deno.test("the conformance suite finds no unexpected failure in the relay", async (t) => {
   await using relay = listen(relayWithToken);
   await using other = listen(fixture);
   for (const [server, revision, scenario] of SCENARIOS) {

@@ -50,7 +50,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-Deno.test("kill -9 in the middle of an upload: what was taken is there, the half is gone", async () => {
+Deno.test("kill -9 in the middle of an upload: complete files are kept, the partial one is gone", async () => {
   using at = setup();
   const { cwd } = at;
   const content = crypto.getRandomValues(new Uint8Array(60_000));

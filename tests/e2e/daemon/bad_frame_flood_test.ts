@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { LOOPBACK, world } from "../../support/world.ts";
 
-Deno.test("whoever sends bad frames in a flood is told with which code it was closed", async () => {
+Deno.test("a client that sends too many bad frames gets the code of its close", async () => {
   await using w = world();
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
   const server = Deno.serve(options, (request) => w.daemon.fetch(request, LOOPBACK));

@@ -1,4 +1,4 @@
-/** Permissions that are asked of a real daemon: however it ends, none is left open. */
+/** Permissions that a real daemon is asked for: however the daemon ends, none is left open. */
 
 import assert from "node:assert/strict";
 import { RealDaemon } from "../../support/programs/child.ts";
@@ -17,7 +17,7 @@ async function ask(base: string) {
   return await response.json();
 }
 
-/** Resolves with the question's event: from then on it is on the disk. */
+/** Resolves with the question's event: the question is on the disk then. */
 async function asked(base: string): Promise<void> {
   const stream = await fetch(`${base}/events/stream?replay=100`);
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -34,7 +34,7 @@ async function settled(base: string) {
   return [state, close_reason, outcome];
 }
 
-Deno.test("a daemon that is stopped denies the permission that it holds, and says so", async () => {
+Deno.test("a daemon that is stopped denies the pending permission, and says so", async () => {
   const state = Deno.makeTempDirSync();
   const first = await RealDaemon.start(state, { settings: SETTINGS });
   const line = ask(first.base);
@@ -49,7 +49,7 @@ Deno.test("a daemon that is stopped denies the permission that it holds, and say
   Deno.removeSync(state, { recursive: true });
 });
 
-Deno.test("what a killed daemon held is denied by the next one", async () => {
+Deno.test("a permission that was pending in a killed daemon is denied by the next one", async () => {
   const state = Deno.makeTempDirSync();
   const first = await RealDaemon.start(state, { settings: SETTINGS });
   const line = ask(first.base).catch(() => "cut");

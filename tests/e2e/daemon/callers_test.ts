@@ -1,4 +1,4 @@
-/** A real daemon, and those who try to speak as the human, or as another user's program. */
+/** A real daemon, and callers that pose as the human or run as another user. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
 const NOBODY_UID = 65_534;
 
-/** What an agent with a shell tries, each with a text of its own. */
+/** What an agent with a shell tries, each attempt with a text of its own. */
 const TRICKS = `
 exec 2>/dev/null
 curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
@@ -26,7 +26,7 @@ mesh open --json > "$HOME/opened"
 sleep 60
 `;
 
-Deno.test("whatever an agent with a shell tries, it does not speak as the human", {
+Deno.test("an agent with a shell cannot speak as the human", {
   ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
 }, async () => {
   await using fixture = new CallersFixture();
@@ -59,7 +59,7 @@ Deno.test("whatever an agent with a shell tries, it does not speak as the human"
   assert.equal(await fixture.voice("a person in a pane"), "human");
 });
 
-/** The same in a terminal that a person opened: nothing but the agent itself stands in its way. */
+/** The same in a terminal that a person opened: only the agent itself is in the way. */
 const TRICKS_AT_HOME = `
 exec 2>/dev/null
 register() { curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$1'}' "$URL/peers"; }
@@ -80,7 +80,7 @@ for depth in 60 61 62 63; do alone "bash $HOME/deep.sh $depth"; done
 const DEEP = `if [ "$1" = "0" ]; then mesh notify victim "from $2 below" --from sam
 else bash $HOME/deep.sh $(($1 - 1)) "\${2:-$1}"; fi; true`;
 
-Deno.test("an agent in a person's terminal does not get to be the person by leaving the mesh", {
+Deno.test("an agent in a person's terminal cannot become the person by leaving the mesh", {
   ignore: !isLinux || !has("tmux") || !has("script") || !has("curl"),
 }, async () => {
   await using fixture = new CallersFixture();
@@ -135,7 +135,7 @@ Deno.test("a tmux server that is stopped does not stop the daemon", {
   }
 });
 
-Deno.test("a terminal that a registered peer runs in is not a person's", {
+Deno.test("a terminal in which a registered peer runs is not a person's", {
   ignore: !isLinux || !has("tmux"),
 }, async () => {
   await using fixture = new CallersFixture();
@@ -164,7 +164,7 @@ Deno.test("a terminal that a registered peer runs in is not a person's", {
   assert.equal(await fixture.voice("after"), "unverified");
 });
 
-Deno.test("a program of another user gets nothing, whatever headers it sends", {
+Deno.test("a program of another user is refused, whatever headers it sends", {
   ignore: !isLinux || !isRoot || !has("setpriv") || !has("curl"),
 }, async () => {
   await using fixture = new CallersFixture();
@@ -195,7 +195,7 @@ Deno.test("a program of another user gets nothing, whatever headers it sends", {
 });
 
 Deno.test(
-  "another user holds few sockets open without the token, and has them again when they are gone",
+  "another user may have few sockets open without the token, and gets them back once they close",
   {
     ignore: !isLinux || !isRoot || !has("setpriv"),
   },
@@ -220,7 +220,7 @@ Deno.test(
   },
 );
 
-Deno.test("a request that another user's program sends and leaves behind is refused", {
+Deno.test("a request that another user's program sends and abandons is refused", {
   ignore: !isLinux || !isRoot || !has("setpriv"),
 }, async () => {
   await using fixture = new CallersFixture();
@@ -229,7 +229,7 @@ Deno.test("a request that another user's program sends and leaves behind is refu
   const body = JSON.stringify({ from_peer: "sam", to_peer: "victim", text: "left behind" });
   const head = `POST /notify HTTP/1.1\\r\\nHost: ${hostname}:${port}\\r\\n` +
     `Content-Length: ${body.length}\\r\\n\\r\\n`;
-  // The kernel takes the socket of a process that has closed it for root's.
+  // The kernel reports the socket of a process that has closed it as root's.
   const script = `for i in $(seq 50); do exec 3<>/dev/tcp/${hostname}/${port}; ` +
     `printf '${head}${body}' >&3; exec 3>&-; done`;
   const as = ["setpriv", `--reuid=${NOBODY_UID}`, `--regid=${NOBODY_UID}`, "--clear-groups"];

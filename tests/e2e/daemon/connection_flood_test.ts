@@ -1,4 +1,4 @@
-/** A flood of connections: a process that cannot open one more file goes on once it is over. */
+/** Too many connections: a process that cannot open another file works again afterwards. */
 
 import assert from "node:assert/strict";
 import { CallersFixture } from "../../support/e2e/callers_fixture.ts";
@@ -6,15 +6,15 @@ import { MAIN } from "../../support/e2e/programs.ts";
 import { until } from "../../support/e2e/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
-/** Files that the process may have open, and connections that are made to it. */
+/** How many files the process may open, and how many connections are made to it. */
 const FILES = 300, CONNECTIONS = 600;
 
-/** Holds more connections than the process can take, and lets go of them. */
+/** Opens more connections than the process can accept, and closes them. */
 async function flood(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const connections: Deno.TcpConn[] = [];
   for (let made = 0; made < CONNECTIONS; made++) {
-    // In between it may not be listened on.
+    // It may stop listening in between.
     const connection = await Deno.connect({ hostname, port: Number(port) }).catch(() => undefined);
     if (connection) connections.push(connection);
   }
@@ -30,7 +30,7 @@ function answers(url: string): Promise<boolean> {
   });
 }
 
-Deno.test("a daemon that cannot open one more file goes on afterwards", {
+Deno.test("a daemon that cannot open another file works again afterwards", {
   ignore: !isLinux,
 }, async () => {
   await using fixture = new CallersFixture({ files: FILES });
@@ -39,7 +39,7 @@ Deno.test("a daemon that cannot open one more file goes on afterwards", {
   assert.ok(await answers(fixture.url));
 });
 
-Deno.test("a relay that cannot open one more file goes on afterwards", {
+Deno.test("a relay that cannot open another file works again afterwards", {
   ignore: !isLinux,
 }, async () => {
   const program = `ulimit -n ${FILES}; exec ${Deno.execPath()} run -A --cached-only ${MAIN} relay`;

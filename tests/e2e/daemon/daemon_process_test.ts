@@ -6,7 +6,7 @@ import { until } from "../../support/e2e/waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
-/** A child of ours, in a directory of its own; ended with the test. */
+/** A child process in a directory of its own; ended with the test. */
 class Child implements AsyncDisposable {
   readonly process: Deno.ChildProcess;
   readonly #stderr: Promise<unknown>;
@@ -77,7 +77,7 @@ async function post(url: string, path: string, body: unknown) {
   return await response.json();
 }
 
-/** A real socket, and what it has heard. */
+/** A real socket, and the frames it has received. */
 async function connect(url: string, display_name: string) {
   const socket = new WebSocket(`${url.replace("http", "ws")}/ws`);
   const frames: Record<string, string>[] = [];
@@ -90,7 +90,7 @@ async function connect(url: string, display_name: string) {
   return { socket, waitForFrame };
 }
 
-Deno.test("a daemon starts anywhere, says where it is, and carries an ask and its ack", async () => {
+Deno.test("a daemon starts anywhere, writes its address, and carries an ask and its ack", async () => {
   using at = setup();
   const { child, url, pid } = await start(at);
   await using _ = child;
@@ -136,7 +136,7 @@ Deno.test("a second daemon on the same state is refused, and names the first", a
 });
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  Deno.test(`${signal} answers those who wait, leaves no notice, and exits 0`, async () => {
+  Deno.test(`${signal} answers those who wait, removes daemon.json, and exits 0`, async () => {
     using at = setup();
     const { child, url } = await start(at);
     await using _ = child;
@@ -154,7 +154,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   });
 }
 
-Deno.test("a read-only copy of the house works as well", async () => {
+Deno.test("a read-only copy of the sources works as well", async () => {
   using at = setup();
   const copy = join(at.cwd, "house");
   const files = ["main.ts", "cli.ts", "deno.json", "deno.lock", "cli", "daemon", "kit", "relay"];
@@ -170,7 +170,7 @@ Deno.test("a read-only copy of the house works as well", async () => {
   await new Deno.Command("chmod", { args: ["-R", "u+w", copy] }).output();
 });
 
-Deno.test("a relay starts, and says where it is", async () => {
+Deno.test("a relay starts, and prints its address", async () => {
   using at = setup();
   await using child = new Child("relay", at.cwd, { RELAY_PORT: "0" });
   const url = await until("the relay's line", () => /"url":"([^"]+)"/.exec(child.stderr)?.[1]);
@@ -182,7 +182,7 @@ Deno.test("a relay starts, and says where it is", async () => {
   assert.equal(await child.end("SIGTERM"), 0);
 });
 
-Deno.test("a relay whose port is taken ends with the setting that names another [c9.oauth.start]", async () => {
+Deno.test("a relay whose port is taken ends, and names the setting for another one [c9.oauth.start]", async () => {
   using at = setup();
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const RELAY_PORT = String(taken.addr.port);
@@ -192,14 +192,14 @@ Deno.test("a relay whose port is taken ends with the setting that names another 
   await until("its refusal", () => new RegExp(said).exec(child.stderr));
 });
 
-Deno.test("a relay's port is a whole number of one, or it is refused by what is allowed", () => {
+Deno.test("a relay's port is a whole number, else the refusal says what is allowed", () => {
   for (const RELAY_PORT of ["", "soon", "1.5", "-1", "65536"]) {
     assert.throws(() => readRelayConfig({ RELAY_PORT }), /RELAY_PORT: .*; allowed: a port/);
   }
   assert.equal(readRelayConfig({ RELAY_PORT: "0" }).port, 0);
 });
 
-Deno.test("a relay's host is a name or an address, and of IPv6 it stands in brackets", () => {
+Deno.test("a relay's host is a name or an address; an IPv6 address has brackets", () => {
   assert.throws(() => readRelayConfig({ RELAY_HOST: "" }), /RELAY_HOST: .*; allowed: the name or/);
   assert.equal(urlOf(readRelayConfig({ RELAY_HOST: "::1" }).host, 80), "http://[::1]:80");
   assert.equal(urlOf(readRelayConfig({}).host, 8378), "http://127.0.0.1:8378");

@@ -1,15 +1,15 @@
-/** A client that repeats what it could not hear the answer to, against a daemon that is killed. */
+/** A client that repeats requests without an answer, against a daemon that is killed. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 const KEYS = 60;
 const LANES = 6;
-/** How often the daemon is killed, and how much it may answer anew in each of its lives. */
+/** How often the daemon is killed, and how many new requests each run may answer. */
 const RUNS = 3;
 const KEYS_PER_RUN = 15;
 
-/** Posts a note with a key; its id, or nothing when the daemon was gone before it could answer. */
+/** Posts a notify with a key; its id, or undefined if the daemon ended before it answered. */
 async function sendNotify(port: number, key: number): Promise<string | undefined> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/notify`, {
@@ -26,7 +26,7 @@ async function sendNotify(port: number, key: number): Promise<string | undefined
   }
 }
 
-Deno.test("what is repeated with its key until it is answered is said once, through kill -9", async () => {
+Deno.test("a request that is repeated with its key until it is answered is sent once, through kill -9", async () => {
   using state = temporary();
   const answered = new Map<number, string>();
   for (let run = 0; run <= RUNS; run++) {
@@ -38,7 +38,7 @@ Deno.test("what is repeated with its key until it is answered is said once, thro
     }
     const keysWanted = run < RUNS ? KEYS_PER_RUN * (run + 1) : Infinity;
     let killed: Promise<void> | undefined;
-    /** Every lane repeats its keys from the first, and is cut off with others under way. */
+    /** Every lane repeats its keys from the first, and is interrupted with others in progress. */
     const lane = async (first: number) => {
       for (let key = first; key < KEYS && !killed; key += LANES) {
         const delivery_id = await sendNotify(daemon.port, key);

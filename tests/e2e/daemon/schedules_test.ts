@@ -1,10 +1,10 @@
-/** Messages that fall due while the daemon is killed: none is lost, and none comes twice. */
+/** Messages that fall due while the daemon is killed: none is lost, and none is sent twice. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 const COUNT = 48;
-/** They fall due one after another: each death finds some before, at and after their time. */
+/** They fall due one after another: each kill finds some before, at and after their time. */
 const FIRST_MS = 1500, EVERY_MS = 100;
 const RUNS = 5;
 const POLL_MS = 20;
@@ -19,7 +19,7 @@ async function fired(base: string): Promise<number> {
   return (await json(base, "/schedules?state=fired")).schedules.length;
 }
 
-/** Looks until so many have fired; a deadline bounds it. */
+/** Waits until so many have fired, up to a deadline. */
 async function until(base: string, count: number): Promise<void> {
   for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
     if (await fired(base) >= count) return;
@@ -28,7 +28,7 @@ async function until(base: string, count: number): Promise<void> {
   throw new Error(`Fewer than ${count} fired`);
 }
 
-Deno.test("what falls due while the daemon is killed is sent once, and the record says so [c2.schedule.crash]", async () => {
+Deno.test("messages that fall due while the daemon is killed are sent once, and the record says so [c2.schedule.crash]", async () => {
   using state = temporary();
   for (let run = 0; run <= RUNS; run++) {
     await using daemon = await RealDaemon.start(state.path);
@@ -43,7 +43,7 @@ Deno.test("what falls due while the daemon is killed is sent once, and the recor
       }
     }
     if (run < RUNS) {
-      // As soon as a beat has sent more: the next ones are about to be.
+      // A tick has just sent more: the next ones are about to be sent.
       await until(base, Math.min(COUNT, await fired(base) + 1));
       await daemon.kill();
       continue;

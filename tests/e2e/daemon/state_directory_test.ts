@@ -1,4 +1,4 @@
-/** A state directory that cannot be used: the daemon says so in a sentence, and ends. */
+/** An unusable state directory: the daemon names the reason in a sentence, and ends. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const PRIVATE = { mode: 0o600 };
 
-/** What a daemon says on this state before it ends. */
+/** The output of a daemon on this state before it ends. */
 async function startOn(state: string, config = "/nonexistent.yaml") {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", join(REPO_ROOT, "main.ts"), "daemon"],
@@ -17,7 +17,7 @@ async function startOn(state: string, config = "/nonexistent.yaml") {
   return { code, output: new TextDecoder().decode(stderr) };
 }
 
-Deno.test("a database that is none, and a directory that is none, are named and left alone", async () => {
+Deno.test("a file that is no database, and a state that is no directory, are named and left alone", async () => {
   const dir = Deno.makeTempDirSync();
   try {
     const db = join(dir, "mesh.db"), file = join(dir, "file");
@@ -38,7 +38,7 @@ Deno.test("a database that is none, and a directory that is none, are named and 
   }
 });
 
-Deno.test("a start closes what other users could read, and logs each path once", async () => {
+Deno.test("a start closes files that other users could read, and logs each path once", async () => {
   const dir = Deno.makeTempDirSync();
   try {
     const state = join(dir, "state"), config = join(dir, "config.yaml");

@@ -1,4 +1,4 @@
-/** Apps at a relay with daemons of the program behind it, on loopback, by the official client. */
+/** Apps at a relay with real daemons, on loopback, by the official client. */
 
 import assert from "node:assert/strict";
 import { connectApp, WholeRelay } from "../../support/e2e/relay_apps_lab.ts";
@@ -64,7 +64,7 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
   for (const secret of [SECRET, ...tokens]) assert.ok(secret && !lines.includes(secret));
 });
 
-Deno.test("a daemon killed before, between and after: each tool says what is true", async () => {
+Deno.test("a daemon is killed before, between and after calls: each tool reports what is true", async () => {
   await using relay = new WholeRelay();
   await using first = await RealDaemon.start(relay.issuer);
   const { daemon_id, dir } = first;

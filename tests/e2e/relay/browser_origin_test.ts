@@ -31,7 +31,7 @@ const ALLOWING: [string, string][] = [
   ["cache-control", "max-age=3600"],
 ];
 
-/** A machine that answers with a page of its own, whatever it is asked. */
+/** A machine that answers every request with a page of its own. */
 function machine(
   relay: RealRelay,
   { daemon_id, secret }: { daemon_id: string; secret: string },
@@ -54,7 +54,7 @@ function machine(
   return daemon;
 }
 
-Deno.test("a machine of one secret runs nothing in a browser that signs in with another [c9.tunnel.no-pages]", async () => {
+Deno.test("a machine of one secret runs no script in a browser that signs in with another [c9.tunnel.no-pages]", async () => {
   const executablePath = await chromiumPath();
   if (!executablePath) {
     const line = "skipped: the relay's origin (no Chromium; install the package chromium)\n";
@@ -83,9 +83,9 @@ Deno.test("a machine of one secret runs nothing in a browser that signs in with 
       const tab = await signIn(SECRET);
       const link = tab.locator(`a[href="/m/${ATTACKER_ID}/dashboard"]`);
       await link.evaluate((to, href) => to.setAttribute("href", href), `/m/${ATTACKER_ID}/${path}`);
-      // Either it is shown, or it is saved.
+      // It is either shown or saved.
       const seen = [tab.waitForURL(/\/m\//), tab.waitForEvent("download")];
-      for (const one of seen) one.catch(() => undefined); // Only one of them comes.
+      for (const one of seen) one.catch(() => undefined); // Only one of them happens.
       await tab.getByRole("link", { name: ATTACKER_ID }).click();
       await Promise.any(seen);
       titles.push(await tab.title());

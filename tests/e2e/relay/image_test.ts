@@ -1,4 +1,4 @@
-/** The image is not built here, for no engine runs; but each of its lines is run that can be. */
+/** The image: no engine builds it here, but every line that can run is run. */
 
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
@@ -31,7 +31,7 @@ const of = (instruction: string, stage: number) =>
   ) => rest);
 const [last] = lines().map(({ stage }) => stage).slice(-1);
 
-/** What each COPY takes, and where to. */
+/** The source and the target of each COPY. */
 function copies(stage: number) {
   return of("COPY", stage).map((rest) => {
     const words = rest.split(" ").filter((instruction) => !instruction.startsWith("--"));
@@ -39,7 +39,7 @@ function copies(stage: number) {
   });
 }
 
-/** The build stage, run in a folder of its own; its `out` is what the image takes. */
+/** The build stage, run in a folder of its own; its `out` is what the image copies. */
 function build(dir: string): void {
   for (const { from, to } of copies(0)) {
     for (const source of from) {
@@ -55,7 +55,7 @@ function build(dir: string): void {
   }
 }
 
-/** A path of the image, as it is in the folder. */
+/** The path in the folder that stands for a path of the image. */
 function inFolder(dir: string, text: string): string {
   const moved = [
     ["/usr/local/bin/deno", "out/bin/deno"],
@@ -65,7 +65,7 @@ function inFolder(dir: string, text: string): string {
   return moved.reduce((output, [from, to]) => output.replaceAll(from, join(dir, to)), text);
 }
 
-Deno.test("each file that the image copies is there, and what it copies is what the program is", () => {
+Deno.test("each file that the image copies exists, and together they are the program", () => {
   for (const { from } of copies(0)) {
     for (const source of from) Deno.statSync(join(REPO_ROOT, source));
   }
@@ -77,7 +77,7 @@ Deno.test("each file that the image copies is there, and what it copies is what 
   );
 });
 
-Deno.test("the image runs as nobody of rank, keeps its data on a volume, and says how it is [c9.image]", () => {
+Deno.test("the image runs as an unprivileged user, keeps its data on a volume, and has a health check [c9.image]", () => {
   const stage = last ?? 0;
   assert.deepEqual(of("USER", stage), ["10001:10001"]);
   assert.deepEqual(of("VOLUME", stage), ["/data"]);
@@ -86,7 +86,7 @@ Deno.test("the image runs as nobody of rank, keeps its data on a volume, and say
   assert.ok(!Deno.readTextFileSync(join(REPO_ROOT, "Dockerfile")).includes("mesh_sk_"));
 });
 
-Deno.test("what the build stage makes is a relay that starts with the rights of the image", async () => {
+Deno.test("the build stage makes a relay that starts with the permissions of the image", async () => {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-image-" });
   try {
     build(dir);
@@ -116,7 +116,7 @@ Deno.test("what the build stage makes is a relay that starts with the rights of 
   }
 });
 
-Deno.test("the example of a composition is whole, and its relay is reached by the proxy alone", () => {
+Deno.test("the example of a composition is complete, and only the proxy reaches its relay", () => {
   const compose = parse(Deno.readTextFileSync(join(REPO_ROOT, "docs/relay/compose.yaml")));
   const { relay, proxy } = compose.services;
   assert.equal(relay.ports, undefined);

@@ -10,11 +10,11 @@ const SECRETS = 10;
 const openSocket: OpenSocket = (address, headers, ears) =>
   toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
 
-Deno.test("five hundred daemons hold their tunnels, and each is asked by its own id", async () => {
+Deno.test("five hundred daemons keep their tunnels, and each is asked by its own id", async () => {
   await using relay = new RealRelay();
   const address = relay.url.replace("http", "ws");
   const daemons = Array.from({ length: DAEMONS }, (_, at) => {
-    // A secret has a hundred machines at most, so that these are of ten people.
+    // A secret has at most a hundred machines, so these belong to ten people.
     const secret = at % SECRETS === 0 ? SECRET : SECRET.slice(0, -1) + String(at % SECRETS);
     const daemon = ScriptedDaemon.openSocket(openSocket, {
       address,
@@ -42,7 +42,7 @@ Deno.test("five hundred daemons hold their tunnels, and each is asked by its own
   await until("all are gone", () => relay.relay.machines.size === 0 || undefined);
 });
 
-Deno.test("a real line that brings nonsense is closed with a reason that fits, and the relay lives", async () => {
+Deno.test("a real connection that sends invalid frames is closed with its reason, and the relay goes on", async () => {
   await using relay = new RealRelay();
   const address = relay.url.replace("http", "ws");
   for (const invalidFrame of [{ type: "response" }, { type: "\u20ac".repeat(300) }, {}]) {

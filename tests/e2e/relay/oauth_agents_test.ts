@@ -38,7 +38,7 @@ class Agent implements Disposable {
     assert.ok(success, new TextDecoder().decode(stderr));
   }
 
-  /** Logs in; the person opens the address that the program prints, and pastes where it leads. */
+  /** Logs in; the person opens the printed address, and pastes the address that it leads to. */
   async logIn(relay: OAuthRelay, ...args: string[]): Promise<void> {
     const child = this.#command(args, "piped").spawn();
     const stdin = child.stdin.getWriter();
@@ -74,7 +74,7 @@ class Agent implements Disposable {
       DISABLE_AUTOUPDATER: "1",
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     };
-    // A login wants a terminal, wide enough that no address is broken.
+    // A login needs a terminal, wide enough that no address is broken.
     const typed = `stty cols 4000 -echo; ${[this.#bin, ...args].join(" ")}`;
     const [program, ...rest] = stdin === "piped"
       ? ["script", "-qec", typed, "/dev/null"]

@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { OAuthRelay } from "../../support/e2e/oauth_lab.ts";
 
-/** An app's memory, and where it would send the person's browser. */
+/** An app's storage, and the address to which it would send the person's browser. */
 class Memory implements OAuthClientProvider {
   readonly redirectUrl = "http://localhost:49152/callback";
   readonly clientMetadata = { redirect_uris: [this.redirectUrl], client_name: "The SDK" };
@@ -55,7 +55,7 @@ Deno.test("the protocol's own client registers, connects and refreshes by itself
   const client = await connected(relay, memory);
   assert.equal((await client.listTools()).tools.length, 6);
   await client.close();
-  // An access token that is worth nothing any more is renewed without a word.
+  // An expired access token is renewed without asking the person.
   memory.savedTokens = { ...first, access_token: "mesh_at_over" };
   const again = await connected(relay, memory);
   const { structuredContent } = await again.callTool({ name: "list_machines", arguments: {} });

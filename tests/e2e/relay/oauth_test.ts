@@ -12,7 +12,7 @@ const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ_SCOPE = "agents:read";
 const ALL_SCOPES = "agents:read agents:write";
 
-/** What a client of the library holds while it connects. */
+/** What a client of the library stores while it connects. */
 interface Connecting {
   readonly as: oauth.AuthorizationServer;
   readonly client: oauth.Client;
@@ -23,7 +23,7 @@ interface Connecting {
   readonly address: URL;
 }
 
-/** From nothing but the address of the MCP server to the address for the browser. */
+/** From the address of the MCP server alone to the address for the browser. */
 async function connecting(relay: OAuthRelay, redirect_uri: string): Promise<Connecting> {
   const resource = new URL(`${relay.issuer}/mcp`);
   const described = await oauth.processResourceDiscoveryResponse(
@@ -132,7 +132,7 @@ Deno.test("a foreign client discovers, registers, connects, refreshes, narrows a
   assert.ok(relay.logged.every((line) => !line.includes("mesh_")));
 });
 
-Deno.test("an app that has connected works with an agent, and only with its own requests [5.oauth.identity] [4.oauth.foreign]", async () => {
+Deno.test("a connected app works with an agent, and only with its own requests [5.oauth.identity] [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
   const { url, daemon_id } = relay.daemon;
   const { peer_id } = await post(`${url}/peers`, { name: "api", path: "/work", backend: "sdk" });
@@ -206,7 +206,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
     await page.goto(`${relay.issuer}/`);
     await page.getByLabel("Relay secret").fill(relay.secret);
     await page.getByRole("button", { name: "Sign in" }).click();
-    // The login leads to the machines; what counts here is that the browser is signed in.
+    // The login leads to the machines; the test needs only that the browser is signed in.
     await page.goto(`${relay.issuer}/oauth/connections`);
     await page.getByRole("button", { name: "Revoke A foreign app" }).click();
     await page.getByText("No app is connected.").waitFor();
@@ -220,7 +220,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
-/** The relay as a process; resolves once it listens or has ended, with what it said. */
+/** The relay as a process; resolves with its output once it listens or has ended. */
 async function relayProcess(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", join(REPO_ROOT, "main.ts"), "relay"],
@@ -248,7 +248,7 @@ async function relayProcess(env: Record<string, string>) {
   };
 }
 
-Deno.test("a second relay on the same database refuses to start, until the first is gone [8.relay.replica]", async () => {
+Deno.test("a second relay on the same database refuses to start until the first is gone [8.relay.replica]", async () => {
   const dir = await Deno.makeTempDir({ prefix: "mesh-oauth-" });
   try {
     const env = {

@@ -1,4 +1,4 @@
-/** The relay's pages in a real browser: signing in without a script, and a share as it comes. */
+/** The relay's pages in a real browser: signing in without a script, and a live share. */
 
 import assert from "node:assert/strict";
 import { chromium, type Page } from "playwright-core";
@@ -6,7 +6,7 @@ import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
 import { WholeRelay } from "../../support/e2e/relay_apps_lab.ts";
 import { NAMESPACE, RealDaemon, SECRET, until } from "../../support/e2e/relay_lab.ts";
 
-/** A browser, for as long as a test needs it; where there is none, the test says so. */
+/** A browser for one test; without a browser, the test is skipped and says so. */
 async function browsing(what: string, visit: (browser: Browser) => Promise<void>): Promise<void> {
   const executablePath = await chromiumPath();
   if (!executablePath) {
@@ -29,7 +29,7 @@ async function browsing(what: string, visit: (browser: Browser) => Promise<void>
 
 type Browser = Awaited<ReturnType<typeof chromium.launch>>;
 
-/** What the page's policy has refused, and what has failed in it. */
+/** What the page's policy has refused, and the page's errors. */
 function complaints(page: Page): string[] {
   const violations: string[] = [];
   page.on("console", (message) => {
@@ -68,7 +68,7 @@ Deno.test("a person signs in, sees the machines and signs out, without a script"
     assert.deepEqual(refused, []);
   }));
 
-Deno.test("a guest sees news as it comes, asks, and reads the answer", () =>
+Deno.test("a guest sees events as they happen, asks, and reads the answer", () =>
   browsing("a share", async (browser) => {
     await using relay = new WholeRelay();
     await using daemon = await RealDaemon.start(relay.issuer);

@@ -19,7 +19,7 @@ async function relayAndDaemon(env: Record<string, string> = {}) {
   };
 }
 
-Deno.test("a browser reaches a daemon through a real relay, and health says it is connected", async () => {
+Deno.test("a browser reaches a daemon through a real relay, and its health shows a connected relay", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const seen = await (await relay.browse(daemon.daemon_id, "/health")).json();
@@ -28,7 +28,7 @@ Deno.test("a browser reaches a daemon through a real relay, and health says it i
   assert.equal((await fetch(`${relay.url}/m/${daemon.daemon_id}/health`)).status, 403);
 });
 
-Deno.test("an attachment of 25 MB goes up and comes down, and the relay holds little of it", async () => {
+Deno.test("an attachment of 25 MB goes up and down, and the relay holds little of it", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const bytes = new Uint8Array(FILE_BYTES);
@@ -48,7 +48,7 @@ Deno.test("an attachment of 25 MB goes up and comes down, and the relay holds li
   assert.ok(max <= HELD_BYTES_MAX / 32, `${max} bytes were held`);
 });
 
-Deno.test("a reader that takes nothing holds one window of the relay's memory, and nobody up", async () => {
+Deno.test("a reader that reads nothing fills one window of the relay's memory, and delays no other", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const form = new FormData();
@@ -87,7 +87,7 @@ Deno.test("a thousand requests at once are answered while one hangs", async () =
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
-Deno.test("the event stream comes through as it happens, and ends with its reader", async () => {
+Deno.test("the event stream arrives as it happens, and ends with its reader", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const abort = new AbortController();
@@ -107,7 +107,7 @@ Deno.test("the event stream comes through as it happens, and ends with its reade
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
-Deno.test("with the daemon killed under a request the caller is told that it may have arrived", async () => {
+Deno.test("when the daemon is killed during a request, the caller is told that it may have arrived", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const stream = await relay.ask(daemon.daemon_id, "/events/stream");
@@ -144,7 +144,7 @@ Deno.test("a daemon that was killed and started again is back under its id [5.re
   await until("it says goodbye", () => !relay.connected(again.daemon_id) || undefined);
 });
 
-Deno.test("a relay that went away is dialled until it is back, and its requests fail meanwhile", async () => {
+Deno.test("a daemon dials a relay that went away until it is back, and requests fail meanwhile", async () => {
   const first = new RealRelay();
   const port = Number(new URL(first.url).port);
   await using daemon = await RealDaemon.start(first.url);
@@ -161,7 +161,7 @@ Deno.test("a relay that went away is dialled until it is back, and its requests 
   assert.equal((await second.ask(daemon.daemon_id, "/health")).status, 200);
 });
 
-Deno.test("the program's own relay takes a daemon in, and both end well", async () => {
+Deno.test("the real relay accepts a real daemon, and both stop cleanly", async () => {
   const main = new URL("../../../main.ts", import.meta.url).pathname;
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", main, "relay"],

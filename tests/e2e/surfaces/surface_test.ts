@@ -10,7 +10,7 @@ function listen(w: World) {
   return { url: `ws://127.0.0.1:${server.addr.port}/ws`, stop: () => server.shutdown() };
 }
 
-/** A surface on a real socket; its frames come one by one. */
+/** A surface on a real socket; its frames arrive one by one. */
 async function connect(url: string) {
   const socket = new WebSocket(url);
   const frames: (SentItem & { type: string })[] = [];
@@ -40,7 +40,7 @@ async function connect(url: string) {
   return { send, next, end };
 }
 
-Deno.test("a surface on a real socket is sent its items, and again what it did not show", async () => {
+Deno.test("a surface on a real socket gets its items, and again those that it did not show", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const server = listen(w);
   const first = await connect(server.url);

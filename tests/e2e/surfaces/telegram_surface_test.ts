@@ -36,7 +36,7 @@ function serveMesh(mesh: FakeMesh) {
   });
 }
 
-/** Ends the child with the test, however that ends. */
+/** Ends the child with the test, whatever the outcome. */
 function ended(child: Deno.ChildProcess, output: Promise<string>): AsyncDisposable {
   let stopped = false;
   child.status.then(() => stopped = true);
@@ -49,7 +49,7 @@ function ended(child: Deno.ChildProcess, output: Promise<string>): AsyncDisposab
   };
 }
 
-Deno.test("the program shows items, carries replies, outlives a lost line, and ends on Ctrl-C", async () => {
+Deno.test("the program shows items, carries replies, survives a lost connection, and ends on Ctrl-C", async () => {
   const cwd = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock), mesh = new FakeMesh(systemClock);
   await using daemon = serveMesh(mesh);
@@ -57,7 +57,7 @@ Deno.test("the program shows items, carries replies, outlives a lost line, and e
     port: 0,
     hostname: "127.0.0.1",
     onListen: () => {},
-    onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C cut off.
+    onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C interrupted.
   }, bot.fetch);
   const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
   const child = new Deno.Command(Deno.execPath(), {

@@ -6,7 +6,7 @@ import { until } from "../../support/e2e/waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
-/** A program of ours, ended with the test. */
+/** One of our programs, ended with the test. */
 class Child implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly output: Promise<string>;
@@ -37,7 +37,7 @@ class Child implements AsyncDisposable {
   }
 }
 
-/** A state directory, a Bot API, and programs on them. */
+/** A state directory, a Bot API, and programs that use them. */
 function setup() {
   const cwd = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);

@@ -2,13 +2,11 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { StreamError } from "kit/net/tunnel/stream.ts";
 import { ackAsk, openAsk, pendingAsks } from "../../../daemon/features/asks/contract.ts";
 import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { describePeer, registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../relay/shares/contract.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
-import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import type { World } from "../../support/world.ts";
 import {
   connectDaemon,
@@ -23,6 +21,7 @@ import {
 } from "../../support/relay/composed_relay.ts";
 
 const MACHINE_ID = "dm-000000000001";
+
 const SAME_ORIGIN = { origin: ISSUER, "sec-fetch-site": "same-origin" };
 
 async function peer(w: World, name: string, more: Record<string, unknown> = {}) {
@@ -85,6 +84,7 @@ const REFUSED: [why: string, body: Record<string, unknown>, status: number, erro
   ["no time at all",       { ttl_seconds: 0 },                422, "invalid_request"],
   ["31 days",              { ttl_seconds: 31 * 86_400 },      422, "invalid_request"],
 ];
+
 for (const [why, body, status, error] of REFUSED) {
   Deno.test(`no share is made of ${why}`, async () => {
     await using at = relayFixture();
@@ -339,40 +339,4 @@ Deno.test("shares of one secret, and guests of one share, are bounded", async ()
   await at.clock.settle();
   const again = listen(await at.send(`/s/${first.share_id}/stream`));
   for (const guest of [...guestAsks.slice(1), again]) await guest.leave();
-});
-
-// deno-fmt-ignore
-const FRAMES: [why: string, frame: string, streamState: string | undefined][] = [
-  ["an event that names the peer",       `id: 7\nevent: ask\ndata: {"to_peer_id":"peer-1"}`,           `id: 7\nevent: ask\ndata: {"to_peer_id":"peer-1"}`],
-  ["an event of another",                `id: 7\nevent: ask\ndata: {"to_peer_id":"peer-2"}`,           undefined],
-  ["an id that stands for another field",`event: ask\ndata: {"from":"peer-1","to_peer_id":"peer-2"}`,  undefined],
-  ["an id that only begins so",          `event: ask\ndata: {"peer_id":"peer-11"}`,                    undefined],
-  ["an inbox item",                      `event: inbox_item\ndata: {"from_peer_id":"peer-1"}`,         undefined],
-  ["an inbox item by another name",      `event: ask\ndata: {"type":"inbox_item","peer_id":"peer-1"}`, undefined],
-  ["no JSON",                            `event: ask\ndata: peer_id peer-1`,                           undefined],
-  ["no type",                            `data: {"peer_id":"peer-1"}`,                                 undefined],
-  ["where the log ends",                 `event: ready\ndata: {"last":9}`,                             undefined],
-  ["a sign of life",                     `: keep-alive`,                                               `: keep-alive`],
-];
-for (const [why, frame, streamState] of FRAMES) {
-  Deno.test(`through the sieve of a share: ${why}, in whatever pieces it comes`, async () => {
-    const bytes = new TextEncoder().encode(`${frame}\n\n`);
-    for (const size of [1, 7, bytes.length]) {
-      const pieces = Array.from(
-        { length: Math.ceil(bytes.length / size) },
-        (_, at) => bytes.slice(at * size, (at + 1) * size),
-      );
-      const stream = ReadableStream.from(pieces).pipeThrough(filterEvents("peer-1"));
-      const text = await new Response(stream).text();
-      assert.equal(text, streamState === undefined ? "" : `${streamState}\n\n`);
-    }
-  });
-}
-
-Deno.test("what is no event stream is not held for ever", async () => {
-  const endless = ReadableStream.from([new TextEncoder().encode("x".repeat(65_537))]);
-  await assert.rejects(
-    new Response(endless.pipeThrough(filterEvents("peer-1"))).text(),
-    StreamError,
-  );
 });

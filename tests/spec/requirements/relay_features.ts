@@ -3,7 +3,7 @@
 import type { Requirement } from "./requirement.ts";
 
 // deno-fmt-ignore
-export const RELAY_ROOMS: readonly Requirement[] = [
+export const RELAY_FEATURES: readonly Requirement[] = [
   ["4.relay.tools",            "relay", "The relay has six tools, with exactly these parameters"],
   ["4.relay.list-machines",    "relay", "list_machines gives the connected machines, with exact daemon ids"],
   ["4.relay.list-agents",      "relay", "list_agents gives online, addressable agents and their current work"],

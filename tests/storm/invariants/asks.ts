@@ -1,4 +1,4 @@
-/** Invariants of asks: each ends once, its asker is told once, a wait says what the record says. */
+/** Invariants of asks: each closes once, its asker hears once, a wait agrees with the record. */
 
 import assert from "node:assert/strict";
 import { identOf, type Message, type Snapshot } from "../snapshot.ts";
@@ -6,10 +6,10 @@ import type { Invariant, Storm } from "../storm.ts";
 
 export const ASK_INVARIANTS: readonly Invariant[] = [
   { name: "a closed ask has no queued delivery, and stays closed", check: checkClosed },
-  { name: "an ask is closed when its end was told, once", check: checkReportedEnd },
-  { name: "the asker of a push ask is told once, of a pull ask never", check: checkAcks },
-  { name: "a wait answers what the record says, as soon as it is there", check: checkWaits },
-  { name: "an inbox item is there once for each message to the human", check: checkInboxItems },
+  { name: "an ask is closed exactly when one event reported its end", check: checkReportedEnd },
+  { name: "the asker of a push ask gets one ack, and of a pull ask none", check: checkAcks },
+  { name: "a wait returns what the record holds, as soon as it is there", check: checkWaits },
+  { name: "each message to the human has exactly one inbox item", check: checkInboxItems },
 ];
 
 function checkClosed({ before }: Storm, { messages }: Snapshot): void {
@@ -49,7 +49,7 @@ function checkAcks({ before }: Storm, { messages, peers }: Snapshot): void {
   }
 }
 
-/** Whether the asker takes messages, as far as a picture tells. */
+/** Whether the asker accepts messages, according to the snapshot. */
 function isAddressable({ peers }: Pick<Snapshot, "peers">, { from_peer_id }: Message): boolean {
   const peer = from_peer_id === null ? undefined : peers.get(from_peer_id);
   return Boolean(peer?.addressable) && peer?.status !== "retired";
@@ -72,7 +72,7 @@ async function checkWaits(storm: Storm, { byIdent }: Snapshot): Promise<void> {
   }
 }
 
-/** A wait without an answer is looked at again after the next step. */
+/** A wait without an answer is checked again after the next step. */
 function requeueUnanswered(storm: Storm) {
   return (wait: Storm["waits"][number]) => {
     if (wait.answer === undefined && wait.error === undefined && !wait.abort) {

@@ -1,4 +1,4 @@
-/** Invariants of the house: its events, its peers, and that it has nothing to complain of. */
+/** Invariants of the daemon: its events, its peers, its counts and its log. */
 
 import assert from "node:assert/strict";
 import { peerMachine } from "../../../daemon/features/peers/machine.ts";
@@ -7,14 +7,14 @@ import type { Invariant, Storm } from "../storm.ts";
 import { SECRET_WORD } from "../texts.ts";
 
 export const DAEMON_INVARIANTS: readonly Invariant[] = [
-  { name: "events have rising numbers, and never a text", check: checkEvents },
+  { name: "event ids rise, and no event holds a text", check: checkEvents },
   {
-    name: "a peer's life follows its table, and a closed one stays closed",
+    name: "a peer's status follows its transition table, and a closed peer stays closed",
     check: checkPeerTransitions,
   },
   { name: "no two live peers of a circle share a name", check: checkUniqueNames },
-  { name: "the peers' own counts are the ledger's", check: checkCounts },
-  { name: "nothing was logged, and no group stayed open", check: checkLog },
+  { name: "the counts of the peers equal those of the ledger", check: checkCounts },
+  { name: "nothing was logged, and no group of writes stayed open", check: checkLog },
 ];
 
 function checkEvents(storm: Storm): void {
@@ -32,10 +32,10 @@ function checkEvents(storm: Storm): void {
     assert.equal(storm.ended.has(correlation_id), false, `${correlation_id} ended twice`);
     storm.ended.set(correlation_id, close_reason);
   }
-  assert.equal(log.last, storm.last_event, "The log knows its last number");
+  assert.equal(log.last, storm.last_event, "The event log's last id differs from its last event");
 }
 
-/** Within one step a peer may take many: from retired only a reclaim leads back. */
+/** A peer may take several transitions in one step; only a reclaim leads back from retired. */
 const TRANSITIONS = new Set(peerMachine.rows.map(([from, , to]) => `${from} ${to}`));
 
 function checkPeerTransitions({ before }: Storm, { peers }: Snapshot): void {
@@ -82,5 +82,5 @@ async function checkCounts(storm: Storm, { messages, peers }: Snapshot): Promise
 
 function checkLog({ w }: Storm): void {
   assert.deepEqual(w.logged, []);
-  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "A group stayed open");
+  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "A group of writes stayed open");
 }

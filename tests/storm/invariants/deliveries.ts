@@ -1,4 +1,4 @@
-/** Invariants of deliveries: conservation, legal steps, order, and nothing sent twice. */
+/** Invariants of deliveries: none is lost or sent twice, steps are legal, order is kept. */
 
 import assert from "node:assert/strict";
 import { deliveryMachine, type DeliveryState } from "../../../daemon/features/messages/machine.ts";
@@ -7,19 +7,22 @@ import type { Invariant, Storm } from "../storm.ts";
 
 export const DELIVERY_INVARIANTS: readonly Invariant[] = [
   { name: "every message is in exactly one state, and counted once", check: checkOneState },
-  { name: "only what is done and a month old is forgotten", check: checkRetention },
-  { name: "nothing that was accepted is lost, or changes its text", check: checkNothingLost },
-  { name: "a delivery takes legal steps only", check: checkTransitions },
-  { name: "each step is told as it was taken", check: checkReportedSteps },
-  { name: "nothing is queued for one who takes no messages", check: checkAddressees },
-  { name: "nothing is still attempting when all is at rest", check: checkNoneAttempting },
-  { name: "nothing waits for one who is connected", check: checkSentToConnected },
-  { name: "nothing that has expired is still queued after a beat", check: checkExpired },
+  { name: "only finished messages that are a month old are removed", check: checkRetention },
+  { name: "no accepted message is lost or changes its text", check: checkNothingLost },
+  { name: "a delivery takes legal transitions only", check: checkTransitions },
+  { name: "each transition is reported as it happened", check: checkReportedSteps },
+  { name: "nothing is queued for a peer that accepts no messages", check: checkAddressees },
   {
-    name: "accepted and seen is only what its receiver has, or has answered",
+    name: "no delivery is still attempting once everything has settled",
+    check: checkNoneAttempting,
+  },
+  { name: "nothing is queued for a connected peer", check: checkSentToConnected },
+  { name: "nothing that has expired is still queued after a tick", check: checkExpired },
+  {
+    name: "only what its receiver has read or answered is accepted or seen",
     check: checkReceipts,
   },
-  { name: "a client hears each sender in the order in which it spoke", check: checkOrder },
+  { name: "a client receives the messages of each sender in their order", check: checkOrder },
 ];
 
 const STATES: ReadonlySet<string> = new Set(deliveryMachine.states);
@@ -29,7 +32,7 @@ function checkOneState(storm: Storm, { messages, byIdent }: Snapshot): void {
   for (const { state, ident } of messages) assert.ok(STATES.has(state), `${ident}: ${state}`);
   const counts = Object.values(storm.w.daemon.deliveryAudit.counts());
   assert.equal(counts.reduce((sum, count) => sum + count, 0), messages.length);
-  // The clock jumps, and a transport of ours may take as long as it likes.
+  // The clock jumps, and a slow transport may take any time.
   const wrong = storm.w.daemon.deliveryAudit.audit().unaccounted
     .filter(({ problem }) => problem !== "attempting_too_long");
   assert.deepEqual(wrong, []);
@@ -56,7 +59,7 @@ function checkNothingLost(storm: Storm, { byIdent }: Snapshot): void {
 const EDGES = new Set(deliveryMachine.rows.map(([from, , to]) => `${from} ${to}`));
 const REACHABLE = reachableTransitions();
 
-/** Which states may follow which, in however many steps. */
+/** Which states may follow which, in any number of transitions. */
 function reachableTransitions(): ReadonlySet<string> {
   const pairs = new Set<string>(EDGES);
   for (let before = 0; before !== pairs.size;) {
@@ -79,7 +82,7 @@ function checkTransitions({ before }: Storm, { messages }: Snapshot): void {
   }
 }
 
-/** The live steps: each is one row of the table, and the last is where the row stands. */
+/** Each reported step is one row of the table, and the last one is the state of the record. */
 function checkReportedSteps(storm: Storm, { byIdent }: Snapshot): void {
   for (const { delivery_id, state } of storm.takeSteps()) {
     const ident = identOf(delivery_id);
@@ -94,8 +97,8 @@ function checkReportedSteps(storm: Storm, { byIdent }: Snapshot): void {
   }
   for (const [ident, state] of storm.steps) {
     const now = byIdent.get(ident)?.state;
-    const dropped = state === "queued" && now === "dropped"; // A dropped queue is one event.
-    assert.ok(now === state || dropped, `${ident}: told ${state}, is ${now}`);
+    const dropped = state === "queued" && now === "dropped"; // A dropped queue is reported as one event.
+    assert.ok(now === state || dropped, `${ident}: reported ${state}, but is ${now}`);
   }
 }
 
@@ -116,8 +119,8 @@ function checkNoneAttempting(_: Storm, { messages }: Snapshot): void {
 }
 
 /**
- * What waits goes out, and what may come again comes on the line that is there now. A peer that was
- * taken offline is sent nothing over its open line until it is heard of.
+ * Queued messages go out, and repeatable ones are sent on the current connection. A peer that was
+ * taken offline gets nothing on its open connection until it is heard of again.
  */
 function checkSentToConnected({ actors }: Storm, { messages, peers }: Snapshot): void {
   const connections = new Map(
@@ -158,7 +161,7 @@ function checkReceipts(storm: Storm, { messages, peers }: Snapshot): void {
   }
 }
 
-/** Texts bear rising numbers; what a lost drain took comes late. */
+/** The texts of a sender hold rising numbers; messages of a lost lease come late. */
 function checkOrder({ received }: Storm): void {
   for (const [peer_id, { texts, lateIds }] of received) {
     const last = new Map<string, string>();
@@ -167,7 +170,7 @@ function checkOrder({ received }: Storm): void {
       if (number === "" || lateIds.has(delivery_id)) continue;
       assert.ok(
         (last.get(from) ?? "") < number,
-        `${peer_id} heard ${text} after ${last.get(from)}`,
+        `${peer_id} received ${text} after ${last.get(from)}`,
       );
       last.set(from, number);
     }

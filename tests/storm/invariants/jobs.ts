@@ -1,4 +1,4 @@
-/** Invariants of jobs: one state and one attempt each, legal steps, and an end that stays. */
+/** Invariants of jobs: one state and one attempt each, legal transitions, final ends. */
 
 import assert from "node:assert/strict";
 import {
@@ -10,21 +10,24 @@ import type { Job, Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 
 export const JOB_INVARIANTS: readonly Invariant[] = [
-  { name: "a job takes legal steps only, and tells each of them", check: steps },
-  { name: "a job that has ended stays as it ended, unless it is tried again", check: ended },
+  { name: "a job takes legal transitions only, and reports each of them", check: steps },
+  { name: "a job that has ended stays as it is, unless it is retried", check: ended },
   {
-    name: "no job has two attempts under way, and its state says whether it has one",
+    name: "a job has at most one open attempt, and its state says whether it has one",
     check: attempts,
   },
-  { name: "a lease is had by what is dispatched, and by nothing else", check: checkLeases },
-  { name: "what is queued or dispatched and has expired is not, after a beat", check: expired },
+  { name: "a job has a lease exactly while it is dispatching", check: checkLeases },
+  { name: "after a tick, no queued or dispatching job has expired", check: expired },
   {
-    name: "an attempt is armed before it completes by a turn, and ends once",
+    name: "an attempt is armed before a turn completes it, and ends once",
     check: checkAttemptTransitions,
   },
-  { name: "a message is one attempt's, and no attempt has two", check: messages },
   {
-    name: "no template has two occurrences of its calendar under way, or a past that it will fire",
+    name: "a message belongs to one attempt, and an attempt has at most one message",
+    check: messages,
+  },
+  {
+    name: "an active template has a next due time, and a cancelled one stays cancelled",
     check: templates,
   },
 ];
@@ -33,7 +36,7 @@ const EDGES = new Set<string>(jobMachine.rows.map(([from, , to]) => `${from} ${t
 const UNDER_WAY = new Set(["dispatching", "delivered", "running", "awaiting_input", "blocked"]);
 const FINAL = new Set<string>(jobMachine.states.filter((state) => jobMachine.isFinal(state)));
 
-/** The events of this step lead from the state before to the state now, row by row. */
+/** The events of this step lead from the previous state to the current one, row by row. */
 function steps(storm: Storm, { jobs, last_event }: Snapshot): void {
   const { before } = storm;
   const states = new Map([...before.jobs].map(([id, { state }]) => [id, state]));
@@ -48,7 +51,9 @@ function steps(storm: Storm, { jobs, last_event }: Snapshot): void {
     assert.ok(isLegal, `${job_id}: ${previous} → ${state}`);
     states.set(job_id, state);
   }
-  for (const [id, { state }] of jobs) assert.equal(states.get(id), state, `${id} was told of`);
+  for (const [id, { state }] of jobs) {
+    assert.equal(states.get(id), state, `${id}: the reported state differs`);
+  }
 }
 
 function ended({ before }: Storm, { jobs }: Snapshot): void {

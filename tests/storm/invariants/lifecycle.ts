@@ -1,22 +1,22 @@
-/** Invariants of lives: one agent a pane, one leader a circle, no end of what is not proved. */
+/** Invariants of peers and processes: one peer a pane, one orchestrator a circle, safe signals. */
 
 import assert from "node:assert/strict";
 import { isHere, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 
 export const LIFECYCLE_INVARIANTS: readonly Invariant[] = [
-  { name: "no pane is on the record of two peers", check: checkOnePeerPerPane },
+  { name: "no pane is recorded for two peers", check: checkOnePeerPerPane },
   { name: "no circle has two orchestrators", check: checkOneOrchestrator },
-  { name: "after a beat nobody is here whose process has ended", check: checkProcesses },
+  { name: "after a tick, the process of every live peer runs", check: checkProcesses },
   {
-    name: "who is retired comes back with a live process alone, and after a removal never",
+    name: "a retired peer returns only with a live process, and a removed one never",
     check: checkReclaims,
   },
   {
-    name: "nobody who is retired owes an answer, and nothing waits for it",
+    name: "a retired peer has no open ask and no queued message",
     check: checkRetiredOweNothing,
   },
-  { name: "only a registered process was ever told to end", check: checkSignals },
+  { name: "only registered processes get signals", check: checkSignals },
 ];
 
 function checkOnePeerPerPane(_: Storm, { peers }: Snapshot): void {
@@ -67,6 +67,6 @@ function checkSignals(storm: Storm): void {
     const isRegistered = [...storm.before.peers.values()].some((peer) =>
       peer.agent_pid === pid && peer.agent_started === started
     );
-    assert.ok(isRegistered, `Process ${pid} was nobody's`);
+    assert.ok(isRegistered, `Process ${pid} is registered by no peer`);
   }
 }

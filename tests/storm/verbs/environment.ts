@@ -1,4 +1,4 @@
-/** Verbs of a storm that nobody does: time passes, the daemon ends and begins. */
+/** Verbs of the environment: time passes, the daemon restarts or loses its power. */
 
 import assert from "node:assert/strict";
 import type { Storm, Verb } from "../storm.ts";
@@ -13,18 +13,14 @@ export const ENVIRONMENT_VERBS: readonly Verb[] = [
   { name: "ten minutes", weight: 2,  run: (storm) => storm.tick(601) },
   { name: "a day",       weight: 1,  run: (storm) => advanceDays(storm, 1) },
   { name: "a month",     weight: 1,  run: (storm) => advanceDays(storm, 31) },
-  { name: "a slow transport ends", weight: 14, run: releaseSlow },
+  { name: "release slow deliveries", weight: 14, run: (storm) => Promise.resolve(storm.adapter.releaseSlow()) },
   { name: "follow the stream", weight: 6, run: readStream },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
   { name: "crash",       weight: 2,  run: (storm) => storm.crash(() => Promise.resolve()) },
-  { name: "crash in a flood", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
+  { name: "crash in a burst", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
 ];
 
-function releaseSlow(storm: Storm): Promise<void> {
-  return Promise.resolve(storm.adapter.releaseSlow());
-}
-
-/** A reader comes back to where it left: it is told all that came since, or of the gap. */
+/** A reader resumes at its last event: it gets every later event, or the gap. */
 async function readStream(storm: Storm): Promise<void> {
   const { last } = storm.w.daemon.ctx.events;
   const abort = new AbortController();
@@ -42,14 +38,14 @@ async function readStream(storm: Storm): Promise<void> {
     const [, id] = /^id: (\d+)$/m.exec(text) ?? [];
     if (gap) storm.last_streamed_event = Number(gap) - 1;
     else if (id) {
-      assert.equal(Number(id), ++storm.last_streamed_event, "The stream left something out");
+      assert.equal(Number(id), ++storm.last_streamed_event, "The stream left out an event");
     }
   }
   abort.abort();
   await reader.cancel();
 }
 
-/** So long that all is due; what is due in one beat is bounded, so there are some. */
+/** Ticks several times at the end: one tick handles a limited number of due things. */
 async function advanceDays(storm: Storm, count: number): Promise<void> {
   await storm.tick(count * DAY + 1);
   for (let tick = 0; tick < 3; tick++) await storm.tick();

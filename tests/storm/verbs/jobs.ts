@@ -1,21 +1,21 @@
-/** Verbs of a storm about jobs: work is handed out, begun, ended, held, called off, tried again. */
+/** Verbs about jobs: they are created, begun, ended, held, cancelled and retried. */
 
 import type { Storm, Verb } from "../storm.ts";
 
 // deno-fmt-ignore
 export const JOB_VERBS: readonly Verb[] = [
-  { name: "hand out work",     weight: 10, run: createJob },
-  { name: "work again and again", weight: 2, run: createRecurringJob },
-  { name: "start an agent for it", weight: 1, run: (storm) => storm.post("/jobs", { title: storm.nextText(), path: "/work", backend: "codex" }) },
+  { name: "create a job",     weight: 10, run: createJob },
+  { name: "create a recurring job", weight: 2, run: createRecurringJob },
+  { name: "create a job for a new agent", weight: 1, run: (storm) => storm.post("/jobs", { title: storm.nextText(), path: "/work", backend: "codex" }) },
   { name: "a turn begins",     weight: 9,  run: beginTurn },
   { name: "a turn ends",       weight: 7,  run: endTurn },
   { name: "hold a fire",       weight: 3,  run: (storm) => patch(storm, { phase: storm.chance.pick(["waiting", "turn_started"]) }) },
-  { name: "report a job",      weight: 5,  run: report },
+  { name: "report the state of a job",      weight: 5,  run: report },
   { name: "run a job",         weight: 3,  run: (storm) => postToJob(storm, "run") },
   { name: "retry a job",       weight: 4,  run: (storm) => postToJob(storm, "retry") },
-  { name: "call a job off",    weight: 2,  run: (storm) => postToJob(storm, "cancel") },
+  { name: "cancel a job",    weight: 2,  run: (storm) => postToJob(storm, "cancel") },
   { name: "pause or resume",   weight: 2,  run: (storm) => postToTemplate(storm, storm.chance.pick(["pause", "resume", "run"])) },
-  { name: "no more of it",     weight: 1,  run: (storm) => postToTemplate(storm, "cancel") },
+  { name: "cancel a recurring job",     weight: 1,  run: (storm) => postToTemplate(storm, "cancel") },
 ];
 
 async function createJob(storm: Storm): Promise<void> {
@@ -38,7 +38,7 @@ async function createRecurringJob(storm: Storm): Promise<void> {
   await storm.post("/jobs", { title: storm.nextText(), assigned_peer: storm.actor().name, cron });
 }
 
-/** An attempt that is under way, with its message. */
+/** An attempt in progress that has a message. */
 function pickAttempt({ before, chance }: Storm) {
   const open = before.attempts.filter(({ ended_at, delivery_id }) =>
     ended_at === null && delivery_id !== null
@@ -46,7 +46,7 @@ function pickAttempt({ before, chance }: Storm) {
   return open.length > 0 ? chance.pick(open) : undefined;
 }
 
-/** Its prompt is observed; of a message that is queued still, nobody can have the id. */
+/** Reports the prompt of an attempt; nobody can know the id of a message that is still queued. */
 async function beginTurn(storm: Storm): Promise<void> {
   const { executor_peer_id, delivery_id } = pickAttempt(storm) ?? {};
   if (!executor_peer_id || !delivery_id) return;

@@ -1,19 +1,19 @@
-/** Verbs of a storm about processes and panes: who runs where, who takes whose place, who ends. */
+/** Verbs about processes and panes: which agent runs where, takes a pane over, or ends. */
 
 import assert from "node:assert/strict";
 import { SOCKET } from "../tmux.ts";
 import type { Storm, Verb } from "../storm.ts";
 
-/** Few, so that pids are given anew; they are tmux's as well. */
+/** Few, so that pids are reused; the fake tmux uses them too. */
 const PIDS = [201, 202, 203];
-/** Some that are there, and one that seldom is. */
+/** Two panes that mostly exist, and one that seldom does. */
 const PANES = ["%1", "%2", "%9"];
 
 // deno-fmt-ignore
 export const LIFECYCLE_VERBS: readonly Verb[] = [
   { name: "take a pane",       weight: 3, run: registerInPane },
-  { name: "come in a pane",    weight: 14, run: registerFromPane },
-  { name: "run as a process",  weight: 6, run: registerWithPid },
+  { name: "register from a pane",    weight: 14, run: registerFromPane },
+  { name: "register with a pid",  weight: 6, run: registerWithPid },
   { name: "a process ends",    weight: 4, run: (storm) => Promise.resolve(storm.tmux.end(storm.chance.pick(PIDS))) },
   { name: "a pid is reused",   weight: 2, run: (storm) => Promise.resolve(reusePid(storm)) },
   { name: "a pane opens",      weight: 6, run: (storm) => Promise.resolve(void storm.tmux.open()) },
@@ -25,20 +25,20 @@ export const LIFECYCLE_VERBS: readonly Verb[] = [
   { name: "link a peer",       weight: 2, run: (storm) => postToPeer(storm, "link", {}) },
   { name: "rehook",            weight: 3, run: (storm) => postToPeer(storm, "rehook", { apply: storm.chance.oneIn(2) }) },
   { name: "kill",              weight: 2, run: (storm) => storm.advanceUntilSettled(postToPeer(storm, "kill", {})) },
-  { name: "lead",              weight: 3, run: (storm) => postToPeer(storm, "role", { role: "orchestrator", force: storm.chance.oneIn(3) }) },
-  { name: "follow",            weight: 1, run: (storm) => postToPeer(storm, "role", { role: "agent" }) },
+  { name: "become orchestrator",              weight: 3, run: (storm) => postToPeer(storm, "role", { role: "orchestrator", force: storm.chance.oneIn(3) }) },
+  { name: "become an agent again",            weight: 1, run: (storm) => postToPeer(storm, "role", { role: "agent" }) },
   { name: "show a certificate", weight: 3, run: (storm) => useCertificate(storm, "validate") },
   { name: "renew a certificate", weight: 2, run: (storm) => useCertificate(storm, "renew") },
-  { name: "a stale end",       weight: 2, run: reportStaleEnd },
-  { name: "see the doctor",    weight: 3, run: runDoctor },
+  { name: "report a stale end",       weight: 2, run: reportStaleEnd },
+  { name: "run the doctor",    weight: 3, run: runDoctor },
 ];
 
-/** A pane that is there, mostly. */
+/** The id of a pane that mostly exists. */
 export function anyPaneId({ tmux, chance }: Storm): string {
   return chance.pick([...tmux.panes.keys(), ...PANES]);
 }
 
-/** Registers with more facts, as itself where it knows who it is. */
+/** Registers with more facts, as the same peer where the actor knows its id. */
 export async function register(
   storm: Storm,
   facts: Record<string, unknown>,
@@ -69,13 +69,13 @@ function reusePid({ tmux, processes, chance }: Storm): void {
   processes.start(pid);
 }
 
-/** tmux is killed, and begun again with panes of the same numbers. */
+/** Kills tmux, and starts it again with panes of the same numbers. */
 function restartTmux({ tmux }: Storm): void {
   tmux.killServer();
   for (let pane = 0; pane < 2; pane++) tmux.open();
 }
 
-/** What runs in a pane says what it is, as its hook would. */
+/** Registers the program of a pane, as its hook would. */
 async function registerFromPane(storm: Storm): Promise<void> {
   const pane = storm.chance.pick([...storm.tmux.panes.values()]);
   if (!pane) return;
@@ -96,7 +96,7 @@ async function useCertificate(storm: Storm, verb: "validate" | "renew"): Promise
   }
 }
 
-/** What a restart has replaced says its end late: it changes nobody. */
+/** Reports late the end of an execution that a restart has replaced: no peer may change. */
 async function reportStaleEnd(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
@@ -108,7 +108,7 @@ async function reportStaleEnd(storm: Storm): Promise<void> {
   assert.equal(await statusOf(), before);
 }
 
-/** Whatever the state, there is a report, and it tells of each code once. */
+/** The doctor reports in every state, and each code at most once. */
 async function runDoctor(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;

@@ -1,10 +1,11 @@
-/** Verbs of a storm that say, answer, read and settle. */
+/** Verbs that send, answer, read and acknowledge messages. */
 
 import { identOf } from "../snapshot.ts";
-import type { Answer, PendingWait, Storm, Verb } from "../storm.ts";
+import type { PendingWait, Storm, Verb } from "../storm.ts";
+import type { Answer } from "../daemon_runs.ts";
 import { SECRET_WORD } from "../texts.ts";
 
-/** More than a replay sends in one turn, less than a queue holds. */
+/** More than one turn of a replay sends, less than a queue holds. */
 const QUEUED_COUNT = 120;
 const WAIT_SECONDS = [0, 5, 45, 50];
 
@@ -15,14 +16,14 @@ export const MESSAGE_VERBS: readonly Verb[] = [
   { name: "follow-up",        weight: 6,  run: followUp },
   { name: "notify",           weight: 30, run: notify },
   { name: "broadcast",        weight: 6,  run: broadcast },
-  { name: "flood",            weight: 8,  run: flood },
-  { name: "deluge",           weight: 1,  run: notifyWhileConnecting },
-  { name: "a verb by socket", weight: 10,  run: sendVerbBySocket },
+  { name: "burst",            weight: 8,  run: flood },
+  { name: "burst during a replay",           weight: 1,  run: notifyWhileConnecting },
+  { name: "send by socket", weight: 10,  run: sendVerbBySocket },
   { name: "read",             weight: 30, run: read },
   { name: "receipt",          weight: 30, run: receipt },
-  { name: "stray receipt",    weight: 6,  run: strayReceipt },
-  { name: "drain",            weight: 8,  run: drain },
-  { name: "settle",           weight: 8,  run: sendReceipts },
+  { name: "receipt for another's message",    weight: 6,  run: strayReceipt },
+  { name: "lease",            weight: 8,  run: drain },
+  { name: "receipts for a lease",           weight: 8,  run: sendReceipts },
   { name: "prompt",           weight: 4,  run: prompt },
   { name: "ack",              weight: 16,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: SECRET_WORD }) },
   { name: "decline",          weight: 6,  run: (storm) => answer(storm, "/decline", { reason: SECRET_WORD }) },
@@ -58,7 +59,7 @@ async function broadcast(storm: Storm): Promise<void> {
   }
 }
 
-/** Many verbs of one turn: they share a commit. */
+/** Many verbs in one turn: they share a commit. */
 export async function flood(storm: Storm): Promise<void> {
   const verbs = [
     ask,
@@ -71,7 +72,7 @@ export async function flood(storm: Storm): Promise<void> {
   );
 }
 
-/** More waits for one than is replayed in a turn, and more comes while that is replayed. */
+/** A queue longer than one turn of a replay, with more messages during that replay. */
 async function notifyWhileConnecting(storm: Storm): Promise<void> {
   const actor = storm.chance.pick(storm.actors);
   const notifyPeer = async (to_peer: string) => {
@@ -105,7 +106,7 @@ async function sendVerbBySocket(storm: Storm): Promise<void> {
   if (result && "text" in fields) recordAccepted(storm, { ...result, http: 200 }, text);
 }
 
-/** Everyone who looks up reads. */
+/** Every connected client reads. */
 async function read(storm: Storm): Promise<void> {
   for (const actor of storm.actors) if (!storm.chance.oneIn(3)) await actor.read(storm.chance);
 }
@@ -122,7 +123,7 @@ function receipt(storm: Storm): Promise<void> {
   return storm.chance.pick(storm.actors).receipt(storm.chance, status);
 }
 
-/** A word on somebody else's message, or on none at all: it changes nothing. */
+/** A receipt for another peer's message, or for none, changes nothing. */
 async function strayReceipt(storm: Storm): Promise<void> {
   const actor = storm.actor();
   const others = storm.before.messages.filter(({ to_peer_id }) => to_peer_id !== actor.peer_id);
@@ -149,7 +150,7 @@ async function drain(storm: Storm): Promise<void> {
   if (!lost) storm.drains.push({ peer_id, drain_id, delivery_ids });
 }
 
-/** A receipt of a drain: in time, late, or a second one. */
+/** A receipt for a lease: in time, late, or repeated. */
 async function sendReceipts(storm: Storm): Promise<void> {
   if (storm.drains.length === 0) return;
   const { peer_id, drain_id, delivery_ids } = storm.chance.pick(storm.drains.slice(-4));
@@ -161,7 +162,7 @@ async function sendReceipts(storm: Storm): Promise<void> {
   for (const delivery_id of delivery_ids) storm.receipted(peer_id, delivery_id);
 }
 
-/** An agent's prompt holds the ids of what it was sent: they are seen. */
+/** An agent's prompt holds the ids of its messages: they are seen. */
 async function prompt(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
@@ -193,7 +194,7 @@ async function cancel(storm: Storm): Promise<void> {
   await storm.post(`/asks/${correlation_id}/cancel`, { peer_id, reason: SECRET_WORD });
 }
 
-/** Begins to wait; the answer is looked at when it comes. */
+/** Begins to wait; an invariant checks the answer when it arrives. */
 function wait(storm: Storm): Promise<void> {
   startWait(storm, {});
   return Promise.resolve();
@@ -242,7 +243,7 @@ async function postToItem(storm: Storm, verb: string, body: Record<string, unkno
   );
 }
 
-/** An ask that is open, mostly; else any. */
+/** Mostly an open ask, else any. */
 function pickAsk(storm: Storm): string | undefined {
   if (storm.asks.length === 0) return undefined;
   const isOpen = (id: string) => storm.before.byIdent.get(identOf(id))?.ask_state === "open";
@@ -250,7 +251,7 @@ function pickAsk(storm: Storm): string | undefined {
   return storm.chance.pick(open.length > 0 ? open : storm.asks);
 }
 
-/** What was answered with 200 is accepted: it must never be lost. */
+/** Records a message that was answered with 200: it must never be lost. */
 function recordAccepted(storm: Storm, answer: Answer, text: string): void {
   const id = answer["correlation_id"] ?? answer["delivery_id"];
   if (answer.http !== 200 || typeof id !== "string" || "error" in answer) return;

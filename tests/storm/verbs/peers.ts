@@ -1,8 +1,8 @@
-/** Verbs of a storm by which peers come, change and go. */
+/** Verbs about peers: they connect, register, change and leave. */
 
 import type { Storm, Verb } from "../storm.ts";
 
-/** Bytes that a reader leaves untaken until it is cut off. */
+/** More unread bytes than the daemon tolerates. */
 const TOO_MANY_BYTES = 17 * 1024 * 1024;
 /** A process that is alive in every storm. */
 const LIVE_PID = 77;
@@ -10,20 +10,20 @@ const LIVE_PID = 77;
 // deno-fmt-ignore
 export const PEER_VERBS: readonly Verb[] = [
   { name: "connect",           weight: 24, run: (storm) => connect(storm, true) },
-  { name: "connect plainly",   weight: 8,  run: (storm) => connect(storm, false) },
+  { name: "connect without receipts",   weight: 8,  run: (storm) => connect(storm, false) },
   { name: "supersede",         weight: 4,  run: reconnect },
   { name: "drop",              weight: 8,  run: (storm) => storm.actor().drop() },
   { name: "read too slowly",   weight: 1,  run: readTooSlowly },
   { name: "register",          weight: 6,  run: (storm) => register(storm) },
   { name: "reclaim",           weight: 3,  run: registerRetired },
-  { name: "an agent comes",    weight: 8,  run: (storm) => register(storm, storm.chance.pick(storm.agents)) },
+  { name: "register an agent",    weight: 8,  run: (storm) => register(storm, storm.chance.pick(storm.agents)) },
   { name: "touch",             weight: 3,  run: (storm) => postToPeer(storm, "touch", {}) },
   { name: "offline",           weight: 3,  run: (storm) => postToPeer(storm, "offline", { reason: "session_end" }) },
   { name: "terminal offline",  weight: 1,  run: (storm) => postToPeer(storm, "offline", { terminal: true }) },
   { name: "delete",            weight: 1,  run: (storm) => withPeer(storm, (id) => storm.remove(`/peers/${id}`)) },
   { name: "unregister",        weight: 1,  run: (storm) => withPeer(storm, (id) => storm.post("/peer/unregister", { peer_id: id })) },
   { name: "lose addressability", weight: 2, run: (storm) => postToPeer(storm, "provenance", { addressable: false }) },
-  { name: "regain it",         weight: 8,  run: (storm) => postToPeer(storm, "provenance", { addressable: true }) },
+  { name: "regain addressability",         weight: 8,  run: (storm) => postToPeer(storm, "provenance", { addressable: true }) },
   { name: "rename",            weight: 2,  run: rename },
 ];
 
@@ -35,7 +35,7 @@ async function connect(storm: Storm, receipts: boolean): Promise<void> {
   await actor.connect(storm.w, claim, receipts);
 }
 
-/** A newer connection of the same peer, with its certificate. */
+/** Opens a newer connection of the same peer, with its certificate. */
 async function reconnect(storm: Storm): Promise<void> {
   const actor = storm.chance.pick(storm.actors);
   const { certificate: birth_certificate } = actor;
@@ -46,7 +46,8 @@ async function readTooSlowly(storm: Storm): Promise<void> {
   const { socket } = storm.actor();
   if (!socket) return;
   socket.buffered = TOO_MANY_BYTES;
-  for (let second = 0; second < 2; second++) await storm.w.tick(); // Full for a second is too long.
+  // A full buffer is tolerated for one second.
+  for (let second = 0; second < 2; second++) await storm.w.tick();
 }
 
 async function register(storm: Storm, actor = storm.actor()): Promise<void> {
@@ -58,7 +59,7 @@ async function register(storm: Storm, actor = storm.actor()): Promise<void> {
   actor.certificate = String(answer["birth_certificate"]);
 }
 
-/** Comes back to a retired identity: with a live process, or without one, which is refused. */
+/** Reclaims a retired identity: with a live process, or without one, which is refused. */
 async function registerRetired(storm: Storm): Promise<void> {
   const actor = storm.actor();
   const { peer_id } = actor;

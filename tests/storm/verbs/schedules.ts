@@ -1,11 +1,11 @@
-/** Verbs of a storm about messages for later: made, changed, called off, due in a crash. */
+/** Verbs about scheduled messages: they are created, edited, cancelled, and due in a crash. */
 
 import type { Storm, Verb } from "../storm.ts";
 import { SCHEDULED_PREFIX } from "../texts.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
 const PATTERNS = ["* * * * *", "*/10 * * * *", "@hourly", "@daily"];
-/** Some of them are refused, for whom they are to or from. */
+/** Several, because some are refused for their sender or recipient. */
 const DUE_COUNT = 3;
 const MINUTE_MS = 61_000;
 
@@ -14,10 +14,10 @@ export const SCHEDULE_VERBS: readonly Verb[] = [
   { name: "schedule",         weight: 8, run: (storm) => schedule(storm) },
   { name: "edit a schedule",  weight: 3, run: edit },
   { name: "cancel a schedule", weight: 3, run: (storm) => storm.remove(`/schedules/${pickSchedule(storm)}`) },
-  { name: "crash in a fire",  weight: 6, run: crashWhileFiring },
+  { name: "crash while firing",  weight: 6, run: crashWhileFiring },
 ];
 
-/** The power fails as the heart sends what is due: before its commit, or after it. */
+/** Cuts the power while the tick sends what is due: before its commit, or after it. */
 async function crashWhileFiring(storm: Storm): Promise<void> {
   const { clock, daemon } = storm.w;
   for (let count = 0; count < DUE_COUNT; count++) await schedule(storm, { fire_at: "0s" });
@@ -36,7 +36,7 @@ function randomTiming({ chance }: Storm): Record<string, string> {
   return chance.oneIn(3) ? { cron: chance.pick(PATTERNS) } : { fire_at: chance.pick(TIMES) };
 }
 
-/** Not the words of one who speaks now: those bear numbers that rise with the time of sending. */
+/** Its own prefix: other texts hold numbers that rise with the time of sending. */
 function scheduledText(storm: Storm): string {
   return `${SCHEDULED_PREFIX} ${storm.nextText()}`;
 }

@@ -1,4 +1,4 @@
-/** Verbs of a storm about agents that the daemon starts itself, and starts anew. */
+/** Verbs about agents that the daemon spawns and restarts. */
 
 import { SECRET_WORD } from "../texts.ts";
 import type { Storm, Verb } from "../storm.ts";
@@ -8,14 +8,14 @@ import { SOCKET } from "../tmux.ts";
 // deno-fmt-ignore
 export const SPAWN_VERBS: readonly Verb[] = [
   { name: "spawn",             weight: 4, run: spawn },
-  { name: "a spawned one registers", weight: 5, run: registerSpawned },
+  { name: "register a spawned agent", weight: 5, run: registerSpawned },
   { name: "restart a peer",    weight: 8, run: restart },
   { name: "cancel a restart",  weight: 1, run: cancel },
-  { name: "a deaf process",    weight: 1, run: (storm) => Promise.resolve(ignoreSignals(storm)) },
-  { name: "a restart goes on", weight: 10, run: advance },
+  { name: "ignore signals",    weight: 1, run: (storm) => Promise.resolve(ignoreSignals(storm)) },
+  { name: "advance a restart", weight: 10, run: advance },
 ];
 
-/** What is said to an agent that is not there yet; it comes out of its order. */
+/** The first message of an agent that has not registered yet; it arrives out of order. */
 function seed(storm: Storm): { message?: string } {
   return storm.chance.oneIn(2) ? { message: `${SECRET_WORD} for a start` } : {};
 }
@@ -25,7 +25,7 @@ async function spawn(storm: Storm): Promise<void> {
   await storm.post("/spawn", { ...asked, ...seed(storm) });
 }
 
-/** Whatever runs in a pane registers itself by that pane alone, as a program of ours would. */
+/** Registers the program of a pane by that pane alone, as a real agent does. */
 async function registerSpawned(storm: Storm): Promise<void> {
   const pane_id = anyPaneId(storm);
   const agent_pid = storm.tmux.panes.get(pane_id)?.pane_pid;
@@ -54,7 +54,7 @@ function ignoreSignals({ processes, tmux, chance }: Storm): void {
   else if (pane) processes.killOnly.add(pane.pane_pid);
 }
 
-/** A restart looks four times a second. */
+/** A restart checks its process four times a second. */
 async function advance(storm: Storm): Promise<void> {
   for (let turn = storm.chance.below(8); turn >= 0; turn--) await storm.w.clock.advance(250);
 }

@@ -1,4 +1,4 @@
-/** An agent that takes everything, for tests of what agents read. */
+/** An agent that accepts every message, for tests of what agents read. */
 
 import type {
   Adapter,
@@ -7,7 +7,7 @@ import type {
   Receipt,
 } from "../../../daemon/features/agents/adapter.ts";
 
-/** An adapter that keeps what an agent would read. */
+/** An adapter that records what an agent would read. */
 export function recordingAgent() {
   const framed: string[] = [];
   const transport = {

@@ -1,4 +1,4 @@
-/** A shared server of Codex as tests play it: on a unix socket, in WebSocket frames. */
+/** A fake of Codex's shared server: on a unix socket, in WebSocket frames. */
 
 import { join } from "node:path";
 import { socketPath } from "../../../daemon/features/agents/codex/app_server.ts";
@@ -8,7 +8,7 @@ export const THREAD = "01a1fd98-e6b7-7203-8c25-4d2ca61a583d";
 export const OTHER_THREAD = "01a1fd9b-579c-7990-9425-992190aa141e";
 
 type Params = Readonly<Record<string, unknown>>;
-/** What a method answers; an `Error` is a refusal in its words, `undefined` no answer at all. */
+/** The answer of a method; an `Error` refuses with its message, `undefined` never answers. */
 export type Answers = Readonly<Record<string, (params: Params) => unknown>>;
 
 export interface Asked {
@@ -16,21 +16,21 @@ export interface Asked {
   readonly params: Params;
 }
 
-/** A folder of Codex's, with or without a server that listens in it. */
+/** Codex's home folder, with or without a server that listens in it. */
 export class CodexHome implements AsyncDisposable {
   readonly dir: string;
   readonly #root = Deno.makeTempDirSync({ prefix: "mesh-codex-" });
-  /** Requests in their order, greetings left out. */
+  /** The requests in order, without handshakes. */
   readonly asked: Asked[] = [];
   #server: Deno.HttpServer<Deno.UnixAddr> | undefined;
 
-  /** It may lie deep in other folders. */
+  /** The folder may lie deep in other folders. */
   constructor(...below: readonly string[]) {
     this.dir = join(this.#root, ...below);
     Deno.mkdirSync(this.dir, { recursive: true });
   }
 
-  /** As Codex does it: the socket lies elsewhere, and a link leads to it. */
+  /** As in Codex: the socket lies elsewhere, and a link leads to it. */
   listen(answers: Answers = {}, version = "0.169.0"): this {
     const path = join(this.#root, "s");
     Deno.mkdirSync(join(this.dir, "app-server-control"));
@@ -49,7 +49,7 @@ export class CodexHome implements AsyncDisposable {
     { answers, version }: { answers: Answers; version: string },
   ): void {
     if (id === undefined) return;
-    // News for terminals, and a request of the server's own under the same number.
+    // A notification for terminals, and a request of the server's own under the same number.
     socket.send(JSON.stringify({ method: "configWarning", params: { summary: "none" } }));
     socket.send(JSON.stringify({ id, method: "item/requestApproval", params: {} }));
     if (method === "initialize") {
@@ -71,7 +71,7 @@ export class CodexHome implements AsyncDisposable {
   }
 }
 
-/** A thread as `thread/read` answers it. */
+/** A thread as `thread/read` returns it. */
 export function thread(status: Params, more: Params = {}) {
   return ({ threadId }: Params) => ({
     thread: { id: threadId, status, canAcceptDirectInput: true, cliVersion: "0.169.0", ...more },

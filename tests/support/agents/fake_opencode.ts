@@ -1,4 +1,4 @@
-/** A daemon's end of `/ws` and an opencode's client, for tests of the plugin between the two. */
+/** The daemon's end of `/ws` and a client of opencode, for tests of the plugin between the two. */
 
 import { join } from "node:path";
 import { MeshPlugin } from "../../../daemon/features/agents/opencode/plugin/main.ts";
@@ -12,7 +12,7 @@ export type Frame = Readonly<Record<string, unknown>>;
 
 const TIMEOUT_MS = 10_000;
 
-/** What came, in order; whoever waits for something in it is told as it comes. */
+/** A log in order of arrival; waiters are resolved as entries arrive. */
 class Recording<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
@@ -22,14 +22,14 @@ class Recording<T> {
     this.#waiting.forEach((check) => check());
   }
 
-  /** The first that matches, now or when it comes. */
+  /** Resolves with the first match, now or later. */
   async find(what: string, matches: (one: T) => boolean, from = 0): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const check = () => {
       const found = this.all.slice(from).find(matches);
       if (found !== undefined) resolve(found);
     };
-    const alarm = setTimeout(() => reject(new Error(`Waited in vain: ${what}`)), TIMEOUT_MS);
+    const alarm = setTimeout(() => reject(new Error(`Timed out waiting for: ${what}`)), TIMEOUT_MS);
     this.#waiting.add(check);
     check();
     try {
@@ -41,15 +41,15 @@ class Recording<T> {
   }
 }
 
-/** A daemon of which there is only the socket. */
+/** A daemon that consists of its socket alone. */
 export class FakeDaemon implements AsyncDisposable {
   readonly state = Deno.makeTempDirSync({ prefix: "mesh-plugin-" });
-  /** What the plugin said, on all its connections. */
+  /** The frames of the plugin, on all its connections. */
   readonly received = new Recording<Frame>();
   readonly lines: WebSocket[] = [];
   #server: Deno.HttpServer<Deno.NetAddr> | undefined;
 
-  /** Listens on a free port, and says where in its state directory. */
+  /** Listens on a free port, and writes its address to the state directory. */
   up(): this {
     const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
     this.#server = Deno.serve(options, (request) => {
@@ -67,13 +67,13 @@ export class FakeDaemon implements AsyncDisposable {
     return this;
   }
 
-  /** As after a `kill -9`: the lines are cut, the note of where it was stays. */
+  /** As after a `kill -9`: the connections are cut, and daemon.json stays. */
   async down(): Promise<void> {
     this.lines.forEach((line) => line.close());
     await this.#server?.shutdown();
   }
 
-  /** Says something on the newest line. */
+  /** Sends a frame on the newest connection. */
   sendFrame(frame: Frame): void {
     this.lines.at(-1)?.send(JSON.stringify(frame));
   }
@@ -83,8 +83,8 @@ export class FakeDaemon implements AsyncDisposable {
     this.sendFrame({ type: "ask", delivery_id: `qd-${id}`, correlation_id: `ask-${id}`, framed });
   }
 
-  greeted(from = 0): Promise<Frame> {
-    return this.received.find("a greeting", ({ type }) => type === "connect", from);
+  handshake(from = 0): Promise<Frame> {
+    return this.received.find("the handshake", ({ type }) => type === "connect", from);
   }
 
   receipt(id: string, status: string, from = 0): Promise<Frame> {
@@ -111,20 +111,20 @@ interface Prompt {
   readonly text: string;
 }
 
-/** An opencode without a model: it keeps what it is given, and says what opencode would say. */
+/** An opencode without a model: it records its input, and emits opencode's events. */
 export class FakeOpencode {
   readonly prompts = new Recording<Prompt>();
   readonly selected: unknown[] = [];
-  /** What a session of that id has been told before. */
+  /** The earlier messages of a session. */
   readonly histories = new Map<string, string>();
   readonly children = new Set<string>();
-  /** What `promptAsync` does in place of taking the text. */
+  /** What `promptAsync` does instead of accepting the text. */
   answer: (() => { error?: unknown; response: { status: number } }) | undefined;
   #ids = 0;
   #hooks: Hooks | undefined;
   readonly #plugin: typeof MeshPlugin;
 
-  /** With the plugin's sources, or with the file that is installed. */
+  /** With the plugin's sources, or with the installed file. */
   constructor(plugin = MeshPlugin) {
     this.#plugin = plugin;
   }
@@ -141,12 +141,12 @@ export class FakeOpencode {
     void this.#hooks?.event({ event: { type, properties } });
   }
 
-  /** A message of a shape that the plugin does not know. */
+  /** A message in a form that the plugin does not know. */
   saidBroken(): void {
     void this.#hooks?.["chat.message"](JSON.parse("{}"), JSON.parse("{}"));
   }
 
-  /** A message in a session's transcript, whoever has written it. */
+  /** A message in a session's transcript, of either role. */
   said(id: string, text: string): string {
     const message = `msg_${String(++this.#ids).padStart(4, "0")}`;
     const model = { providerID: "fake", modelID: "one" };

@@ -8,7 +8,8 @@ import {
   getSchedule,
   listSchedules,
 } from "../../../daemon/features/schedules/contract.ts";
-import type { World } from "../world.ts";
+import { type World, world } from "../world.ts";
+import { addPeer, connectPeer } from "./peer_clients.ts";
 
 type ScheduleInput = Readonly<Record<string, unknown>>;
 export type Schedule = WireResponse<typeof getSchedule>;
@@ -36,4 +37,12 @@ export function cancel(w: World, id: string) {
 export async function ids(w: World, query: Record<string, string> = {}): Promise<string[]> {
   const { schedules } = await w.call(listSchedules, { query: query as never });
   return schedules.map(({ schedule_id }) => schedule_id);
+}
+
+/** A daemon with @ada, with @bob who listens, and with the human @sam. */
+export async function worldWithPeers(options: Parameters<typeof world>[0] = {}) {
+  const w = world({ settings: { "human.name": "sam" }, ...options });
+  await addPeer(w, "ada");
+  const bob = await connectPeer(w, "bob");
+  return { w, bob, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }

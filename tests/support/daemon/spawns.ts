@@ -4,6 +4,7 @@ import type { Adapter, Hooks } from "../../../daemon/features/agents/adapter.ts"
 import type { Launch, OpenResult, Terminals } from "../../../daemon/host/tmux/terminals.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import { paneRecord } from "../host/fake_panes.ts";
+import { post } from "./peer_clients.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 
 export const SOCKET = "/tmp/tmux-test/default";
@@ -207,4 +208,10 @@ export async function advanceUntilSettled<T>(w: World, work: Promise<T>): Promis
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   return await watched;
+}
+
+/** Registers the agent of a pane, as its hook does. */
+export function registerSpawned(w: World, pane_id: string, more: Record<string, unknown> = {}) {
+  const location = { path: "/work", backend: "codex", pane_id, tmux_socket: SOCKET };
+  return post(w, "/peers", { ...location, tmux_session: "main", ...more });
 }

@@ -1,4 +1,4 @@
-/** One real agent in a pane, set up by `mesh setup`, and a daemon that asks it and watches it. */
+/** One real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
 
 import { dirname, join } from "node:path";
 import { getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
@@ -15,16 +15,16 @@ import { print, until } from "./waiting.ts";
 
 const START_MS = 40_000;
 
-/** What an office has to know of an agent. */
+/** What the harness needs to know of an agent. */
 export interface AgentUnderTest {
   readonly backend: Backend;
-  /** The program, and how it is started. */
+  /** The program, and the arguments that start it. */
   readonly bin: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** How its composer is read. */
   readonly composer: Screen;
-  /** The scripted model that it speaks to. */
+  /** The scripted model behind it. */
   readonly model: AsyncDisposable;
 }
 
@@ -34,25 +34,25 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
   readonly #pids: number[] = [];
   #pane = "";
 
-  /** `hire` writes what the agent's user has in the home before `mesh setup`. */
+  /** `prepare` writes the home of the agent's user before `mesh setup`. */
   constructor(prepare: (lab: Lab) => W) {
     this.agentUnderTest = prepare(this.lab);
   }
 
-  /** Sets the agent up, and starts the daemon, with what its configuration says beside. */
+  /** Sets the agent up, and starts the daemon with additional configuration. */
   async up(config: Readonly<Record<string, unknown>> = {}): Promise<void> {
     await this.lab.mesh.setUp({ agent: this.agentUnderTest.backend, config });
-    // A daemon that was started in a pane starts agents in that pane's server.
+    // A daemon that runs in a pane starts agents in that pane's server.
     await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0` });
   }
 
-  /** What the agent runs in. */
+  /** The environment of the agent. */
   get env(): Record<string, string> {
     const { bin, env } = this.agentUnderTest;
     return { ...this.lab.env, PATH: `${dirname(bin)}:${this.lab.env["PATH"]}`, ...env };
   }
 
-  /** Starts it in a window of its own and waits until it is among the peers. */
+  /** Starts the agent in a window of its own, and waits until it is a peer. */
   async start(...args: string[]) {
     const command = inPane(this.path, this.env, [...this.agentUnderTest.command, ...args]);
     const shown = ["-P", "-F", "#{pane_id} #{pane_pid}"];
@@ -63,7 +63,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     return await this.attach(pane_id);
   }
 
-  /** Sits down before a pane whose agent is starting. */
+  /** Uses a pane in which the agent is starting. */
   async attach(pane_id: string) {
     this.#pane = pane_id;
     await until("an empty composer", () => this.isEmpty, START_MS);
@@ -72,7 +72,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     return peer;
   }
 
-  /** The agent's record, if it is so. */
+  /** The agent's record, if it satisfies the condition. */
   async peer(expected: { status?: string; pane_id?: string; turn_state?: string } = {}) {
     const { peers } = await this.call(listPeers, { query: {} });
     const { backend } = this.agentUnderTest;
@@ -91,13 +91,13 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     return this.lab.cli("capture-pane", "-p", "-t", this.#pane);
   }
 
-  /** All panes that there are now. */
+  /** All panes of the server. */
   panes(): string[] {
     const list = ["-S", this.lab.tmux_socket, "list-panes", "-a", "-F", "#{pane_id}"];
     return run("tmux", list).split("\n").filter(Boolean); // A server ends with its last pane.
   }
 
-  /** The screen, or why there is none: for whoever tells of a fault. */
+  /** The screen, or why there is none, for error messages. */
   lastScreen(): string {
     try {
       return this.screen;
@@ -106,7 +106,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     }
   }
 
-  /** The screen with its colours, and where the cursor stands. */
+  /** The screen with its colours, and the position of the cursor. */
   get #view(): View {
     const lines = this.lab.cli("capture-pane", "-p", "-e", "-t", this.#pane).split("\n");
     const at = this.lab.cli("display-message", "-p", "-t", this.#pane, "#{cursor_x} #{cursor_y}");
@@ -122,7 +122,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     this.lab.cli("send-keys", "-t", this.#pane, ...keys);
   }
 
-  /** Leaves a text in the composer; types it again while that stays empty. */
+  /** Leaves a draft in the composer; types it again while the composer stays empty. */
   async draft(text: string, exists = () => this.holds(text)): Promise<void> {
     let typed = false;
     const type = () => {
@@ -138,12 +138,12 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     await this.press("Enter", () => !exists());
   }
 
-  /** Presses a key until the screen shows, or no longer shows, what it is pressed for. */
+  /** Presses a key until the screen satisfies the condition. */
   async press(key: string, done: () => boolean): Promise<void> {
     await retryUntil(this, `${key} to be noticed`, () => this.type(key), done);
   }
 
-  /** The composer holds this text and no other. */
+  /** Checks that the composer holds exactly this text. */
   holds(text: string): boolean {
     return this.agentUnderTest.composer.composerHolds(this.#view, text);
   }
@@ -159,7 +159,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     return correlation_id ?? "";
   }
 
-  /** The answer, once there is one; and the stages that lead to it. */
+  /** Waits for the answer of an ask; checks the stages before it. */
   async answer(id: string) {
     const { reply, responder } = await until("the answer", async () => {
       const ask = await this.call(getAsk, { params: { id } });
@@ -192,7 +192,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
   }
 }
 
-/** A test with one agent in an office of its own; skipped where the agent cannot be installed. */
+/** A test with one agent in its harness; skipped where the agent cannot be installed. */
 export function withAgentFixture<W extends AgentUnderTest>(
   file: string,
   name: string,

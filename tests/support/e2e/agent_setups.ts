@@ -1,4 +1,4 @@
-/** The real agents as an office hires them: a home past the first start, and a scripted model. */
+/** The real agents for the harness: a home that has started before, and a scripted model. */
 
 import { join } from "node:path";
 import { codexScreen } from "../../../daemon/features/agents/codex/screen.ts";
@@ -69,14 +69,14 @@ export interface CodexUnderTest extends AgentUnderTest {
   readonly model: ResponsesModel;
 }
 
-/** Its shared server keeps its sockets in a folder that no setting moves; here it is the test's. */
+/** Its shared server keeps its sockets in a fixed folder; the test provides its own. */
 export function prepareCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexUnderTest {
   const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
   Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
   run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
   const model = new ResponsesModel(rules);
   for (const name of ["home/.codex", "home/.cache"]) Deno.mkdirSync(join(lab.dir, name));
-  // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
+  // Codex passes only a few variables to its MCP servers; DENO_DIR is not among them.
   Deno.symlinkSync(denoDir(), join(lab.dir, "home/.cache/deno"));
   const config = codexConfig(model.url, [join(lab.dir, "api")]);
   Deno.writeTextFileSync(join(lab.dir, "home/.codex/config.toml"), config);
@@ -91,7 +91,7 @@ export function prepareCodex(lab: Lab, bin: string, rules: readonly Rule[]): Cod
   };
 }
 
-/** In a process of its own, and as for a user who has trusted our hooks. */
+/** A process of its own, whose user has trusted our hooks. */
 export function prepareStandaloneCodex(
   lab: Lab,
   bin: string,
@@ -101,7 +101,7 @@ export function prepareStandaloneCodex(
   return { ...prepareCodex(lab, bin, rules), command };
 }
 
-/** Codex asks its user about hooks that are new, once, and runs none before. */
+/** Codex asks its user about new hooks, once, and runs none before. */
 export async function trustHooks({ lab, path, env }: AgentFixture): Promise<void> {
   const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
   const pane = lab.cli("new-session", ...size, ...inPane(path, env, ["codex"]));
@@ -116,7 +116,7 @@ export async function trustHooks({ lab, path, env }: AgentFixture): Promise<void
   lab.cli("kill-pane", "-t", pane);
 }
 
-/** The shared server outlives its terminals, unless it is told. */
+/** The shared server outlives its terminals until it is stopped. */
 export async function stopServer({ agentUnderTest: { bin }, env }: AgentFixture): Promise<void> {
   const args = ["app-server", "daemon", "stop"];
   const quiet = { stdout: "null", stderr: "null" } as const;

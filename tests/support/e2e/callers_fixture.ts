@@ -1,4 +1,4 @@
-/** A house for those who call: a real daemon, a human called sam, and a peer called victim. */
+/** A fixture for tests of callers: a real daemon, a human called sam, a peer called victim. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { isAlive } from "../../../daemon/host/processes.ts";
 import { MAIN, run } from "./programs.ts";
 import { until } from "./waiting.ts";
 
-/** Whether a program is installed here. */
+/** Whether a program is installed on this machine. */
 export const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";
 
 /** A daemon with a human called sam, a peer called victim, and a tmux server for a person. */
@@ -20,7 +20,7 @@ export class CallersFixture implements AsyncDisposable {
 
   readonly #token: string | undefined;
 
-  /** `files`: how many files the daemon may have open. */
+  /** `files`: how many files the daemon may open. */
   constructor({ files, token }: { readonly files?: number; readonly token?: string } = {}) {
     this.#token = token;
     const settings = { port: 0, ...(token && { auth_token: token }) };
@@ -46,7 +46,7 @@ export class CallersFixture implements AsyncDisposable {
     this.#daemon = this.start(["bash", "-c", `${limit}exec ${this.dir}/mesh daemon`]);
   }
 
-  /** Starts a program in this house's environment, and nothing of ours besides. */
+  /** Starts a program in the fixture's environment, without any other variable. */
   start([program = "", ...args]: readonly string[]): Deno.ChildProcess {
     const child = new Deno.Command(program, {
       args,
@@ -83,7 +83,7 @@ export class CallersFixture implements AsyncDisposable {
     assert.ok(success, new TextDecoder().decode(stderr));
   }
 
-  /** Whose word a message of this text counts as, once it is there. */
+  /** The author kind of the message with this text, once it arrives. */
   voice(text: string): Promise<string> {
     return until(`the message "${text}"`, () => {
       using db = new DatabaseSync(`${this.dir}/state/mesh.db`, { readOnly: true });

@@ -15,19 +15,19 @@ import { denoDir, inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts
 import { submitPrompt } from "./typing.ts";
 import { until } from "./waiting.ts";
 
-/** A daemon, and Codex sessions set up by `mesh setup`; disposing it ends all that ran in it. */
+/** A daemon, and Codex sessions after `mesh setup`; disposing it ends all their processes. */
 export class CodexLab implements AsyncDisposable {
   readonly dir: string;
   readonly #wire: ResponsesModel;
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly #pids: number[] = [];
-  /** Whether our hooks were trusted: the composer is shown for a moment before Codex asks. */
+  /** Whether our hooks were trusted: the composer shows for a moment before Codex asks. */
   #trusts = false;
 
   constructor(rules: readonly Rule[], projects: readonly string[]) {
     this.dir = makeRunDir();
-    // The server keeps its sockets in a folder that no setting moves; here it is the test's own.
+    // The server keeps its sockets in a fixed folder; the test provides its own.
     const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
     Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
     run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
@@ -37,7 +37,7 @@ export class CodexLab implements AsyncDisposable {
     }
     this.env = { ...userEnvironment(this.dir, binOf(codexCli)), SCRIPTED_KEY: "none" };
     this.mesh = new Mesh(this);
-    // Codex hands its MCP servers a few variables only; DENO_DIR is not among them.
+    // Codex passes only a few variables to its MCP servers; DENO_DIR is not among them.
     Deno.symlinkSync(denoDir(), join(this.dir, "home/.cache/deno"));
     const folders = projects.map((name) => join(this.dir, name));
     Deno.writeTextFileSync(this.config, codexConfig(this.#wire.url, folders));
@@ -71,7 +71,7 @@ export class CodexLab implements AsyncDisposable {
     return peers.find((peer) => peer.name === name);
   }
 
-  /** The stages of a message, with what each says. */
+  /** The stages of a message, with their details. */
   async stages(trace_id: string): Promise<{ stage: string; detail: string | null }[]> {
     const { stages } = await this.call(getTrace, { params: { trace_id } });
     return stages.map(({ stage, detail }) => ({ stage, detail: detail ?? null }));
@@ -103,7 +103,7 @@ export class CodexLab implements AsyncDisposable {
     return codex;
   }
 
-  /** Starts a session, and lets it be told its first prompt: with that its hooks begin. */
+  /** Starts a session and submits its first prompt: only then do its hooks run. */
   async startCodex(name: string, ...args: string[]): Promise<Codex> {
     const codex = await this.start(name, ...args);
     await codex.sendPrompt("@@SAY ready");
@@ -119,13 +119,13 @@ export class CodexLab implements AsyncDisposable {
     return tmux(this, args);
   }
 
-  /** What a pane shows; nothing once it is gone. */
+  /** The screen of a pane; empty once the pane is gone. */
   shown(pane_id: string): string {
     return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The shared server outlives its terminals, unless it is told.
+    // The shared server outlives its terminals until it is stopped.
     await new Deno.Command("codex", {
       args: ["app-server", "daemon", "stop"],
       env: { ...this.env },
@@ -163,7 +163,7 @@ export class Codex {
     return /^› Ask Codex to do anything/m.test(this.screen);
   }
 
-  /** What stands after the last prompt sign: the composer, or a dialog in its place. */
+  /** The text after the last prompt sign: the composer, or a dialog in its place. */
   get composer(): string {
     const shown = this.#lab.shown(this.pane_id);
     return shown.slice(shown.lastIndexOf("\n› ") + 1);

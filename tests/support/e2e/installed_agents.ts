@@ -1,11 +1,11 @@
-/** The real agents: the releases that all is proved with, installed when they are missing. */
+/** The real agents: the tested releases, installed when they are missing. */
 
 import { join } from "node:path";
 import { run } from "./programs.ts";
 import { print } from "./waiting.ts";
 
 interface Release {
-  /** The package of npm. */
+  /** The name of the npm package. */
   readonly name: string;
   readonly version: string;
   readonly program: string;
@@ -43,7 +43,7 @@ export const OPENCODE: Release = {
   folder: "opencode",
 };
 
-/** A program, or why it is not here. */
+/** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
 
 export const claudeCode = (): Installed => installed(CLAUDE_CODE);
@@ -52,7 +52,7 @@ export const copilotCli = (): Installed => installed(COPILOT_COMMAND);
 export const geminiCli = (): Installed => installed(GEMINI_COMMAND);
 export const opencodeCli = (): Installed => installed(OPENCODE);
 
-/** Where an agent's program is; a fault where it cannot be installed. */
+/** The path of an agent's program; throws if it cannot be installed. */
 export function binOf(agent: () => Installed): string {
   const found = agent();
   if ("reason" in found) throw new Error(found.reason);
@@ -66,7 +66,7 @@ export function copilotUnpacked(): string {
   return dir;
 }
 
-/** A directory for one test. Not a temporary one: Codex refuses to keep its helpers there. */
+/** A directory for one test. Codex refuses to keep its helpers in a temporary one. */
 export function makeRunDir(): string {
   Deno.mkdirSync(cacheDir(), { recursive: true, mode: 0o700 });
   return Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
@@ -82,7 +82,7 @@ function dirOf({ folder, version }: Release): string {
   return join(cacheDir(), `${folder}-${version}`);
 }
 
-/** A package of npm, installed when it is missing; or why it cannot be. */
+/** An npm package, installed when it is missing; or the reason why it cannot be. */
 function installed(release: Release): Installed {
   const { name, version, program } = release;
   const dir = dirOf(release);
@@ -99,10 +99,10 @@ function installed(release: Release): Installed {
   return { reason: `${name}@${version} cannot be installed with npm` };
 }
 
-/** Where it is written down which file has printed its version: to ask takes up to 5 s. */
+/** The record of each file that has printed its version: to ask takes up to 5 s. */
 const proofOf = (release: Release) => join(dirOf(release), "proven");
 
-/** Whether the very program that is there now has printed the right version before. */
+/** Whether the present file has printed the right version before. */
 function isProven(release: Release, bin: string): boolean {
   try {
     return Deno.readTextFileSync(proofOf(release)) === stampOf(bin);
@@ -118,7 +118,7 @@ function prove(release: Release, bin: string): boolean {
   return true;
 }
 
-/** What changes when a program is installed again. */
+/** Changes when a program is installed again. */
 function stampOf(bin: string): string {
   const path = Deno.realPathSync(bin);
   const { size, mtime } = Deno.statSync(path);

@@ -1,4 +1,4 @@
-/** Real agents offline: a namespace without a network, homes, panes, and an end. */
+/** Real agents offline: a namespace without a network, with homes and panes that are ended. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -22,10 +22,10 @@ import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./program
 import { submitPrompt } from "./typing.ts";
 import { print, until } from "./waiting.ts";
 
-/** Says to a test process that it already is in the namespace. */
+/** Marks a test process that runs in the namespace. */
 const INSIDE_NAMESPACE = "MESH_LAB_INSIDE";
 
-/** Why no test can be cut off from the network here; undefined where it can. */
+/** Why no test can be isolated from the network here; undefined where it can. */
 function isolationMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "network namespaces are Linux's";
   if (Deno.uid() !== 0) return "a network namespace needs root";
@@ -38,12 +38,12 @@ function isolationMissing(): string | undefined {
   return proof.includes("isolated") ? undefined : "unshare makes no namespace here";
 }
 
-/** A network of loopback only; and a tree of processes that ends with its first one. */
+/** A network of loopback only, and a process tree that ends with its first process. */
 const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
 
 /**
- * A test with real agents. It runs this same file again inside the namespace, for this one test;
- * where that cannot be it is skipped, and its name says why.
+ * A test with real agents. It runs this file again inside the namespace, for this one test. Where
+ * that is impossible the test is skipped, and its name gives the reason.
  */
 export function withLab(
   file: string,
@@ -89,18 +89,18 @@ function findMissing(agent: () => Installed): string | undefined {
 
 export interface LabOptions {
   readonly rules?: readonly Rule[];
-  /** Leaves the home as the CLI would have it before `mesh setup`. */
+  /** Leaves the home as the CLI has it before `mesh setup`. */
   readonly bare?: boolean;
   readonly permissions?: readonly string[];
-  /** Folders that the user has said to trust, one for each session. */
+  /** Folders that the user has trusted, one for each session. */
   readonly projects?: readonly string[];
 }
 
-/** A home, a model and a private tmux server; disposing it ends all that ran in it. */
+/** A home, a model and a private tmux server; disposing it ends all processes in it. */
 export class Lab implements AsyncDisposable {
   readonly dir: string;
   readonly model: MessagesModel;
-  /** The environment of everything that runs in here. */
+  /** The environment of every process in the lab. */
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly tmux_socket: string;
@@ -121,7 +121,7 @@ export class Lab implements AsyncDisposable {
     };
     this.mesh = new Mesh(this);
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });
-    // Written now: a session that runs keeps this file in memory, and writes it over ours.
+    // Written now: a running session keeps this file in memory, and would overwrite ours.
     const folders = projects.map((name) => join(this.dir, name));
     this.write("home/.claude.json", claudeFirstStartDone(CLAUDE_CODE.version, folders));
     if (!bare) this.#setUp();
@@ -142,7 +142,7 @@ export class Lab implements AsyncDisposable {
     Deno.writeTextFileSync(whole, JSON.stringify(json, null, 2));
   }
 
-  /** Hooks and MCP server, by the product's own functions. */
+  /** Installs hooks and MCP server, by the product's own functions. */
   #setUp(): void {
     const plan = { mesh: meshCommand() };
     const [settings, json] = ["home/.claude/settings.json", "home/.claude.json"];
@@ -151,8 +151,8 @@ export class Lab implements AsyncDisposable {
   }
 
   /**
-   * Starts Claude Code in a window of the lab's one session and waits until it takes prompts.
-   * It may be left in the dark about tmux, as one in a bare terminal is.
+   * Starts Claude Code in a window of the lab's one session, and waits until it takes prompts. The
+   * variables of tmux can be hidden from it, as in a bare terminal.
    */
   async claude(name: string, { without_tmux_env = false } = {}): Promise<Claude> {
     const cwd = join(this.dir, name);
@@ -168,12 +168,12 @@ export class Lab implements AsyncDisposable {
     return claude;
   }
 
-  /** The tmux program itself. */
+  /** Runs the tmux program. */
   cli(...args: string[]): string {
     return tmux(this, args);
   }
 
-  /** Ends the panes and what runs in them, and waits for it. */
+  /** Ends the panes and their programs, and waits until they are gone. */
   async endAgents(): Promise<void> {
     const pids = [...this.#pids, ...processesIn(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
@@ -212,7 +212,7 @@ export class Claude {
     return this.#lab.cli("capture-pane", "-p", "-t", this.pane_id);
   }
 
-  /** What stands in the composer, between its two rules; nothing where a dialog does. */
+  /** The text in the composer, between its two rules; undefined at a dialog. */
   get composer(): string {
     const rows = this.screen.split("\n");
     const [top, bottom] = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []).slice(-2);
@@ -224,7 +224,7 @@ export class Claude {
     this.keys("-l", "--", text);
   }
 
-  /** Types a prompt, sees it in the composer, and submits it. */
+  /** Types a prompt, waits until the composer shows it, and submits it. */
   async sendPrompt(prompt: string): Promise<void> {
     await submitPrompt(this, prompt);
   }

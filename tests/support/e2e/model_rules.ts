@@ -1,4 +1,4 @@
-/** What the scripted models of these tests do with a prompt. */
+/** How the scripted models of these tests answer a prompt. */
 
 import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 
@@ -7,25 +7,25 @@ const ANSWER: readonly Step[] = [
   { say: "Answered" },
 ];
 
-/** As its user says whom, and what. */
+/** Asks the peer and the text that the user names. */
 export const ASKS: Rule = {
   match: /^Ask (\S+): (.+)$/m,
   steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
 };
 
-/** Whatever ask it is sent. */
+/** Answers any ask. */
 export const ANSWERS: Rule = {
   match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
   steps: ANSWER,
 };
 
-/** Also one that it is only told of, as it had no turn of its own. */
+/** Also answers an ask that arrived in a notice, without a turn of its own. */
 export const ANSWERS_LATER: Rule = {
   match: /^\[mesh\] Not read yet, further up: (ask-[0-9a-f]+)$/,
   steps: ANSWER,
 };
 
-/** By a command, which needs leave. */
+/** Answers by a command, which needs permission. */
 export const TOUCHES: Rule = {
   match: /^Touch it/,
   steps: [

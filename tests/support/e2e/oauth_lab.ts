@@ -1,4 +1,4 @@
-/** A real relay with OAuth on loopback, whose issuer is where it listens; callbacks; Chromium. */
+/** A real relay with OAuth on loopback, which is its own issuer; callbacks; Chromium. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
@@ -9,7 +9,7 @@ import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { RealDaemon, SECRET, until } from "./relay_lab.ts";
 
-/** Every room of the relay, and one daemon that has dialled it. */
+/** A relay with every feature, and one connected daemon. */
 export class OAuthRelay implements AsyncDisposable {
   readonly logged: string[] = [];
   readonly issuer: string;
@@ -82,7 +82,7 @@ export class OAuthRelay implements AsyncDisposable {
   }
 }
 
-/** An app's callback on a port of its own: what the browser brought there. */
+/** An app's callback on a port of its own: it records what the browser sends. */
 export class Callback implements AsyncDisposable {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly called: Promise<URL>;
@@ -109,7 +109,7 @@ export class Callback implements AsyncDisposable {
   }
 }
 
-/** Chromium, where this machine has it. */
+/** The path of Chromium, if this machine has it. */
 export async function chromiumPath(): Promise<string | undefined> {
   const findProgram =
     "command -v chromium || command -v chromium-browser || command -v google-chrome";

@@ -1,4 +1,4 @@
-/** Real opencode offline: the pinned CLI in a pane, a daemon of its own, and an end. */
+/** Real opencode offline: the pinned CLI in a pane, with a daemon of its own. */
 
 import { join } from "node:path";
 import type { Call } from "kit/http/client.ts";
@@ -23,7 +23,7 @@ import { until } from "./waiting.ts";
 
 const START_MS = 60_000;
 
-/** A home that `mesh setup` was run in, a scripted model, a tmux server, and a daemon. */
+/** A home after `mesh setup`, a scripted model, a tmux server, and a daemon. */
 export class OpencodeLab implements AsyncDisposable {
   readonly dir: string;
   readonly model: ChatModel;
@@ -56,7 +56,7 @@ export class OpencodeLab implements AsyncDisposable {
     return peers.find(({ backend }) => backend === "opencode");
   }
 
-  /** The peer, once its plugin is connected and its turn is this. */
+  /** The peer, once its plugin is connected and its turn is in this state. */
   connected(turn_state?: TurnState) {
     return until(`a plugin, ${turn_state ?? "in any turn"}`, async () => {
       const peer = await this.peer();
@@ -65,13 +65,13 @@ export class OpencodeLab implements AsyncDisposable {
     }, START_MS);
   }
 
-  /** Somebody who asks. */
+  /** Registers the asker. */
   async enterWeb(): Promise<void> {
     const body = { name: "web", path: "/work/web", backend: "sdk" as const, circle: "office" };
     await this.call(registerPeer, { body });
   }
 
-  /** Asks opencode; the ask's id. */
+  /** Asks opencode; returns the ask's id. */
   async ask(text: string): Promise<string> {
     const body = { from_peer: "web", to_peer: "api-opencode", text };
     const { correlation_id } = await this.call(openAsk, { body });
@@ -83,7 +83,7 @@ export class OpencodeLab implements AsyncDisposable {
     return stages.map(({ stage }) => stage);
   }
 
-  /** Waits until a delivery has come so far. */
+  /** Waits until a delivery has reached a stage. */
   reached(id: string, stage: string): Promise<string[]> {
     return until(`${id} to be ${stage}`, async () => {
       const stages = await this.stages(id);
@@ -100,7 +100,7 @@ export class OpencodeLab implements AsyncDisposable {
     await until("the composer", () => this.screen.includes("ctrl+p"), START_MS);
   }
 
-  /** The process of the last one that was started, and its pane. */
+  /** The process that was started last, and its pane. */
   get pane(): { readonly pid: number; readonly pane_id: string } {
     const pane_id = this.tmux("display-message", "-p", "-t", "office", "#{pane_id}");
     return { pid: this.#pids.at(-1) ?? 0, pane_id };
@@ -122,12 +122,12 @@ export class OpencodeLab implements AsyncDisposable {
     this.tmux("send-keys", "-t", "office", ...keys);
   }
 
-  /** The whole screen stands for it: nobody says twice what a test has said. */
+  /** The whole screen is searched, because every text of a test is unique. */
   get composer(): string {
     return this.screen;
   }
 
-  /** Types a prompt, sees it on the screen, and submits it until the model has it. */
+  /** Types a prompt, waits until the screen shows it, and submits it until the model has it. */
   async sendPrompt(prompt: string): Promise<void> {
     await typePrompt(this, prompt);
     const isTaken = () => this.model.promptOccurrences(prompt) > 0;
@@ -138,7 +138,7 @@ export class OpencodeLab implements AsyncDisposable {
     return tmux(this, args);
   }
 
-  /** Ends the pane and what runs in it, and waits for it. */
+  /** Ends the pane and its programs, and waits until they are gone. */
   async endAgents(): Promise<void> {
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
     await until("the end of every agent", () => !this.#pids.some((pid) => isAlive(pid)));

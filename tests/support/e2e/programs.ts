@@ -1,4 +1,4 @@
-/** The programs around a real agent: a tmux of its own, our own commands, and the daemon's door. */
+/** The programs around a real agent: a tmux of its own, our own commands, and the daemon's API. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -15,14 +15,14 @@ import { until } from "./waiting.ts";
 
 export const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 
-/** Where a lab lives. */
+/** The directory of a lab. */
 export interface HomeFolder {
   readonly dir: string;
-  /** The environment of everything that runs in here. */
+  /** The environment of every process in the lab. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a program prints; nothing when it is not there, or fails. */
+/** The output of a program; empty if it is missing or fails. */
 export function run(program: string, args: readonly string[]): string {
   try {
     const { success, stdout } = new Deno.Command(program, { args: [...args], stderr: "null" })
@@ -34,7 +34,7 @@ export function run(program: string, args: readonly string[]): string {
   }
 }
 
-/** The environment of a person who lives in a directory, with this program on the PATH. */
+/** The environment of a person whose home is in a directory, with this program on the PATH. */
 export function userEnvironment(dir: string, bin: string): Record<string, string> {
   return {
     HOME: join(dir, "home"),
@@ -53,7 +53,7 @@ export function denoDir(): string {
     .parse(JSON.parse(run(Deno.execPath(), ["info", "--json"]))).denoDir;
 }
 
-/** The tmux program itself, on the socket in this place. */
+/** Runs the tmux program on the socket of this lab. */
 export function tmux({ dir }: HomeFolder, args: readonly string[]): string {
   const { success, stdout, stderr } = new Deno.Command("tmux", {
     args: ["-u", "-S", join(dir, "tmux"), "-f", "/dev/null", ...args],
@@ -63,7 +63,7 @@ export function tmux({ dir }: HomeFolder, args: readonly string[]): string {
   return new TextDecoder().decode(stdout).trimEnd();
 }
 
-/** All that runs in the panes of this place: an agent may be a child of what was started there. */
+/** All processes in the panes of this lab: an agent may be a child of what was started there. */
 export function processesIn({ dir }: HomeFolder): number[] {
   const list = ["-S", join(dir, "tmux"), "list-panes", "-a", "-F", "#{pane_pid}"];
   const { stdout } = new Deno.Command("tmux", { args: list, stderr: "null" }).outputSync();
@@ -73,8 +73,8 @@ export function processesIn({ dir }: HomeFolder): number[] {
 }
 
 /**
- * What tmux is told to run in a pane: a program in its folder, with this environment alone. It may
- * be left in the dark about tmux, as one in a bare terminal is.
+ * The command that tmux runs in a pane: a program in its folder, with exactly this environment. The
+ * variables of tmux can be hidden from it, as in a bare terminal.
  */
 export function inPane(
   cwd: string,
@@ -88,7 +88,7 @@ export function inPane(
   return ["-c", cwd, "--", "sh", "-c", pane, "sh", ...named, ...program];
 }
 
-/** Starts a program of ours in this place; what it logs is kept there. */
+/** Starts one of our programs in this lab; its log is kept there. */
 export function mesh({ dir, env }: HomeFolder, args: readonly string[]): Deno.ChildProcess {
   const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...args];
   return new Deno.Command("sh", {
@@ -105,7 +105,7 @@ interface Plan {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** The mesh of a place: its configuration, what `mesh setup` writes, and its daemon. */
+/** The mesh of a lab: its configuration, the files of `mesh setup`, and its daemon. */
 export class Mesh implements AsyncDisposable {
   readonly #home: HomeFolder;
   #daemon: Deno.ChildProcess | undefined;
@@ -114,7 +114,7 @@ export class Mesh implements AsyncDisposable {
     this.#home = home;
   }
 
-  /** Sets up all agents, or one, with what the configuration says beside. */
+  /** Sets up all agents, or one, with additional configuration. */
   async setUp({ agent, config }: Plan = {}): Promise<void> {
     const path = join(this.#home.dir, "home/.config/mesh/config.yaml");
     Deno.mkdirSync(dirname(path), { recursive: true });
@@ -124,7 +124,7 @@ export class Mesh implements AsyncDisposable {
     assert(success, "mesh setup");
   }
 
-  /** Starts the daemon, with this in its environment as well, and waits until it answers. */
+  /** Starts the daemon with additional variables, and waits until it answers. */
   async up(more: Env = {}): Promise<void> {
     const { dir, env } = this.#home;
     const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
@@ -133,7 +133,7 @@ export class Mesh implements AsyncDisposable {
     });
   }
 
-  /** Ends the daemon as a fault would: no goodbye, nothing written. */
+  /** Kills the daemon as a crash would: nothing is written. */
   async crash(): Promise<void> {
     await this.#end("SIGKILL");
   }
@@ -149,7 +149,7 @@ export class Mesh implements AsyncDisposable {
     await daemon?.status;
   }
 
-  /** A client of the daemon that is up. */
+  /** A client of the running daemon. */
   get call(): Call {
     const { env } = this.#home;
     const beacon = runningDaemon(env);

@@ -1,4 +1,4 @@
-/** A whole relay on a port, its issuer where it listens; the official client as an app of it. */
+/** A whole relay on a port, which is its own issuer; the official client as an app of it. */
 
 import {
   Client,
@@ -77,7 +77,7 @@ async function consent(address: URL): Promise<URLSearchParams> {
   return new URL(location).searchParams;
 }
 
-/** What an app keeps of its connection. */
+/** What an app stores of its connection. */
 class ClientStore implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata = { client_name: "An app", redirect_uris: [CALLBACK] };
@@ -103,7 +103,7 @@ class ClientStore implements OAuthClientProvider {
 
 const Data = z.record(z.string(), z.unknown()).default({});
 
-/** An app that has found the relay, registered, and been allowed: all by its own library. */
+/** An app that has found the relay, registered, and been allowed, all by its own library. */
 export async function connectApp(issuer: string) {
   const clientStore = new ClientStore();
   const open = () =>

@@ -15,7 +15,7 @@ const POLL_MS = 25;
 export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
-/** Asks again until there is an answer; a deadline, not a sleep, bounds it. */
+/** Polls until there is an answer, up to a deadline. */
 export async function until<T>(what: string, probe: () => T | undefined | Promise<T | undefined>) {
   for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
     const found = await probe();
@@ -25,14 +25,14 @@ export async function until<T>(what: string, probe: () => T | undefined | Promis
   throw new Error(`Timed out: ${what}`);
 }
 
-/** A relay that listens, beats, and knows one browser. */
+/** A relay that listens, ticks, and knows one browser. */
 export class RealRelay implements AsyncDisposable {
   readonly logged: string[] = [];
   readonly relay: Relay;
   readonly url: string;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #ticking: Promise<void>;
-  /** Of the one browser that is signed in. */
+  /** The cookie of the one browser that is signed in. */
   readonly cookie: string;
 
   constructor(port = 0) {
@@ -58,7 +58,7 @@ export class RealRelay implements AsyncDisposable {
     this.#ticking = this.relay.run();
   }
 
-  /** As a signed-in browser on a page of the relay's. */
+  /** Fetches as a signed-in browser on a page of the relay's. */
   browse(daemon_id: string, path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("cookie", this.cookie);
@@ -66,7 +66,7 @@ export class RealRelay implements AsyncDisposable {
     return fetch(`${this.url}/m/${daemon_id}${path}`, { ...init, headers });
   }
 
-  /** As one of the relay's own rooms. */
+  /** Requests as one of the relay's own features. */
   ask(daemon_id: string, path: `/${string}`, more: Partial<MachineRequest> = {}) {
     const asked = { method: "GET", path, timeout_ms: 20_000, ...more };
     return this.relay.machines.request(NAMESPACE, daemon_id, asked);
@@ -84,13 +84,13 @@ export class RealRelay implements AsyncDisposable {
   }
 }
 
-/** A daemon of the program, in a state directory of its own. */
+/** A real daemon, in a state directory of its own. */
 export class RealDaemon implements AsyncDisposable {
   readonly dir: string;
   readonly process: Deno.ChildProcess;
   #stopped = false;
   readonly #ended: Promise<unknown>;
-  /** All that it said, once it has ended. */
+  /** Its whole output, once it has ended. */
   readonly log: Promise<string>;
 
   private constructor(dir: string, relay_url: string, env: Record<string, string>) {
@@ -116,7 +116,7 @@ export class RealDaemon implements AsyncDisposable {
     this.log = new Response(this.process.stderr).text();
   }
 
-  /** Its own address, and its id; started in `dir` where one is given. */
+  /** Its own address and its id; started in `dir` if given. */
   static async start(relay_url: string, env: Record<string, string> = {}, dir?: string) {
     const daemon = new RealDaemon(dir ?? Deno.makeTempDirSync(), relay_url, env);
     const url = await until("daemon.json", () => daemon.#notice());
@@ -141,7 +141,7 @@ export class RealDaemon implements AsyncDisposable {
     Deno.removeSync(this.dir, { recursive: true });
   }
 
-  /** A notice of another process, which was killed, is none. */
+  /** The daemon.json of another process, which was killed, does not count. */
   #notice(): string | undefined {
     try {
       const { url, pid } = JSON.parse(Deno.readTextFileSync(join(this.dir, "daemon.json")));

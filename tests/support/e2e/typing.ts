@@ -1,17 +1,17 @@
-/** A hand at an agent's terminal: it types, looks, and types again what was not taken. */
+/** Types into an agent's terminal, checks the screen, and types again what was not taken. */
 
 import { print, until } from "./waiting.ts";
 
-/** How long a screen may take to show what was typed, before it is typed again. */
+/** How long a screen may take to show the input before it is typed again. */
 const RETRY_MS = 4_000;
 const RETRY_MS_MAX = 60_000;
-/** How much of a prompt's end is looked for: a composer may show no more of it. */
+/** How much of a prompt's end is searched for: a composer may show no more of it. */
 const END_CHARS = 40;
 
-/** One terminal, as far as a hand has to know it. */
+/** What typing needs of a terminal. */
 export interface AgentTerminal {
   readonly screen: string;
-  /** What stands in the composer; empty where none is shown. */
+  /** The text in the composer; empty where none is shown. */
   readonly composer: string;
   keys(...keys: string[]): void;
 }
@@ -23,7 +23,7 @@ export async function submitPrompt(terminal: AgentTerminal, prompt: string): Pro
   await retryUntil(terminal, `"${prompt}" to be taken`, enter, () => !holds(terminal, prompt));
 }
 
-/** Types a prompt. The line is cleared before, so that a slow screen has it once all the same. */
+/** Types a prompt. It clears the line first, so that a slow screen does not get it twice. */
 export async function typePrompt(terminal: AgentTerminal, prompt: string): Promise<void> {
   const type = () => {
     terminal.keys("C-u");
@@ -32,7 +32,7 @@ export async function typePrompt(terminal: AgentTerminal, prompt: string): Promi
   await retryUntil(terminal, `"${prompt}" in the composer`, type, () => holds(terminal, prompt));
 }
 
-/** Does something, and again each time that a while has passed without its effect. */
+/** Runs `act`, and again each time that its effect does not show for a while. */
 export async function retryUntil(
   terminal: Pick<AgentTerminal, "screen">,
   what: string,
@@ -44,7 +44,7 @@ export async function retryUntil(
   const probe = () => {
     if (isDone()) return true;
     if (Date.now() < retry_at) return false;
-    print(`Once more, as the screen took no notice: ${what}`);
+    print(`Trying again, because the screen did not change: ${what}`);
     action();
     retry_at = Date.now() + RETRY_MS;
     return false;
@@ -54,7 +54,7 @@ export async function retryUntil(
   });
 }
 
-/** Whether its composer holds a prompt, wherever lines are broken: a break takes a space along. */
+/** Whether the composer holds a prompt, wherever lines break; a break swallows a space. */
 function holds({ composer }: AgentTerminal, prompt: string): boolean {
   const withoutSpace = (text: string) => text.replaceAll(/\s+/g, "");
   return withoutSpace(composer).includes(withoutSpace(prompt).slice(-END_CHARS));

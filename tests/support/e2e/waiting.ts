@@ -1,4 +1,4 @@
-/** Waiting for what real programs do: with patience, and a sentence about what never came. */
+/** Waits for real programs; an error names what never happened. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -6,7 +6,7 @@ import { systemClock } from "kit/core/clock.ts";
 const TIMEOUT_MS = 60_000;
 const POLL_MS = 25;
 
-/** Polls until `probe` answers something: not undefined, null, false, or an empty text. */
+/** Polls until `probe` returns a value that is not undefined, null, false, or an empty text. */
 export async function until<T>(
   what: string,
   probe: () => T | undefined | null | false | Promise<T | undefined | null | false>,
@@ -18,7 +18,7 @@ export async function until<T>(
     if (found !== undefined && found !== null && found !== false && found !== "") return found;
     await systemClock.sleep(POLL_MS);
   }
-  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+  throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
 }
 
 export function print(message: string): void {

@@ -1,4 +1,4 @@
-/** Panes and agents for tests of the lifecycle: tmux as a list, and a transport a test controls. */
+/** Panes and agents for tests of lifecycles: tmux as a list, and a scripted transport. */
 
 import type {
   Adapter,
@@ -12,7 +12,7 @@ import type { Backend } from "../../../daemon/features/agents/contract.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
 
-/** A pane in which an agent may run, with what a test says of it. */
+/** A pane in which an agent may run. */
 export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
   return {
     pane_pid: 100,
@@ -30,7 +30,7 @@ export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
   };
 }
 
-/** tmux's panes, as long as a test leaves them there. */
+/** tmux's panes, until a test removes them. */
 export class FakePanes implements PaneObserver {
   readonly panes: PaneFacts[] = [];
   /** Which processes run in which pane. */
@@ -68,13 +68,13 @@ export class FakePanes implements PaneObserver {
   }
 }
 
-/** An agent whose one transport is ready until it is told why it is not. */
+/** An agent with one transport, which is ready unless a test gives a reason. */
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
   refusalReason: Reason | undefined;
-  /** What is seen of it from outside. */
+  /** The observation of the agent from outside. */
   observation: Observation | undefined;
-  /** What a test does while the transport is asked. */
+  /** What a test does while the transport is checked. */
   onCheck: () => void = () => undefined;
 
   constructor(backend: Backend = "claude-code") {

@@ -1,4 +1,4 @@
-/** A tmux server that turns on its clients: it reads what they send, and runs a program as them. */
+/** A hostile tmux server: it reads what its clients send, and runs a program as them. */
 
 import { join } from "node:path";
 
@@ -6,9 +6,9 @@ import { join } from "node:path";
 const PROTOCOL = 8;
 const HEADER_BYTES = 16;
 const IDENTIFY_ENVIRON = 105;
-/** The last message of a client's start: what it wants to run. */
+/** The last message of a client's start: the command that it wants to run. */
 const COMMAND = 200;
-/** The client executes the path that follows, in its own place. */
+/** The client replaces itself with the program at the path that follows. */
 const SHELL = 209;
 
 /** Listens in a directory, and owns nothing that a client could not: see `giveAway`. */
@@ -18,7 +18,7 @@ export class HostileTmux implements AsyncDisposable {
   readonly environment: string[] = [];
   /** How many clients have connected. */
   clients = 0;
-  /** How many of them were sent the program. */
+  /** How many of them got the program. */
   attacked = 0;
   readonly #program: string;
   readonly #proof: string;
@@ -90,7 +90,7 @@ async function next(connection: Deno.UnixConn) {
 }
 
 /**
- * Never asks for more than there is: descriptors that travel along end a read early, and the
+ * Never reads more than there is: file descriptors that travel along end a read early, and the
  * runtime takes that for an empty socket.
  */
 async function readExactly(connection: Deno.UnixConn, size: number) {

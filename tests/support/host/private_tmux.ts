@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
+import { type Tmux, TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 
 /** How long a condition may take to come true on a busy machine. */
 const PATIENCE_MS = 10_000;
@@ -19,7 +19,7 @@ export const silent: Log = {
   error: () => undefined,
 };
 
-/** A test with a real tmux; where there is none it is skipped, and says so. */
+/** A test with a real tmux; without tmux it is skipped, and its name says so. */
 export function withTmux(
   name: string,
   test: (terminal: Terminal) => Promise<void>,
@@ -46,7 +46,7 @@ function tmuxIsMissing(): boolean {
   }
 }
 
-/** Polls until `probe` answers something: not undefined, false or an empty text. */
+/** Polls until `probe` returns a value that is not undefined, false or an empty text. */
 export async function until<T>(what: string, probe: () => T | undefined | false): Promise<T> {
   const deadline = Date.now() + PATIENCE_MS;
   while (Date.now() < deadline) {
@@ -54,7 +54,7 @@ export async function until<T>(what: string, probe: () => T | undefined | false)
     if (found !== undefined && found !== false && found !== "") return found;
     await systemClock.sleep(5);
   }
-  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+  throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
 }
 
 export class Terminal implements AsyncDisposable {
@@ -69,14 +69,14 @@ export class Terminal implements AsyncDisposable {
   });
   readonly tmux = this.tmuxServers.at(this.socket);
 
-  /** The tmux program itself, as a user would run it. */
+  /** Runs the tmux program, as a user would. */
   cli(...args: string[]): string {
     const { success, stdout, stderr } = this.#tmux(args);
     if (!success) throw new Error(`tmux ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
     return new TextDecoder().decode(stdout).trimEnd();
   }
 
-  /** Opens a session with one pane that runs `command`; answers the pane's id. */
+  /** Opens a session with one pane that runs `command`; returns the pane's id. */
   start(command: string, session = "work"): string {
     const size = ["-x", "100", "-y", "30"];
     const shown = ["-P", "-F", "#{pane_id}"];
@@ -91,7 +91,7 @@ export class Terminal implements AsyncDisposable {
     return this.cli("capture-pane", "-p", "-t", pane);
   }
 
-  /** Writes a program into the directory and answers the command that runs it. */
+  /** Writes a program into the directory; returns the command that runs it. */
   program(name: string, source: string): string {
     const file = `${this.dir}/${name}`;
     Deno.writeTextFileSync(file, source);
@@ -129,21 +129,21 @@ export class Terminal implements AsyncDisposable {
   }
 }
 
-/** Records every byte that reaches it, with bracketed paste on and no line discipline. */
+/** A command that records all its input, with bracketed paste and without a line discipline. */
 export function recorder(file: string): string {
   return `stty raw -echo; printf '\\033[?2004hready'; exec cat > ${file}`;
 }
 
-/** The same without giving way, for a hook that must be done when it returns. */
+/** The same without yielding, for a hook that must be done when it returns. */
 export function waitSync(what: string, probe: () => boolean): void {
   const deadline = Date.now() + PATIENCE_MS;
   while (Date.now() < deadline) if (probe()) return;
-  throw new assert.AssertionError({ message: `Waited in vain: ${what}` });
+  throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
 }
 
 /**
- * An agent as Claude Code draws itself: raw mode, bracketed paste, a composer between two rules,
- * long pastes collapsed, a dialog on SIGUSR1. It logs every byte it reads and all that it submits.
+ * An agent that draws itself as Claude Code does: raw mode, bracketed paste, a composer between two
+ * rules, collapsed long pastes, a dialog on SIGUSR1. It logs its input and all that it submits.
  */
 const AGENT = String.raw`
 const log = (event) =>
@@ -251,4 +251,18 @@ export class Agent {
     const lines = terminal.read("agent.log").split("\n").slice(0, -1);
     return lines.map((line): AgentEvent => JSON.parse(line));
   }
+}
+
+/** The lines of a command's answer. */
+export async function linesOf(result: ReturnType<Tmux["run"]>): Promise<readonly string[]> {
+  const answer = await result;
+  assert.ok(answer.ok, JSON.stringify(answer));
+  return answer.lines;
+}
+
+/** Pastes a text as a delivery does: in one bracket, from a buffer that is deleted afterwards. */
+export async function pasteInto(terminal: Terminal, pane: string, content: string): Promise<void> {
+  const loaded = await terminal.tmux.load(content);
+  assert.ok(loaded.ok);
+  await linesOf(terminal.tmux.run(["paste-buffer", "-p", "-d", "-b", loaded.buffer, "-t", pane]));
 }

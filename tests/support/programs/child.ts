@@ -1,4 +1,4 @@
-/** Programs of ours as children: the real daemon on a state of its own, a bare server, a load. */
+/** Our programs as children: the real daemon on its own state, a bare server, a load. */
 
 import { fileURLToPath } from "node:url";
 import { TextLineStream } from "./lines.ts";
@@ -9,10 +9,10 @@ const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
 const START_MS_MAX = 15_000;
 const POLL_MS = 2;
 
-/** Where Deno keeps its cache: children get a home of their own, and this. */
+/** Where Deno keeps its cache: children get a home of their own, and this cache. */
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
-/** The real daemon on loopback, as it is run by people. */
+/** The real daemon on loopback, as people run it. */
 export class RealDaemon implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly port: number;
@@ -48,13 +48,13 @@ export class RealDaemon implements AsyncDisposable {
     return new RealDaemon(process, Number(new URL(url).port), performance.now() - from);
   }
 
-  /** `kill -9`; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process is gone. */
   async kill(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.#process.status;
   }
 
-  /** As an operator stops it. */
+  /** Stops the daemon as an operator does. */
   async stop(): Promise<void> {
     try {
       this.#process.kill("SIGTERM");
@@ -69,7 +69,7 @@ export class RealDaemon implements AsyncDisposable {
   }
 }
 
-/** A daemon's process, as far as it has come. */
+/** A daemon's process, which may not listen yet. */
 export function launch(
   state: string,
   settings: Record<string, string> = {},
@@ -79,13 +79,13 @@ export function launch(
     MESH_STATE: state,
     MESH_CONFIG: "/none",
     MESH_DAEMON__PORT: "0",
-    MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // A flood is what is measured.
+    MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // The tests and the bench send bursts.
     ...settings,
   };
   return spawn(running("daemon", flags), { env: { ...env, HOME: state, DENO_DIR } });
 }
 
-/** A script of this folder that says one line when it is ready, and ends with its input. */
+/** A script of this folder that prints one line when it is ready, and ends with its input. */
 export class Script<T> implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly report: T;
@@ -116,13 +116,13 @@ export class Script<T> implements AsyncDisposable {
   }
 }
 
-/** Runs a load to its end; what it measured. */
+/** Runs a load to its end; returns its measurements. */
 export async function measure<T>(job: Record<string, unknown>): Promise<T> {
   await using script = await Script.start<T>("load.ts", JSON.stringify(job));
   return script.report;
 }
 
-/** A directory that is gone afterwards. */
+/** A directory that is removed afterwards. */
 export function temporary(): { readonly path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "mesh-bench-" });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };

@@ -1,4 +1,4 @@
-/** A lean HTTP client: one kept connection, requests built beforehand, answers barely parsed. */
+/** A lean HTTP client: one kept connection, prepared requests, answers barely parsed. */
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** What the kernel says of a process. */
+/** What the kernel reports of a process. */
 
 const TICK_MS = 10;
 
@@ -8,7 +8,7 @@ export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Its own memory and its share of what it maps together with others, in MB. */
+/** Its own memory and its share of shared memory, in MB. */
 export function proportionalMb(pid: number): number {
   const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);
   return Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0) / 1024;

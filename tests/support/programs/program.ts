@@ -1,11 +1,11 @@
-/** What is run, as words for Deno: the sources, or what is made of them to be shipped. */
+/** The program as arguments for Deno: the sources, or the compiled parts that are shipped. */
 
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
 const RUN = ["run", "-A", "--cached-only"];
-/** What the executable is compiled with, and what it does by itself: it loads what is wanted. */
+/** The options of the executable, among them lazy loading of modules. */
 const COMPILED = [
   ...["--no-config", "--no-lock"],
   ...["--unstable-no-legacy-abort", "--unstable-lazy-dynamic-imports"],
@@ -14,21 +14,21 @@ const COMPILED = [
 let main = `${ROOT}main.ts`;
 let settings: readonly string[] = [];
 
-/** Runs what the executable is made of from now on; the parts are made anew. */
+/** Switches to the parts of the executable, after building them anew. */
 export async function runParts(): Promise<void> {
   await mustRun(["task", "parts"]);
-  // The executable has been read once and for all; what Deno reads the first time, it keeps.
+  // An executable embeds its modules. Caching them here keeps the first read out of a measurement.
   await mustRun(["cache", ...COMPILED, `${PARTS}/main.js`]);
   main = `${PARTS}/main.js`;
   settings = COMPILED;
 }
 
-/** The words by which Deno runs it, with settings of Deno's own before what it is to do. */
+/** The arguments by which Deno runs the program, with Deno's own options first. */
 export function running(role: string, flags: readonly string[] = []): string[] {
   return [...RUN, ...settings, ...flags, main, role];
 }
 
-/** Whether a process with this command line is one of ours, in this role or in any. */
+/** Whether a command line is one of our programs, in this role or in any. */
 export function isOurs(command_line: string, role = ""): boolean {
   return command_line.includes(`${main} ${role}`);
 }

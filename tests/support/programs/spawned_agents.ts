@@ -1,16 +1,16 @@
-/** A crew of spawned agents in a tmux of its own, and every process that we run for it. */
+/** Spawned agents in a tmux of their own, and every process that we run for them. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
 import { isOurs, running } from "./program.ts";
 
-/** Half of the crew reads its pane alone; the other half has the tools, over a stdio proxy. */
+/** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
 export const FLEET_SIZE = 20;
 const START_MS_MAX = 60_000;
 const POLL_MS = 50;
 
-/** What an agent says to its MCP server before it does anything. */
+/** What an agent sends to its MCP server first. */
 const INITIALIZE = [
   {
     jsonrpc: "2.0",
@@ -19,7 +19,7 @@ const INITIALIZE = [
     params: {
       protocolVersion: "2025-06-18",
       capabilities: {},
-      clientInfo: { name: "crew", version: "1" },
+      clientInfo: { name: "agent", version: "1" },
     },
   },
   { jsonrpc: "2.0", method: "notifications/initialized" },
@@ -32,7 +32,7 @@ export interface FleetProcess {
   readonly kind: "daemon" | "stdio proxy" | "tmux client" | "other";
   readonly command_line: string;
   readonly resident_mb: number;
-  /** Its own memory, and its share of what others map as well. */
+  /** Its own memory, and its share of shared memory. */
   readonly proportional_mb: number;
 }
 
@@ -40,7 +40,7 @@ export class AgentFleet implements AsyncDisposable {
   readonly daemon: RealDaemon;
   readonly #dir: string;
   readonly #socket: string;
-  /** Where a program of the crew writes what it reads, by its pane. */
+  /** Where an agent's program writes its input, by its pane. */
   readonly panes: string[] = [];
 
   private constructor(daemon: RealDaemon, dir: string) {
@@ -69,7 +69,7 @@ export class AgentFleet implements AsyncDisposable {
     return fleet;
   }
 
-  /** Every process below the daemon, and every program of ours in the crew's panes. */
+  /** Every process below the daemon, and every program of ours in the agents' panes. */
   processes(): FleetProcess[] {
     const all = listed();
     const isDescendant = (pid: number, root: number): boolean =>
@@ -120,7 +120,7 @@ export class AgentFleet implements AsyncDisposable {
     const proxies = this.processes().filter(({ kind }) => kind === "stdio proxy");
     this.tmux("kill-server");
     const pids = [server, ...proxies.map(({ pid }) => pid)];
-    await until("the crew's end", () => !pids.some((pid) => listed().has(pid)));
+    await until("the agents' end", () => !pids.some((pid) => listed().has(pid)));
     await this.daemon.stop();
   }
 
@@ -133,7 +133,7 @@ export class AgentFleet implements AsyncDisposable {
     this.panes.push(String(pane_id));
   }
 
-  /** How many proxies have answered what they were asked last. */
+  /** How many proxies have answered their last request. */
   get #answers(): number {
     try {
       return Deno.readTextFileSync(`${this.#dir}/answers`).match(/"id":2\b/g)?.length ?? 0;
@@ -155,10 +155,10 @@ async function until(what: string, condition: () => boolean): Promise<void> {
     if (condition()) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  throw new Error(`Waited in vain: ${what}`);
+  throw new Error(`Timed out waiting for: ${what}`);
 }
 
-/** All processes that are there: what each was started as, and by whom. */
+/** All processes of the machine: their command lines and their parents. */
 function listed(): Map<number, { command_line: string; parent: number }> {
   const found = new Map<number, { command_line: string; parent: number }>();
   for (const name of readdirSync("/proc")) {

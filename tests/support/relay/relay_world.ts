@@ -81,34 +81,19 @@ export function relayWorld(clock = new SwiftClock()) {
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   /** Browsers that are signed in: by what stands for their cookies, their namespaces. */
   const sessions = new Map<string, string>();
-  /** Both ends of each line that stood, the daemon's first. */
-  const connections: [FakeConnection, FakeConnection][] = [];
-  const dials: { address: string; headers: Headers }[] = [];
-  let pendingUpgrade:
-    | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
-    | undefined;
+  const upgrades = connectionUpgrades();
   const relay = new Relay({
     clock,
     log,
     ids: randomIds,
     proxy: { mode: "direct" },
     oauth: undefined,
-    accept: (_request, listener) => {
-      if (!pendingUpgrade) throw new Error("Nobody dials");
-      const ends = pendingUpgrade.ends = FakeConnection.pair(pendingUpgrade.listener, listener);
-      return { response: new Response(null), connection: ends[1] };
-    },
+    accept: upgrades.accept,
   });
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
-  const openSocket = relayDialer((path, headers, listener) => {
-    pendingUpgrade = { listener };
-    const upgradeAttempt = pendingUpgrade;
-    return fetch(path, { headers }).then(({ status }) => {
-      if (upgradeAttempt.ends) connections.push(upgradeAttempt.ends);
-      return { status, connection: upgradeAttempt.ends?.[0] };
-    });
-  }, dials);
+  const { connections, dials } = upgrades;
+  const openSocket = upgrades.dialer(fetch);
   return {
     clock,
     logged,
@@ -140,6 +125,34 @@ export function relayWorld(clock = new SwiftClock()) {
       return relay.machines.request(NAMESPACE, daemonId(number), relayRequest);
     },
     [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose](),
+  };
+}
+
+/** Upgrades in memory: the relay accepts the connection of the daemon that dials just now. */
+function connectionUpgrades() {
+  /** Both ends of each connection that was accepted, the daemon's first. */
+  const connections: [FakeConnection, FakeConnection][] = [];
+  const dials: { address: string; headers: Headers }[] = [];
+  let pending:
+    | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
+    | undefined;
+  return {
+    connections,
+    dials,
+    accept: (_request: Request, listener: ConnectionListener) => {
+      if (!pending) throw new Error("No daemon is dialling");
+      const ends = pending.ends = FakeConnection.pair(pending.listener, listener);
+      return { response: new Response(null), connection: ends[1] };
+    },
+    dialer: (fetch: (path: string, init: RequestInit) => Promise<Response>): OpenSocket =>
+      relayDialer((path, headers, listener) => {
+        const upgrade: typeof pending = { listener };
+        pending = upgrade;
+        return fetch(path, { headers }).then(({ status }) => {
+          if (upgrade.ends) connections.push(upgrade.ends);
+          return { status, connection: upgrade.ends?.[0] };
+        });
+      }, dials),
   };
 }
 

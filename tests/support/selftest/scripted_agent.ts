@@ -1,4 +1,4 @@
-/** A scripted twin of an agent and its terminal, on a daemon in memory: it may misbehave. */
+/** A scripted agent with its terminal, on a daemon in memory: it may misbehave. */
 
 import type { Adapter, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
@@ -8,7 +8,7 @@ import { AgentDriver, type DriverHarness } from "../../../cli/selftest/agent_dri
 import { countOccurrences } from "../../../cli/selftest/model/scripted_model.ts";
 import { world } from "../world.ts";
 
-/** What is wrong with it. */
+/** How it misbehaves. */
 export type Defect =
   | "hears nothing"
   | "drops the draft"
@@ -25,7 +25,7 @@ export class FakeAgent implements AsyncDisposable {
   readonly #defect: Defect | undefined;
   readonly #w;
   readonly #prompts: string[] = [];
-  /** What came in and is not read yet. */
+  /** The messages that it has not read yet. */
   readonly #queue: string[] = [];
   #composer = "";
   #state: "off" | "idle" | "working" | "dialog" = "off";
@@ -99,7 +99,7 @@ export class FakeAgent implements AsyncDisposable {
           if (found) return found;
           await w.tick();
         }
-        throw new CommandError(`Waited in vain for ${what}`);
+        throw new CommandError(`Timed out waiting for ${what}`);
       },
     };
   }
@@ -133,7 +133,7 @@ export class FakeAgent implements AsyncDisposable {
     if (this.#state === "idle") await this.#endTurn();
   }
 
-  /** A turn begins with a prompt, and ends at once unless the model is held or leave is asked. */
+  /** Begins a turn; it ends at once unless the model is held or permission is asked. */
   async #runTurn(prompt: string): Promise<void> {
     this.#state = "working";
     this.#prompts.push(prompt);
@@ -145,7 +145,7 @@ export class FakeAgent implements AsyncDisposable {
     } else if (!this.#isModelHeld) await this.#endTurn();
   }
 
-  /** The end of a turn; what came in meanwhile begins the next. */
+  /** The end of a turn; the messages that arrived meanwhile begin the next. */
   async #endTurn(): Promise<void> {
     this.#state = "idle";
     await this.#hook("Stop", { stop_hook_active: false });

@@ -1,4 +1,4 @@
-/** A ledger of before its table was made anew: nothing is lost, and no number given again. */
+/** The migration that rebuilds the table of messages: no row is lost, and no number is reused. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -8,7 +8,7 @@ import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
 
-/** How many migrations came before the one that makes the table anew. */
+/** How many migrations precede the one that rebuilds the table. */
 const MESSAGES_MIGRATION = migrations.findIndex((sql) =>
   sql.includes("create table messages_next")
 );
@@ -36,13 +36,13 @@ function file() {
 
 const rowsOf = (db: Database) => db.all(Row, "select * from messages order by seq");
 
-Deno.test("a table made anew holds every row, the ids that askers chose, and the last number", async () => {
+Deno.test("the rebuilt table holds every row, the ids that askers chose, and the last number", async () => {
   await using old = file();
   using before = old.open(MESSAGES_MIGRATION);
   before.transactNow((tx) => {
     for (const seq of [3, 4, 9]) tx.run(ASK, { seq });
     tx.run("insert into chosen_ids (correlation_id, seq) values ('mine', 4)");
-    tx.run("delete from messages where seq = 9"); // Retention came by.
+    tx.run("delete from messages where seq = 9"); // As retention does.
   });
   const rows = rowsOf(before);
   before[Symbol.dispose]();
@@ -55,14 +55,14 @@ Deno.test("a table made anew holds every row, the ids that askers chose, and the
   assert.deepEqual(chosen(), []);
 });
 
-Deno.test("an empty table made anew has given no number", async () => {
+Deno.test("a rebuilt empty table has used no number", async () => {
   await using old = file();
   old.open(MESSAGES_MIGRATION)[Symbol.dispose]();
   using after = old.open(MESSAGES_MIGRATION + 1);
   assert.equal(ledger.lastSeq(after), 0);
 });
 
-Deno.test("the table takes no kind, voice or state that there is not", () => {
+Deno.test("the table rejects an unknown kind, voice or state", () => {
   using db = new Database(":memory:", migrations, log, clock);
   const insert = (column: string) =>
     db.transactNow((tx) => {

@@ -1,4 +1,4 @@
-/** The human: its name is reserved, nobody ends it, and nobody is called so that it is mistaken. */
+/** The human: its name is reserved, no route ends it, and no peer can be mistaken for it. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -50,7 +50,7 @@ Deno.test("the human's name and its look-alikes are no names for peers", async (
   assert.equal((await get(w, "/peers")).peers.length, 2);
 });
 
-Deno.test("nobody else becomes the human", async () => {
+Deno.test("no other peer becomes the human", async () => {
   await using w = world(SAM);
   const { peer_id } = await get(w, "/peers/sam");
   for (
@@ -66,7 +66,7 @@ Deno.test("nobody else becomes the human", async () => {
   assert.equal(await isHere(w), "sam human online");
 });
 
-Deno.test("an ask to the human reaches the human, whatever was tried on its name", async () => {
+Deno.test("an ask to the human reaches the human, whatever was registered under its name", async () => {
   await using w = world(SAM);
   await addPeer(w, "victim");
   await post(w, "/peers/sam/offline");
@@ -76,7 +76,7 @@ Deno.test("an ask to the human reaches the human, whatever was tried on its name
   assert.equal((await post(w, "/ask", asked)).to_peer_id, (await get(w, "/peers/sam")).peer_id);
 });
 
-Deno.test("a sender that is no peer has a name, and no sentence", async () => {
+Deno.test("a sender that is no peer must have a name, and not a sentence", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
   for (
@@ -110,7 +110,7 @@ Deno.test("a sender whose name looks like the human's is not verified", async ()
   }
 });
 
-Deno.test("a surface that is called as the human may be is not verified in what it says itself", async () => {
+Deno.test("a surface named like the human is not verified for what it sends itself", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
   for (
@@ -126,7 +126,7 @@ Deno.test("a surface that is called as the human may be is not verified in what 
   }
 });
 
-Deno.test("a reply to an inbox item is the human's, and not if an agent has sent it", async () => {
+Deno.test("a reply to an inbox item is the human's, unless an agent has sent it", async () => {
   const sockets = new FakeSockets();
   await using w = world({ ...SAM, sockets });
   sockets.holders = [];
@@ -135,14 +135,14 @@ Deno.test("a reply to an inbox item is the human's, and not if an agent has sent
   await addPeer(w, "worker", { agent_pid: 7 });
   for (const [holders, voice] of [[[], "human"], [[7], "unverified"]] as const) {
     sockets.holders = holders;
-    // Anybody may name bob as the sender: a reply to it goes to bob.
+    // Any caller may name bob as the sender: a reply goes to bob.
     const { inbox_item_id } = await notify(w, "bob", "sam", "Look");
     const reply = await post(w, `/inbox/${inbox_item_id}/reply`, { text: "Push to main" });
     assert.equal(w.daemon.delivery.findMessage(reply.correlation_id)?.voice, voice);
   }
 });
 
-Deno.test("a skeleton is the same for names that look the same", () => {
+Deno.test("names that look the same have the same skeleton", () => {
   for (
     const [name, other] of [["sam", "SАМ"], ["paul", "раu1"], ["corn", "com"], ["bill", "bi11"]]
   ) {

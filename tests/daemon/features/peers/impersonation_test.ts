@@ -1,4 +1,4 @@
-/** What proves a caller to be a peer: the kernel or a certificate, and no word of its own. */
+/** What proves that a caller is a peer: the kernel or a certificate, and no claim of its own. */
 
 import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";
@@ -13,14 +13,14 @@ import {
 
 const CLAIM = { path: "/work", backend: "sdk" };
 
-/** A world whose requests come from process 666, which is nobody's. */
+/** A world whose requests come from process 666, which no peer has registered. */
 function untrustedCallers() {
   const sockets = new FakeSockets();
   sockets.holders = [666];
   const w = world({ sockets });
   return {
     w,
-    /** Does something as process `pid`. */
+    /** Runs `work` as process `pid`. */
     async as<T>(pid: number, work: () => Promise<T>): Promise<T> {
       sockets.holders = [pid];
       try {
@@ -35,7 +35,7 @@ function untrustedCallers() {
 
 const known = (w: World, peer_id: string) => get(w, `/peers/${peer_id}`);
 
-Deno.test("an offline peer of a process or a session is not taken over by its id", async () => {
+Deno.test("an offline peer with a process or a session is not taken over by its id", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
@@ -59,7 +59,7 @@ Deno.test("an offline peer of a process or a session is not taken over by its id
   }
 });
 
-Deno.test("a live peer is not taken over by the pid or the session that it has named", async () => {
+Deno.test("a live peer is not taken over by naming its pid or its session", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
@@ -73,7 +73,7 @@ Deno.test("a live peer is not taken over by the pid or the session that it has n
   assert.deepEqual([path, name], ["/work", "worker"]);
 });
 
-Deno.test("a certificate is given to who is new or has proved who it is, and to nobody else", async () => {
+Deno.test("only a new peer, or one that has proved its identity, gets a certificate", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
@@ -89,7 +89,7 @@ Deno.test("a certificate is given to who is new or has proved who it is, and to 
   assert.deepEqual([back.peer_id, back.birth_certificate], [plain.peer_id, null]);
 });
 
-Deno.test("a retired peer comes back with a live process, and without a certificate that it has not earned", async () => {
+Deno.test("a retired peer returns with a live process, and gets no certificate without a proof", async () => {
   await using at = untrustedCallers();
   const { w } = at;
   w.processes.start(8);
@@ -99,7 +99,7 @@ Deno.test("a retired peer comes back with a live process, and without a certific
   assert.deepEqual([back.status, back.peer_id, back.birth_certificate], [200, peer_id, null]);
 });
 
-Deno.test("a peer that names a process which is not its own cannot have it killed", async () => {
+Deno.test("a peer that names a process of another program cannot have it killed", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
@@ -113,7 +113,7 @@ Deno.test("a peer that names a process which is not its own cannot have it kille
   assert.deepEqual(w.processes.signals.map(([pid]) => pid), [9]);
 });
 
-Deno.test("a process in a pane that somebody names as its own is not killed", async () => {
+Deno.test("a process in a pane is not killed because a peer names that pane as its own", async () => {
   const [paneObserver, sockets] = [new FakePanes(), new FakeSockets()];
   await using w = world({ paneObserver, sockets });
   paneObserver.open("%3");
@@ -127,7 +127,7 @@ Deno.test("a process in a pane that somebody names as its own is not killed", as
   assert.equal(w.processes.signals.length, 0);
 });
 
-Deno.test("what was proved of a process stays proved until another one is named", async () => {
+Deno.test("a proved process stays proved until another one is named", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
@@ -136,7 +136,7 @@ Deno.test("what was proved of a process stays proved until another one is named"
   assert.equal((await post(w, "/peers/worker/kill")).ok, true);
 });
 
-Deno.test("a hook's processes count only as far as the hook is run by them", async () => {
+Deno.test("the processes that a hook names count only if the hook runs below them", async () => {
   const sockets = new FakeSockets();
   await using w = world({
     sockets,
@@ -164,7 +164,7 @@ Deno.test("a hook's processes count only as far as the hook is run by them", asy
   assert.equal(await pid(), 7);
 });
 
-Deno.test("a retired peer that named a process is not had for the pid of any other", async () => {
+Deno.test("a retired peer is not reclaimed with the pid of an unrelated process", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
@@ -182,7 +182,7 @@ Deno.test("a retired peer that named a process is not had for the pid of any oth
   assert.deepEqual([back.status, back.role], [200, "orchestrator"]);
 });
 
-Deno.test("a retired peer comes back with another live process of the caller's own, and gets no certificate", async () => {
+Deno.test("a retired peer returns with another live process of the caller, and gets no certificate", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   for (const pid of [7, 8]) w.processes.start(pid);
@@ -192,13 +192,13 @@ Deno.test("a retired peer comes back with another live process of the caller's o
   assert.deepEqual([back.status, back.peer_id, back.birth_certificate], [200, peer_id, null]);
 });
 
-Deno.test("a process that was given the pid of a proved one is not proved itself", async () => {
+Deno.test("a process that reuses the pid of a proved one is not proved", async () => {
   await using at = untrustedCallers();
   const { w, as } = at;
   w.processes.start(7);
   const { birth_certificate } = await as(7, () => addPeer(w, "evil", { agent_pid: 7 }));
   w.processes.end(7);
-  w.processes.start(7); // The pid is another program's now.
+  w.processes.start(7); // Another program has the pid now.
   const back = await post(w, "/peers", { ...CLAIM, birth_certificate, agent_pid: 7 });
   assert.equal(back.status, 200);
   const refused = await post(w, "/peers/evil/kill");
@@ -206,7 +206,7 @@ Deno.test("a process that was given the pid of a proved one is not proved itself
   assert.equal(w.processes.signals.length, 0);
 });
 
-Deno.test("a peer that was linked by its pane is not had by naming its pane and its pid", async () => {
+Deno.test("a peer that was linked by its pane is not taken over by naming its pane and its pid", async () => {
   const [paneObserver, sockets] = [new FakePanes(), new FakeSockets()];
   const terminals = new FakeTerminals(new FakeProcesses());
   await using w = world({ paneObserver, sockets, terminals, adapters: [new FakeAgents()] });
@@ -226,7 +226,7 @@ Deno.test("a peer that was linked by its pane is not had by naming its pane and 
   assert.equal((await post(w, "/peers", session)).peer_id, linked, "its own process is it");
 });
 
-Deno.test("a peer that restarts is not had by who names its pane meanwhile", async () => {
+Deno.test("a peer that restarts is not taken over by naming its pane meanwhile", async () => {
   const sockets = new FakeSockets();
   await using fixture = await spawningWorld({ sockets });
   const { w, terminals } = fixture;

@@ -11,14 +11,14 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-/** All that a refused verb must leave as it was. */
+/** Everything that a refused verb must leave unchanged. */
 async function traces(w: World) {
   await w.clock.settle();
   const { asks } = await get(w, "/asks");
   return { asks: asks.length, events: w.events.length, counts: w.daemon.deliveryAudit.counts() };
 }
 
-Deno.test("provenance is told flat in the record, each part of it [2.peer.initiator] [2.peer.parent-runtime-id] [2.peer.ephemeral]", async () => {
+Deno.test("a record holds each part of the provenance as a field of its own [2.peer.initiator] [2.peer.parent-runtime-id] [2.peer.ephemeral]", async () => {
   await using w = world();
   for (const initiator of ["user", "agent", "system"]) {
     const provenance = { initiator, parent_runtime_id: "s-1", ephemeral: true };
@@ -41,7 +41,7 @@ Deno.test("provenance is told flat in the record, each part of it [2.peer.initia
   assert.equal(odd.status, 422);
 });
 
-Deno.test("a parent is looked up when it is read, and null while it is not registered [2.peer.parent-peer-id] [7.not-addressable.parent]", async () => {
+Deno.test("a parent is looked up on reading, and null while it is not registered [2.peer.parent-peer-id] [7.not-addressable.parent]", async () => {
   await using w = world();
   const provenance = { parent_runtime_id: "s-1", addressable: false };
   await addPeer(w, "sub", { provenance });
@@ -57,7 +57,7 @@ Deno.test("a parent is looked up when it is read, and null while it is not regis
   assert.deepEqual(await parents(), [null, null, null]);
 });
 
-Deno.test("an inbound-only peer still speaks, and hears no answer but its asks' [2.peer.addressable]", async () => {
+Deno.test("an inbound-only peer sends messages, and receives only the answers to its asks [2.peer.addressable]", async () => {
   await using w = world();
   await addPeer(w, "sub", { provenance: { addressable: false } });
   const bob = await connectPeer(w, "bob");
@@ -71,7 +71,7 @@ Deno.test("an inbound-only peer still speaks, and hears no answer but its asks' 
   assert.equal((await waiting).reply, "Yes");
 });
 
-Deno.test("a peer_id outlives a new name, a new process, and time away [2.peer.id-immutable]", async () => {
+Deno.test("a peer_id survives a new name, a new process, and an absence [2.peer.id-immutable]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada", { runtime_session_id: "s-1" });
   await post(w, `/peers/${peer_id}/name`, { name: "eve" });
@@ -81,7 +81,7 @@ Deno.test("a peer_id outlives a new name, a new process, and time away [2.peer.i
   assert.equal((await get(w, `/peers/${peer_id}`)).name, "eve");
 });
 
-Deno.test("a pull ask keeps its reply to itself, and push is what is not said [2.ask.reply-delivery] [3.ask.reply-pull] [4.ask.reply-delivery]", async () => {
+Deno.test("a pull ask keeps its reply on the record, and push is the default [2.ask.reply-delivery] [3.ask.reply-pull] [4.ask.reply-delivery]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -99,7 +99,7 @@ Deno.test("a pull ask keeps its reply to itself, and push is what is not said [2
   assert.equal((await post(w, "/ask", body)).status, 422);
 });
 
-Deno.test("an ask says from where the human asked, if it was told [2.ask.origin] [4.ask.origin]", async () => {
+Deno.test("an ask has its origin, if it was given [2.ask.origin] [4.ask.origin]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await addPeer(w, "bob");
   const origin = { surface: "telegram", ref: "41" };
@@ -111,7 +111,7 @@ Deno.test("an ask says from where the human asked, if it was told [2.ask.origin]
   assert.equal((await post(w, "/ask", body)).status, 422);
 });
 
-Deno.test("what an inbound-only peer is sent is refused with nothing left behind [3.peer.inbound-only.ask] [3.peer.inbound-only.notify] [7.not-addressable.notify] [7.not-addressable.nothing]", async () => {
+Deno.test("a message to an inbound-only peer is refused and leaves nothing behind [3.peer.inbound-only.ask] [3.peer.inbound-only.notify] [7.not-addressable.notify] [7.not-addressable.nothing]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob", { provenance: { addressable: false } });
   const before = await traces(w);
@@ -126,7 +126,7 @@ Deno.test("what an inbound-only peer is sent is refused with nothing left behind
   assert.deepEqual(await traces(w), before);
 });
 
-Deno.test("a drain of a peer that takes none is empty, and counts what it dropped [3.peer.inbound-only.drain]", async () => {
+Deno.test("a lease of a peer that accepts no messages is empty, and counts what it dropped [3.peer.inbound-only.drain]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -145,7 +145,7 @@ Deno.test("a drain of a peer that takes none is empty, and counts what it droppe
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 });
 });
 
-Deno.test("a connection of a peer that takes none drops what waited [3.peer.inbound-only.connect]", async () => {
+Deno.test("a connection of a peer that accepts no messages drops its queue [3.peer.inbound-only.connect]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");
@@ -158,7 +158,7 @@ Deno.test("a connection of a peer that takes none drops what waited [3.peer.inbo
   ]);
 });
 
-Deno.test("an operator closes a peer by its name as well [4.peers.delete]", async () => {
+Deno.test("an operator closes a peer by its name, too [4.peers.delete]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   assert.equal((await w.fetch("/peers/bob", { method: "DELETE" })).status, 200);
@@ -167,7 +167,7 @@ Deno.test("an operator closes a peer by its name as well [4.peers.delete]", asyn
   assert.deepEqual(eventData(w, "peer_removed"), [{ peer_id, name: "bob" }]);
 });
 
-Deno.test("an offline may say all it knows, or nothing at all [4.peers.offline-cause] [4.peers.offline-empty]", async () => {
+Deno.test("an offline may give every detail, or none [4.peers.offline-cause] [4.peers.offline-empty]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -182,7 +182,7 @@ Deno.test("an offline may say all it knows, or nothing at all [4.peers.offline-c
   assert.deepEqual([bare?.["reason"], bare?.["terminal"]], [null, false]);
 });
 
-Deno.test("a dashboard that has taken an item's event is said to have shown it, once [6.surface-pushed]", async () => {
+Deno.test("a dashboard that has received an item's event is recorded as showing it, once [6.surface-pushed]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const gone = new AbortController();
   const stream = await w.fetch("/events/stream?surface=dashboard", { signal: gone.signal });
@@ -204,7 +204,7 @@ Deno.test("a dashboard that has taken an item's event is said to have shown it, 
   await w.clock.settle();
 });
 
-Deno.test("what happens while a reader takes `ready` is told to it", async () => {
+Deno.test("an event during a reader's `ready` reaches the reader", async () => {
   await using w = world();
   const gone = new AbortController();
   const stream = await w.fetch("/events/stream", { signal: gone.signal });
@@ -235,7 +235,7 @@ Deno.test("@route is a name like any other [7.routing.at-route]", async () => {
   assert.deepEqual([lost.status, lost.detail], [404, "Unknown peer: @route"]);
 });
 
-Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1.ids.notify]", async () => {
+Deno.test("a notify has one id in its answer, frame, queue, receipt and trace [c1.ids.notify]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
@@ -253,7 +253,7 @@ Deno.test("a note has one id, in its answer, frame, queue, receipt and trace [c1
   assert.equal(w.daemon.delivery.findMessage(delivery_id)?.state, "accepted");
 });
 
-Deno.test("keys that a body has too many are ignored [c1.unknown-keys]", async () => {
+Deno.test("unknown keys of a body are ignored [c1.unknown-keys]", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const more = { colour: "blue", nested: { to_peer: "eve" }, fallback: true };

@@ -29,7 +29,7 @@ Deno.test("a peer's record has every field, null when unknown, and no other [4.p
   assert.match(peer.registered_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-Deno.test("an unknown peer is 404 everywhere, and the detail says what was given [c1.unknown-peer]", async () => {
+Deno.test("an unknown peer is 404 on every route, and the detail names it [c1.unknown-peer]", async () => {
   await using w = world();
   for (const path of ["touch", "offline", "turn", "provenance"]) {
     const answer = await post(w, `/peers/nobody/${path}`, {});
@@ -56,7 +56,7 @@ Deno.test("a name means the live peer before the offline one, and two live ones 
   assert.equal((await get(w, "/peers/ada?circle=there")).peer_id, there.peer_id);
 });
 
-Deno.test("a name is looked for in the caller's circle, save for those who serve all circles [c1.peer-argument]", async () => {
+Deno.test("a name is looked up in the caller's circle, except for peers that serve all circles [c1.peer-argument]", async () => {
   await using w = world();
   const boss = await addPeer(w, "boss", { circle: "there", role: "orchestrator" });
   const bob = await addPeer(w, "bob", { circle: "there" });
@@ -76,7 +76,7 @@ Deno.test("a name is looked for in the caller's circle, save for those who serve
   }
 });
 
-Deno.test("plain offline says its cause once, and the peer comes back by a touch [3.peer.offline] [6.offline-causes]", async () => {
+Deno.test("a plain offline reports its cause once, and a touch brings the peer back [3.peer.offline] [6.offline-causes]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const cause = { reason: "session_end", source: "hook", detail: "/exit" };
@@ -94,7 +94,7 @@ Deno.test("plain offline says its cause once, and the peer comes back by a touch
   assert.equal(w.events.at(-1)?.type, "peer_online");
 });
 
-Deno.test("a peer that comes back finds its name taken, and gets the next one", async () => {
+Deno.test("a peer that returns to find its name taken gets the next one", async () => {
   await using w = world();
   const old = await addPeer(w, "ada");
   await post(w, `/peers/${old.peer_id}/offline`, {});
@@ -103,7 +103,7 @@ Deno.test("a peer that comes back finds its name taken, and gets the next one", 
   assert.equal(w.daemon.records.mustGet(old.peer_id).name, "ada-2");
 });
 
-Deno.test("terminal offline retires: the asks are closed, the queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
+Deno.test("a terminal offline retires the peer: its asks close, its queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const { peer_id } = await addPeer(w, "bob");
@@ -127,7 +127,7 @@ Deno.test("terminal offline retires: the asks are closed, the queue is dropped, 
   assert.equal((await post(w, `/peers/${peer_id}/offline`)).error, "peer_retired");
 });
 
-Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by nothing [3.peer.terminal.rejects] [3.peer.terminal.live-pid] [3.peer.delete.removes] [3.peer.delete.tombstone] [7.peer-retired.http] [7.peer-retired.ws]", async () => {
+Deno.test("a live agent_pid reclaims a retired peer, and nothing reclaims a closed one [3.peer.terminal.rejects] [3.peer.terminal.live-pid] [3.peer.delete.removes] [3.peer.delete.tombstone] [7.peer-retired.http] [7.peer-retired.ws]", async () => {
   await using w = world();
   w.processes.start(77);
   const { peer_id } = await addPeer(w, "bob");
@@ -144,7 +144,7 @@ Deno.test("a retired peer is reclaimed by a live agent_pid, and a closed one by 
   assert.deepEqual(socket.closed, { code: 4004, reason: "peer_retired" });
 });
 
-Deno.test("a retired peer's socket is severed, and what it had not receipted is not queued again [3.peer.terminal.severs]", async () => {
+Deno.test("a retired peer's socket is closed, and its messages without receipt are not queued again [3.peer.terminal.severs]", async () => {
   await using w = world();
   const bob = await connectPeerWithReceipts(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
@@ -155,7 +155,7 @@ Deno.test("a retired peer's socket is severed, and what it had not receipted is 
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { sent: 1 });
 });
 
-Deno.test("unregister drops the registration, cuts the socket, and the peer may come back [3.peer.unregister] [4.peers.unregister]", async () => {
+Deno.test("unregister drops the registration and closes the socket, and the peer may return [3.peer.unregister] [4.peers.unregister]", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
@@ -167,7 +167,7 @@ Deno.test("unregister drops the registration, cuts the socket, and the peer may 
   assert.equal(w.daemon.directory.find("bob").peer_id, peer_id);
 });
 
-Deno.test("a description is told for 15 minutes, and a touch does not make it fresh [c2.peer.description]", async () => {
+Deno.test("a description expires after 15 minutes, and a touch does not renew it [c2.peer.description]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const ackFrame = await post(w, `/peers/${peer_id}/description`, { description: "Writes tests" });
@@ -179,7 +179,7 @@ Deno.test("a description is told for 15 minutes, and a touch does not make it fr
   assert.equal((await get(w, "/peers/ada")).description, null);
 });
 
-Deno.test("a renamed peer is found by its new name, which no live peer of its circle may hold", async () => {
+Deno.test("a renamed peer is found by its new name, which no live peer of its circle may have", async () => {
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -189,7 +189,7 @@ Deno.test("a renamed peer is found by its new name, which no live peer of its ci
   assert.deepEqual([reserved.status, reserved.error], [422, "reserved_name"]);
 });
 
-Deno.test("a peer that nothing reaches goes offline ten minutes after its last sign of life [c2.peer.unseen]", async () => {
+Deno.test("an unreachable peer goes offline ten minutes after its last sign of life [c2.peer.unseen]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -206,7 +206,7 @@ Deno.test("a peer that nothing reaches goes offline ten minutes after its last s
   ]);
 });
 
-Deno.test("a turn makes a peer busy and idle again, and its prompt proves what it holds [2.peer.model]", async () => {
+Deno.test("a turn makes a peer busy and idle again, and its prompt proves the messages in it [2.peer.model]", async () => {
   await using w = world();
   await connectPeer(w, "bob");
   const { delivery_id } = await notify(w, "cli", "bob");
@@ -221,7 +221,7 @@ Deno.test("a turn makes a peer busy and idle again, and its prompt proves what i
   assert.equal(w.daemon.directory.find("bob").status, "online");
 });
 
-Deno.test("losing addressability closes and drops, in one event with the counts [3.peer.lose.updated] [3.peer.lose.closes-asks] [3.peer.lose.drops-queue] [3.peer.lose.tells-askers] [3.peer.lose.one-event] [3.ask.not-addressable] [6.peer-updated] [6.peer-not-addressable] [2.peer.addressable-reason] [7.not-addressable.ask]", async () => {
+Deno.test("losing addressability closes asks and drops the queue, in one event with the counts [3.peer.lose.updated] [3.peer.lose.closes-asks] [3.peer.lose.drops-queue] [3.peer.lose.tells-askers] [3.peer.lose.one-event] [3.ask.not-addressable] [6.peer-updated] [6.peer-not-addressable] [2.peer.addressable-reason] [7.not-addressable.ask]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
@@ -260,7 +260,7 @@ Deno.test("losing addressability closes and drops, in one event with the counts 
   assert.deepEqual(all.skipped, [{ peer_id, reason: "peer_not_addressable" }]);
 });
 
-Deno.test("a registration may lose addressability too, and costs the same", async () => {
+Deno.test("a registration can lose addressability, with the same effects", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const id = await ask(w, "cli", "bob");
@@ -269,7 +269,7 @@ Deno.test("a registration may lose addressability too, and costs the same", asyn
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 });
 });
 
-Deno.test("a reply to a peer that takes none is dropped and recorded, and stays on the ask [7.dropped-recorded] [6.dropped-rows] [3.peer.lose.inbound-only]", async () => {
+Deno.test("a reply to a peer that accepts no messages is dropped and recorded, and stays on the ask [7.dropped-recorded] [6.dropped-rows] [3.peer.lose.inbound-only]", async () => {
   await using w = world();
   await addPeer(w, "ada", { provenance: { addressable: false } });
   await addPeer(w, "bob");
@@ -279,7 +279,7 @@ Deno.test("a reply to a peer that takes none is dropped and recorded, and stays 
   assert.equal((await get(w, `/asks/${id}`)).reply, "Yes");
 });
 
-Deno.test("provenance is a live peer's alone, and replaces all that was known [4.peers.provenance]", async () => {
+Deno.test("only a live peer has its provenance set, and a new one replaces the whole [4.peers.provenance]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada", {
     provenance: { initiator: "agent", ephemeral: true },
@@ -314,7 +314,7 @@ Deno.test("the inventory is complete, and each filter narrows it [4.peers.list] 
   assert.deepEqual(await names("?status=retired"), ["gone"]);
 });
 
-Deno.test("the peer of a pane is found by it, on the tmux server that is named", async () => {
+Deno.test("a peer is found by its pane on the named tmux server", async () => {
   await using w = world();
   const here = await addPeer(w, "ada", { pane_id: "%3", tmux_socket: "/tmp/a" });
   await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/b" });

@@ -1,10 +1,10 @@
-/** A connected peer hears what has changed of its own record. */
+/** A connected peer is told about changes of its own record. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { connectPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a connected peer is told its record when that changes, and nobody else is", async () => {
+Deno.test("a connected peer is told about changes of its record, and no other peer is", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const bob = await connectPeer(w, "bob");
@@ -26,7 +26,7 @@ Deno.test("a connected peer is told its record when that changes, and nobody els
   assert.deepEqual(ada.of("peer_update"), []);
 });
 
-Deno.test("the event of a new name names it", async () => {
+Deno.test("the event of a rename holds the new name", async () => {
   await using w = world();
   await connectPeer(w, "bob");
   await post(w, "/peers/bob/name", { name: "rob" });

@@ -1,4 +1,4 @@
-/** What a registration proves itself to be: by a certificate, a process, or what it leaves out. */
+/** What a registration proves: by a certificate, by a process, or by what it leaves out. */
 
 import assert from "node:assert/strict";
 import { FakeSockets, LOOPBACK, type World, world } from "../../../support/world.ts";
@@ -18,7 +18,7 @@ interface Known {
   readonly birth_certificate: string | null;
 }
 
-/** Who calls a tool, as the tools see it. */
+/** The identity of a caller, as the tools see it. */
 async function identifyCaller(w: World, headers: Record<string, string>) {
   const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
   await using at = await connect(send, { protocolVersion: "2026-07-28", headers });
@@ -33,7 +33,7 @@ const certificateHeaders = ({ peer_id, birth_certificate }: Known) => ({
 
 const CLAIM = { path: "/work", backend: "sdk" };
 
-Deno.test("a registration that shows a certificate is refused where it says another thing", async () => {
+Deno.test("a registration with a certificate is refused where it contradicts the certificate", async () => {
   await using w = world();
   w.processes.start(8);
   const { peer_id, birth_certificate } = await session(w);
@@ -58,7 +58,7 @@ Deno.test("a registration that shows a certificate is refused where it says anot
   assert.deepEqual([backend, path], ["sdk", "/work"]);
 });
 
-Deno.test("a certificate of an earlier session proves nothing, at no door", async () => {
+Deno.test("a certificate of an earlier session proves nothing on any route", async () => {
   await using w = world();
   const old = await session(w);
   const fresh = await session(w, { runtime_session_id: "s-2" });
@@ -72,7 +72,7 @@ Deno.test("a certificate of an earlier session proves nothing, at no door", asyn
   assert.equal(await identifyCaller(w, certificateHeaders(old)), "certificate_mismatch");
 });
 
-Deno.test("a certificate moves with its peer's path, and the old one is worth nothing", async () => {
+Deno.test("a peer with a new path gets a new certificate, and the old one proves nothing", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await addPeer(w, "ada");
   await addPeer(w, "ada", { peer_id, path: "/other" });
@@ -88,7 +88,7 @@ Deno.test("a retired peer's certificate calls no tool", async () => {
   assert.equal(await identifyCaller(w, certificateHeaders(known)), "mcp-http by none");
 });
 
-Deno.test("a process may be several peers, each under a name of its own", async () => {
+Deno.test("a process may be several peers, each with a name of its own", async () => {
   await using w = world();
   w.processes.start(7);
   const ada = await addPeer(w, "ada", { agent_pid: 7 });
@@ -101,7 +101,7 @@ Deno.test("a process may be several peers, each under a name of its own", async 
   assert.equal(await identifyCaller(w, { "x-mesh-pid": "7" }), "mcp-http by none");
 });
 
-Deno.test("a process that registers again is the same peer: unnamed, in its pane, or as it was called", async () => {
+Deno.test("a process that registers again is the same peer: without a name, in its pane, or by its name", async () => {
   await using w = world();
   w.processes.start(7);
   await addPeer(w, "ada");
@@ -117,7 +117,7 @@ Deno.test("a process that registers again is the same peer: unnamed, in its pane
   assert.equal((await addPeer(w, long, { agent_pid: 8 })).peer_id, second.peer_id);
 });
 
-Deno.test("a socket that does not say where it works leaves the peer where it is", async () => {
+Deno.test("a socket that gives no path leaves the peer's path as it is", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await addPeer(w, "ada");
   for (const proof of [{ peer_id }, { birth_certificate }, {}]) {
@@ -128,13 +128,13 @@ Deno.test("a socket that does not say where it works leaves the peer where it is
   }
 });
 
-Deno.test("a hook version that is null is none", async () => {
+Deno.test("a hook version of null counts as none", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada", { metadata: { hook_version: null } });
   assert.equal((await get(w, `/peers/${peer_id}`)).source, "unknown");
 });
 
-Deno.test("where windows are circles a newcomer's is its pane's, if it names none itself [c1.circle]", async () => {
+Deno.test("where windows are circles, a new peer's circle is its pane's window unless it names one [c1.circle]", async () => {
   await using fixture = await spawningWorld({ settings: { "daemon.circle_boundary": "window" } });
   const { w, terminals } = fixture;
   const location = { pane_id: terminals.userPane().pane_id, tmux_socket: SOCKET };
@@ -150,7 +150,7 @@ Deno.test("where windows are circles a newcomer's is its pane's, if it names non
   assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
 
-Deno.test("a name that two circles hold is told apart by the circle, at every route of a peer [c1.peer-argument]", async () => {
+Deno.test("a circle tells apart two peers of one name, on every route of a peer [c1.peer-argument]", async () => {
   await using w = world();
   const red = await addPeer(w, "ada", { circle: "red" });
   const blue = await addPeer(w, "ada", { circle: "blue" });

@@ -13,7 +13,7 @@ import {
 
 const body = { path: "/work/api", backend: "claude-code" };
 
-Deno.test("a registration answers who the peer is, with a certificate to prove it later", async () => {
+Deno.test("a registration returns the identity, with a certificate to prove it later", async () => {
   await using w = world();
   const { status, birth_certificate, ...answer } = await post(w, "/peers", body);
   assert.equal(status, 200);
@@ -30,7 +30,7 @@ Deno.test("a registration answers who the peer is, with a certificate to prove i
   assert.match(answer.mesh_session_id, /^ms-[0-9a-f]{12}$/);
 });
 
-Deno.test("a name is suffixed while a live peer of the circle holds it, and only there [c1.name-suffix]", async () => {
+Deno.test("a name gets a suffix only while a live peer of the circle has it [c1.name-suffix]", async () => {
   await using w = world();
   const names = [];
   for (const circle of ["here", "here", "here", "there"]) {
@@ -39,14 +39,14 @@ Deno.test("a name is suffixed while a live peer of the circle holds it, and only
   assert.deepEqual(names, ["ada", "ada-2", "ada-3", "ada"]);
 });
 
-Deno.test("a suffix shortens a name that is as long as names may be", async () => {
+Deno.test("a suffix shortens a name of the maximal length", async () => {
   await using w = world();
   const long = "n".repeat(64);
   assert.equal((await addPeer(w, long)).display_name, long);
   assert.equal((await addPeer(w, long)).display_name, `${"n".repeat(62)}-2`);
 });
 
-Deno.test("without a name a peer is called by its folder and backend [c1.name-default]", () => {
+Deno.test("without a name, a peer is named by its folder and backend [c1.name-default]", () => {
   const named = (path: string) => nameOf(Registration.parse({ path, backend: "codex" }));
   assert.equal(named("/work/web"), "web-codex");
   assert.equal(named("/work/my app (new)"), "my-app-new-codex");
@@ -55,7 +55,7 @@ Deno.test("without a name a peer is called by its folder and backend [c1.name-de
   assert.equal(named(`/work/${"d".repeat(100)}`).length, 64);
 });
 
-Deno.test("the circle is the one given, else the tmux session's, else default [c1.circle]", async () => {
+Deno.test("the circle is the given one, else the tmux session's, else default [c1.circle]", async () => {
   await using w = world();
   const circleOf = async (more: object) => (await post(w, "/peers", { ...body, ...more })).circle;
   assert.equal(await circleOf({ circle: "main", tmux_session: "work" }), "main");
@@ -81,7 +81,7 @@ Deno.test("names and circles are letters, digits, dots, underscores and hyphens,
   }
 });
 
-Deno.test("the same process, or the same session, is the same peer", async () => {
+Deno.test("the same process or the same session is the same peer", async () => {
   await using w = world();
   w.processes.start(7);
   const first = await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
@@ -104,7 +104,7 @@ Deno.test("another session of the same agent is another mesh session of the same
   assert.notEqual(next.mesh_session_id, first.mesh_session_id);
 });
 
-Deno.test("what is given replaces what was known, and what is not given stays [2.peer.provenance-given] [2.peer.provenance-kept]", async () => {
+Deno.test("given fields replace known ones, and omitted fields stay [2.peer.provenance-given] [2.peer.provenance-kept]", async () => {
   await using w = world();
   const known = { model: "m-1", role: "orchestrator", metadata: { team: "a" } };
   const { peer_id } = await addPeer(w, "ada", { ...known, provenance: { initiator: "agent" } });
@@ -120,7 +120,7 @@ Deno.test("what is given replaces what was known, and what is not given stays [2
   assert.equal("initiator" in await get(w, "/peers/ada"), false);
 });
 
-Deno.test("only an unknown source is inferred from what the runtime says of itself [2.peer.source] [2.peer.source-inferred]", async () => {
+Deno.test("only an unknown source is inferred from the runtime's own report [2.peer.source] [2.peer.source-inferred]", async () => {
   await using w = world();
   const cases = [
     [{ transport: "codex-app-server" }, {}, "backend-app-server"],
@@ -160,7 +160,7 @@ Deno.test("a live peer's id is claimed by its certificate or its process, else r
   assert.equal(socket.closed, undefined);
 });
 
-Deno.test("a certificate of another daemon, or one that has expired, proves nothing", async () => {
+Deno.test("a certificate of another daemon, or an expired one, proves nothing", async () => {
   await using w = world();
   await using other = world({ ids: randomIds });
   const claim = { name: "bob", path: "/work", backend: "sdk" };
@@ -186,7 +186,7 @@ Deno.test("without a live socket, name, backend and circle must agree with the r
   assert.equal((await post(w, "/peers", claim)).peer_id, peer_id);
 });
 
-Deno.test("a registration says so once, and a repeated one is an update", async () => {
+Deno.test("a registration is reported once, and a repeated one is an update", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   await addPeer(w, "ada", { peer_id });
@@ -196,7 +196,7 @@ Deno.test("a registration says so once, and a repeated one is an update", async 
   ]);
 });
 
-Deno.test("metadata is kept as it is, and has a bound", async () => {
+Deno.test("metadata is kept as it is, up to a bound", async () => {
   await using w = world();
   const metadata = { a: [1, { b: null }], constructor: "x" };
   const { peer_id } = await addPeer(w, "ada", { metadata });

@@ -1,4 +1,4 @@
-/** What hooks and clients report of turns: told without a word of it, and a proof of its ids. */
+/** Turns that hooks and clients report: published without text, and proof of the ids in it. */
 
 import assert from "node:assert/strict";
 import { reportChat } from "../../../../daemon/features/peers/contract.ts";
@@ -12,7 +12,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a turn is told with its role and id, and never with its text", async () => {
+Deno.test("a turn is published with its role and id, and never with its text", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const turn = { peer_id, text: "a secret", turn_id: "t-1", tool_calls: [{ name: "ls" }] };
@@ -23,7 +23,7 @@ Deno.test("a turn is told with its role and id, and never with its text", async 
   assert.ok(!JSON.stringify(w.events).includes("secret"));
 });
 
-Deno.test("a user's turn that holds our id proves that message seen", async () => {
+Deno.test("a user's turn that holds a message's id proves that message seen", async () => {
   await using w = world();
   const api = await connectPeer(w, "api");
   const { delivery_id } = await notify(w, "cli", "api");
@@ -33,7 +33,7 @@ Deno.test("a user's turn that holds our id proves that message seen", async () =
   assert.equal(eventData(w, "chat_turn").length, 1);
 });
 
-Deno.test("a turn of nobody, or of one that is retired, is refused", async () => {
+Deno.test("a turn of an unknown or retired peer is refused", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const turn = { role: "user", text: "Hello" };

@@ -1,4 +1,4 @@
-/** While a restart replaces an execution: what the old one says, and what is sent to nobody. */
+/** While a restart replaces an execution: reports of the old one, and messages to its peer. */
 
 import assert from "node:assert/strict";
 import {
@@ -24,12 +24,12 @@ import {
 } from "../../../support/daemon/spawns.ts";
 import { type World, world } from "../../../support/world.ts";
 
-/** What a restart looks at before lies on a real disk. */
+/** The restart first checks files on a real disk. */
 async function waitForSigterm(w: World): Promise<void> {
   while ((await get(w, "/peers/api")).status !== "offline") await w.clock.advance(100);
 }
 
-/** An agent whose process was told to end, and takes its time. */
+/** An agent that was told to end, and takes its time. */
 async function startRestart(fixture: SpawningWorld) {
   const { w, terminals, folder } = fixture;
   const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
@@ -40,7 +40,7 @@ async function startRestart(fixture: SpawningWorld) {
   return { peer_id, answer, old: { ...location, runtime_session_id: "s-1" } };
 }
 
-Deno.test("what the old execution still says while it is stopped brings its peer not back [3.peer.restart.relaunch]", async () => {
+Deno.test("reports of the old execution while it is stopped do not bring its peer back [3.peer.restart.relaunch]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   const { peer_id, answer, old } = await startRestart(fixture);
@@ -76,7 +76,7 @@ Deno.test("what the old execution still says while it is stopped brings its peer
   assert.equal(eventData(w, "peer_offline").length, 1);
 });
 
-Deno.test("an agent that does not end is here as before, and what waited reaches it", async () => {
+Deno.test("an agent that does not end stays live, and its queue reaches it", async () => {
   await using fixture = await spawningWorld({ adapters: [codex, generic], hooks: {} });
   const { w } = fixture;
   const { peer_id, pane_id, agent_pid } = await agentInPane(fixture);
@@ -93,7 +93,7 @@ Deno.test("an agent that does not end is here as before, and what waited reaches
   assert.equal(socket.of("notify").length, 1);
 });
 
-Deno.test("to who was taken offline nothing is sent, though its socket stands, until it is heard of", async () => {
+Deno.test("an offline peer gets nothing on its open socket until it is heard of again", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const socket = await connectPeerWithReceipts(w, "bob", { peer_id });
@@ -120,7 +120,7 @@ Deno.test("to who was taken offline nothing is sent, though its socket stands, u
   }
 });
 
-Deno.test("a rehook of an offline peer says that its socket is open, and does nothing unasked", async () => {
+Deno.test("a rehook of an offline peer reports its open socket, and changes nothing by default", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   await connectPeer(w, "bob", { peer_id });

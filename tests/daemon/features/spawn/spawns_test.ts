@@ -2,10 +2,6 @@ import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
 import { Problem } from "kit/core/problem.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
-import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
-import { FakeClock } from "../../../support/clock.ts";
-import { countingIds } from "../../../support/ids.ts";
-import type { World } from "../../../support/world.ts";
 import {
   addPeer,
   connectPeer,
@@ -14,18 +10,10 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 import { COMMANDS, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
+import { registerSpawned } from "../../../support/daemon/spawns.ts";
+import { texts } from "../../../support/daemon/message_log.ts";
 
 /** The agent in a pane says who it is, as its hook or the program itself would. */
-function registerSpawned(w: World, pane_id: string, more: Record<string, unknown> = {}) {
-  const location = { path: "/work", backend: "codex", pane_id, tmux_socket: SOCKET };
-  return post(w, "/peers", { ...location, tmux_session: "main", ...more });
-}
-
-async function texts(w: World, peer: string): Promise<string[]> {
-  const { messages } = await w.call(listMessages, { query: { peer } });
-  return messages.map(({ text }) => text);
-}
-
 Deno.test("the configuration of spawning is told, without a value of any variable [4.spawn.config]", async () => {
   const profiles = { careful: { backend: "codex", args: ["--ask"], env: { KEY: "k-1" } } };
   const settings = { "spawn.profiles": JSON.stringify(profiles) };
@@ -99,81 +87,6 @@ Deno.test("POST /spawn runs the configured command in a pane of its circle [4.sp
       ["registered", peer_id],
     ],
   );
-});
-
-Deno.test("a spawn's message waits for its peer, and is a notify from its sender [4.spawn.seed]", async () => {
-  await using fixture = await spawningWorld();
-  const { w, folder } = fixture;
-  await addPeer(w, "lead");
-  const asked = { path: folder, backend: "codex", message: "Begin with the tests" };
-  const spawned = await post(w, "/spawn", { ...asked, from_peer: "lead" });
-  assert.equal(spawned.seed_state, "awaiting_registration");
-  assert.deepEqual(await texts(w, "lead"), []);
-  const { peer_id } = await registerSpawned(w, spawned.pane_id);
-  await w.clock.settle();
-  const { messages } = await w.call(listMessages, { query: { peer: peer_id } });
-  const [note] = messages;
-  assert.equal(messages.length, 1);
-  assert.deepEqual([note?.text, note?.kind, note?.from_peer_name], [
-    "Begin with the tests",
-    "notify",
-    "lead",
-  ]);
-  await registerSpawned(w, spawned.pane_id);
-  await w.tick();
-  assert.equal((await texts(w, peer_id)).length, 1, "only once");
-});
-
-Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
-  for (const at_terminal of [true, false]) {
-    await using fixture = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
-    const { w, folder } = fixture;
-    const asked = { path: folder, backend: "codex", message: "Begin", from_peer: "sam" };
-    const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
-    const { peer_id } = await registerSpawned(w, pane_id);
-    await w.clock.settle();
-    const [held] = w.daemon.delivery.waiting(peer_id, 1);
-    assert.equal(held?.voice, at_terminal ? "human" : "unverified");
-  }
-});
-
-Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
-  await using fixture = await spawningWorld();
-  const { w, folder } = fixture;
-  const spawned = await post(w, "/spawn", { path: folder, backend: "codex", message: "Hi" });
-  await registerSpawned(w, "%9");
-  await registerSpawned(w, spawned.pane_id, { tmux_socket: "/tmp/another" });
-  await registerSpawned(w, spawned.pane_id, { backend: "generic" });
-  await w.tick();
-  assert.equal(eventData(w, "notification").length, 0);
-});
-
-Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.spawn.seed]", async () => {
-  const dir = await Deno.makeTempDir();
-  const clock = new FakeClock(), ids = countingIds();
-  const options = { clock, ids, db_path: joinPath(dir, "mesh.db") };
-  let pane_id = "";
-  {
-    await using fixture = await spawningWorld(options);
-    const asked = { path: fixture.folder, backend: "codex", message: "Begin", from_peer: "lead" };
-    ({ pane_id } = await post(fixture.w, "/spawn", asked));
-  }
-  {
-    await using fixture = await spawningWorld(options);
-    const { peer_id } = await registerSpawned(fixture.w, pane_id);
-    await fixture.w.clock.settle();
-    assert.deepEqual(await texts(fixture.w, peer_id), ["Begin"]);
-  }
-  await Deno.remove(dir, { recursive: true });
-});
-
-Deno.test("what nothing can carry is not kept, and the answer says so [4.spawn.seed]", async () => {
-  const commands = JSON.stringify({ gemini: ["gemini"] });
-  await using fixture = await spawningWorld({ settings: { "spawn.commands": commands } });
-  const { w, folder } = fixture;
-  const spawned = await post(w, "/spawn", { path: folder, backend: "gemini", message: "Hi" });
-  assert.equal(spawned.seed_state, "undeliverable");
-  assert.equal(spawned.warnings.length, 2);
 });
 
 Deno.test("an agent that does not register in time is late, and still known when it comes", async () => {
@@ -286,7 +199,7 @@ Deno.test("an agent that registers before its spawn is stored gets the requested
   assert.deepEqual([spawned.registration_state, spawned.display_name], ["registered", "lead"]);
   const { name, circle, role } = await get(w, "/peers/lead");
   assert.deepEqual([name, circle, role], ["lead", "red", "orchestrator"]);
-  assert.deepEqual(await texts(w, "lead"), ["Begin"]);
+  assert.deepEqual(await texts(w, { peer: "lead" }), ["Begin"]);
 });
 
 Deno.test("one Idempotency-Key spawns once, and a refused request may be repeated", async () => {

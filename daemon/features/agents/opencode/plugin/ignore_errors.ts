@@ -1,6 +1,6 @@
 /** Runs the plugin's work so that its errors and its delays never reach opencode. */
 
-// deno-lint-ignore-file house/time-and-chance-by-the-door -- It runs in opencode, not in mesh.
+// deno-lint-ignore-file mesh/clock-and-ids -- It runs in opencode, not in mesh.
 
 import { readFileSync } from "node:fs";
 

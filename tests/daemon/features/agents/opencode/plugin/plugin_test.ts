@@ -11,7 +11,7 @@ Deno.test("a plugin connects as the agent of its process, folder and pane", asyn
   Deno.writeTextFileSync(join(daemon.state, "hook.token"), "of-hooks\n");
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
-  const greeting = await daemon.greeted();
+  const greeting = await daemon.handshake();
   assert.equal(greeting["backend"], "opencode");
   assert.equal(greeting["path"], "/work/api");
   assert.equal(greeting["agent_pid"], Deno.pid);
@@ -60,7 +60,7 @@ Deno.test("a message that an earlier process delivered to the session is reporte
   using opencode = new FakeOpencode();
   opencode.histories.set("ses_a", `[mesh] <peer-message type="ask" id="ask-${A}">x</peer-message>`);
   await opencode.start(daemon, ["opencode", "--session=ses_a"]);
-  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_a");
+  assert.equal((await daemon.handshake())["runtime_session_id"], "ses_a");
   daemon.send(A);
   await daemon.receipt(A, "seen");
   assert.deepEqual(opencode.prompts.all, []);
@@ -70,7 +70,7 @@ Deno.test("the continued session is the last one of its folder, and no subagent'
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-c"]);
-  assert.equal((await daemon.greeted())["runtime_session_id"], "ses_last");
+  assert.equal((await daemon.handshake())["runtime_session_id"], "ses_last");
 });
 
 Deno.test("no message is delivered at a dialog, nor before the turn of a declined one has ended", async () => {
@@ -272,7 +272,7 @@ Deno.test("the installed file exports only the plugin, and behaves like its sour
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode(installed.MeshPlugin);
   await opencode.start(daemon, ["opencode", "--session=ses_a"]);
-  const { backend, runtime_session_id } = await daemon.greeted();
+  const { backend, runtime_session_id } = await daemon.handshake();
   assert.deepEqual([backend, runtime_session_id], ["opencode", "ses_a"]);
   await daemon.turn("idle");
   daemon.send(A);

@@ -1,0 +1,26 @@
+/** Pages of the message log, as the tests read them. */
+
+import assert from "node:assert/strict";
+import type { World } from "../world.ts";
+import { get } from "./peer_clients.ts";
+
+interface Shown {
+  message_id: string;
+  delivery_id: string;
+  kind: string;
+  text: string;
+  reply: string | null;
+  snippet?: string;
+  from_peer_name: string;
+}
+
+export async function page(w: World, query: Record<string, string> = {}) {
+  const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
+  assert.equal(answer.status, 200, JSON.stringify(answer));
+  const messages: Shown[] = answer.messages;
+  const next: string | null = answer.next;
+  return { messages, next };
+}
+
+export const texts = async (w: World, query: Record<string, string> = {}) =>
+  (await page(w, query)).messages.map(({ text }) => text);

@@ -1,0 +1,184 @@
+/** The rules of `source_rules.ts` hold for every source, and each finds its counterexamples. */
+
+import assert from "node:assert/strict";
+import { EVENTS } from "kit/data/events.ts";
+import type { Contract } from "kit/http/contract.ts";
+import { PROBLEMS } from "kit/core/problem.ts";
+import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
+import { world } from "../support/world.ts";
+import * as rules from "./source_rules.ts";
+import { readSource, type Source, sources } from "./sources.ts";
+
+const SOURCES = sources();
+const ROOT = new URL("../../", import.meta.url);
+
+/** A rule, and groups of files that break it once each: their paths and texts. */
+interface Case {
+  readonly name: string;
+  readonly rule: (sources: readonly Source[], named?: readonly string[]) => readonly string[];
+  /** The tables, events or codes of the counterexamples; the repository's own by default. */
+  readonly named?: readonly string[];
+  readonly broken: readonly Readonly<Record<string, string>>[];
+}
+
+const WIDE = `const a = ${"b + ".repeat(30)}b;\n`;
+
+const CASES: readonly Case[] = [
+  {
+    name: "a line has at most 100 columns",
+    rule: rules.wideLines,
+    broken: [
+      { "kit/core/wide.ts": WIDE },
+      { "kit/core/wide.ts": `// deno-fmt-ignore\nconst table = [\n];\n${WIDE}` },
+      { "tests/kit/core/wide_test.ts": `/** ${"A comment. ".repeat(10)}*/` },
+    ],
+  },
+  {
+    name: "the first line of a file says what it holds",
+    rule: rules.missingHeaders,
+    broken: [
+      { "kit/core/a.ts": "export const a = 1;\n" },
+      { "tests/support/a.ts": "/** Short */\n" },
+      { "kit/core/a.ts": "/**\n * Short\n */\n" },
+    ],
+  },
+  {
+    name: "there are no barrels and no star exports",
+    rule: rules.barrels,
+    broken: [{ "kit/core/mod.ts": "" }, { "kit/core/index.tsx": "" }, {
+      "kit/core/a.ts": 'export * from "./b.ts";\n',
+    }],
+  },
+  {
+    name: "an exported value is used by another file",
+    rule: rules.unusedExports,
+    broken: [
+      { "kit/core/a.ts": "export const alone = 1;\nconst b = alone;\n" },
+      { "kit/core/a.ts": "export async function alone() {}\n", "kit/core/b.ts": "// alone\n" },
+    ],
+  },
+  {
+    name: "a secret is compared in constant time",
+    rule: rules.comparedSecrets,
+    broken: [
+      { "kit/core/a.ts": "if (auth_token === given) return;\n" },
+      { "kit/core/a.ts": "if (given !== this.secret) return;\n" },
+    ],
+  },
+  {
+    name: "there is no unfinished work and no call of the console",
+    rule: rules.leftovers,
+    broken: [{ "kit/core/a.ts": "// TODO: finish\n" }, { "kit/core/a.ts": "console.log(a);\n" }],
+  },
+  {
+    name: "contracts are safe in a browser, with all that they load",
+    rule: rules.unsafeContracts,
+    broken: [
+      { "daemon/features/a/contract.ts": "const env = Deno.env;\n" },
+      { "daemon/features/a/contract.ts": 'import { join } from "node:path";\n' },
+      {
+        "daemon/features/a/contract.ts": 'import { a } from "./a.ts";\n',
+        "daemon/features/a/a.ts": "process.exit();\n",
+      },
+    ],
+  },
+  {
+    name: "a hook loads no package and no module of Node's, because an agent waits for it",
+    rule: rules.slowHooks,
+    broken: [
+      { "main.ts": 'import { z } from "zod";\n' },
+      {
+        "cli/hook/hook.ts": 'import { a } from "./a.ts";\n',
+        "cli/hook/a.ts": 'import { join } from "node:path";\n',
+      },
+    ],
+  },
+  {
+    name: "each table is written in exactly one file",
+    rule: (sources, named = [...migrations, ...relayMigrations]) =>
+      rules.sharedTables(sources, named),
+    named: ["create table asks (id text) strict;"],
+    broken: [
+      { "daemon/a.ts": "`select * from asks`;\n" },
+      { "daemon/a.ts": "`insert into asks values (1)`;\n", "daemon/b.ts": "`delete from asks`;\n" },
+    ],
+  },
+  {
+    name: "every event of the table is published",
+    rule: (sources, named = Object.keys(EVENTS)) => rules.unpublishedEvents(sources, named),
+    named: ["ask"],
+    broken: [
+      { "daemon/a.ts": 'events.append("notify", {});\n' },
+      { "kit/data/events.ts": 'events.append("ask", {});\n' },
+    ],
+  },
+  {
+    name: "every problem of the table is thrown",
+    rule: (sources, named = Object.keys(PROBLEMS)) => rules.unthrownProblems(sources, named),
+    named: ["unknown_peer"],
+    broken: [{ "daemon/a.ts": 'throw new Problem("unknown_ask");\n' }],
+  },
+  {
+    name: "a problem that a feature throws is listed by a contract, or any route may return it",
+    rule: rules.unlistedProblems,
+    broken: [{
+      "daemon/features/a/a.ts": 'throw new Problem("unknown_a");\nthrow new Problem("internal");\n',
+      "daemon/features/a/contract.ts": 'const fails = ["unknown_b"];\n',
+    }],
+  },
+];
+
+for (const { name, rule, named, broken } of CASES) {
+  Deno.test(name, () => {
+    for (const files of broken) {
+      const example = Object.entries(files).map(([path, text]) => readSource(path, text));
+      assert.equal(rule(example, named).length, 1, JSON.stringify(files));
+    }
+    assert.deepEqual(rule(SOURCES), []);
+  });
+}
+
+Deno.test("a wide line may be a string, or a row of an aligned table", () => {
+  const table = `// deno-fmt-ignore\nconst table = [\n  ${WIDE}];\n`;
+  const text = `const text = "${"word ".repeat(30)}";\n`;
+  assert.deepEqual(rules.wideLines([readSource("kit/core/a.ts", table + text)]), []);
+});
+
+Deno.test("the sources of every program and of the tests are read", () => {
+  const paths = new Set(SOURCES.map(({ path }) => path));
+  for (
+    const path of [
+      "main.ts",
+      "kit/data/sqlite.ts",
+      "daemon/features/asks/asks.ts",
+      "relay/app/main.ts",
+      "cli/hook/hook.ts",
+      "tests/support/world.ts",
+    ]
+  ) {
+    assert.ok(paths.has(path), path);
+  }
+});
+
+Deno.test("every contract of the daemon is served, and one with a body lists its problems", async () => {
+  await using w = world();
+  const served = new Set(w.daemon.routes.map(({ contract }) => contract));
+  const paths = SOURCES.map(({ path }) => path)
+    .filter((path) => path.startsWith("daemon/") && path.endsWith("/contract.ts"));
+  const modules: Record<string, unknown>[] = await Promise.all(
+    paths.map((path) => import(new URL(path, ROOT).href)),
+  );
+  const contracts = modules.flatMap((exported) => Object.values(exported).filter(isContractValue));
+  assert.ok(contracts.length > 50);
+  assert.deepEqual(rules.incompleteContracts(contracts, served), []);
+  const example = { id: "asks.open", body: contracts.find(({ body }) => body)?.body };
+  assert.deepEqual(rules.incompleteContracts([example as never], new Set()), [
+    "asks.open has no route",
+    "asks.open lists no problems",
+  ]);
+});
+
+function isContractValue(value: unknown): value is Contract {
+  return typeof value === "object" && value !== null && "returns" in value && "path" in value;
+}
