@@ -70,8 +70,8 @@ export function shareEndedPage(): Response {
     { title: "Not shared", status: 404 },
     html`
       <h1>Nothing is shared here</h1>
-      <p>The link is wrong, or the share has ended: it has expired, its owner has revoked it, or this relay
-      was restarted. Ask its owner for a new link.</p>
+      <p>The link is wrong, or the share has ended: it has expired, its owner has revoked it, or
+      this relay was restarted. Ask its owner for a new link.</p>
     `,
   );
 }

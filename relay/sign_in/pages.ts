@@ -84,8 +84,8 @@ export function machinesPage(
 function noMachines(): Markup {
   return html`
     <p>No machine of this secret is connected now.</p>
-    <p class="soft">On the machine, <code>mesh status</code> says whether its daemon is up and reaches
-    this relay. Then <a href="/dashboard">look again</a>.</p>
+    <p class="soft">On the machine, <code>mesh status</code> shows whether its daemon is up and
+    reaches this relay. Then <a href="/dashboard">reload this page</a>.</p>
   `;
 }
 

@@ -115,7 +115,7 @@ export class Sessions {
     }
   }
 
-  /** Evicts the oldest session: of this namespace, or at the total limit of one without a machine. */
+  /** Evicts the oldest session of this namespace, or of a namespace without a machine. */
   #evictIfFull(namespace: string): void {
     const digests = this.#digestsByNamespace.get(namespace) ?? new Set();
     const [oldest] = digests;

@@ -210,7 +210,7 @@ Deno.test("a share that is over is over for whoever watches, too [c9.share.expir
   await at.clock.advance(1);
   const page = await at.send(`/s/${share_id}`);
   assert.equal(page.status, 404);
-  assert.match(await page.text(), /its time is up/);
+  assert.match(await page.text(), /it has expired/);
   at.rooms.tick(at.clock.now());
   await guest.done;
   assert.equal(guest.streamState.broke, false);
