@@ -1,7 +1,7 @@
 /** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
 
 import { type Ids, randomIds } from "kit/core/clock.ts";
-import { jsonLog } from "kit/core/log.ts";
+import { jsonLog, type Log } from "kit/core/log.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
@@ -76,14 +76,10 @@ function startDaemon(
 
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
-export function relayWorld(clock = new SwiftClock()) {
-  const logged: string[] = [];
-  const log = jsonLog(clock, "debug", (line) => logged.push(line));
-  /** Browsers that are signed in: by what stands for their cookies, their namespaces. */
-  const sessions = new Map<string, string>();
-  /** Both ends of each line that stood, the daemon's first. */
+/** A relay whose upgraded sockets are pairs of connections in memory. */
+function openRelay(clock: SwiftClock, log: Log) {
+  /** Both ends of each connection, the daemon's first. */
   const connections: [FakeConnection, FakeConnection][] = [];
-  const dials: { address: string; headers: Headers }[] = [];
   let pendingUpgrade:
     | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
     | undefined;
@@ -94,21 +90,33 @@ export function relayWorld(clock = new SwiftClock()) {
     proxy: { mode: "direct" },
     oauth: undefined,
     accept: (_request, listener) => {
-      if (!pendingUpgrade) throw new Error("Nobody dials");
+      if (!pendingUpgrade) throw new Error("No upgrade is pending");
       const ends = pendingUpgrade.ends = FakeConnection.pair(pendingUpgrade.listener, listener);
       return { response: new Response(null), connection: ends[1] };
     },
   });
+  const upgrade = async (listener: ConnectionListener, send: () => Promise<Response>) => {
+    const attempt: typeof pendingUpgrade = pendingUpgrade = { listener };
+    const { status } = await send();
+    if (attempt.ends) connections.push(attempt.ends);
+    return { status, connection: attempt.ends?.[0] };
+  };
+  return { relay, connections, upgrade };
+}
+
+export function relayWorld(clock = new SwiftClock()) {
+  const logged: string[] = [];
+  const log = jsonLog(clock, "debug", (line) => logged.push(line));
+  /** The namespaces of signed-in browsers, by the value of their cookies. */
+  const sessions = new Map<string, string>();
+  const dials: { address: string; headers: Headers }[] = [];
+  const { relay, connections, upgrade } = openRelay(clock, log);
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
-  const openSocket = relayDialer((path, headers, listener) => {
-    pendingUpgrade = { listener };
-    const upgradeAttempt = pendingUpgrade;
-    return fetch(path, { headers }).then(({ status }) => {
-      if (upgradeAttempt.ends) connections.push(upgradeAttempt.ends);
-      return { status, connection: upgradeAttempt.ends?.[0] };
-    });
-  }, dials);
+  const openSocket = relayDialer(
+    (path, headers, listener) => upgrade(listener, () => fetch(path, { headers })),
+    dials,
+  );
   return {
     clock,
     logged,

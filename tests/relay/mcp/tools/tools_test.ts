@@ -1,17 +1,14 @@
 /** The six remote tools, with whole daemons behind the relay. */
 
 import assert from "node:assert/strict";
-import { ackAsk, declineAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
-import {
-  offlinePeer,
-  provePeer,
-  registerPeer,
-} from "../../../../daemon/features/peers/contract.ts";
+import { ackAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
+import { offlinePeer, provePeer } from "../../../../daemon/features/peers/contract.ts";
 import type { World } from "../../../support/world.ts";
 import {
   connectDaemon,
   NAMESPACE,
   OTHER_NAMESPACE,
+  registerAgent,
   relayFixture,
 } from "../../../support/relay/composed_relay.ts";
 import {
@@ -23,12 +20,6 @@ import {
 
 const MACHINE_ID = "dm-000000000001";
 const OTHER_MACHINE_ID = "dm-000000000002";
-
-async function peer(w: World, name: string, more: Record<string, unknown> = {}) {
-  const body = { name, path: "/srv/shop", backend: "codex" as const, ...more };
-  const { peer_id } = await w.call(registerPeer, { body });
-  return peer_id;
-}
 
 /** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
 async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
@@ -42,7 +33,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: an app finds an agent, gives it a task and fetches the reply [4.relay.ask-agent] [4.relay.get-reply] [2.relay.request]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const peer_id = await peer(w, "web", { model: "m-1" });
+    const peer_id = await registerAgent(w, "web", { model: "m-1" });
     await using one = await connectApp(at, grantToken(at, "t1"), protocolVersion);
     const machines = await one.call("list_machines");
     assert.deepEqual(machines.data, {
@@ -111,13 +102,13 @@ Deno.test("list_machines names the machines that are connected now, of this secr
 Deno.test("list_agents shows whom a task may go to: agents online, no human, no service [4.relay.list-agents]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
-  const lead = await peer(w, "lead", { role: "orchestrator", circle: "front" });
-  await peer(w, "bot", { role: "service" });
-  await peer(w, "sam", { role: "human" });
-  const gone = await peer(w, "gone");
+  const web = await registerAgent(w, "web");
+  const lead = await registerAgent(w, "lead", { role: "orchestrator", circle: "front" });
+  await registerAgent(w, "bot", { role: "service" });
+  await registerAgent(w, "sam", { role: "human" });
+  const gone = await registerAgent(w, "gone");
   await w.call(offlinePeer, { params: { id: gone }, query: {}, body: {} });
-  const deaf = await peer(w, "deaf");
+  const deaf = await registerAgent(w, "deaf");
   const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
   await w.call(provePeer, shut);
   await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
@@ -145,7 +136,7 @@ for (const [why, role, target] of NO_TARGETS) {
   Deno.test(`a target is the exact peer_id of an agent, and never ${why} [4.relay.rule-1]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const id = await peer(w, "web", role ? { role } : {});
+    const id = await registerAgent(w, "web", role ? { role } : {});
     await using one = await connectApp(at, grantToken(at, "t1"));
     for (const tool of ["ask_agent", "send_message"]) {
       const given = { daemon_id: MACHINE_ID, peer_id: target(id, "web"), message: "Hello" };
@@ -167,8 +158,8 @@ Deno.test("a machine that is not there is an error, and never another machine [4
   await using at = relayFixture();
   await using here = connectDaemon(at, MACHINE_ID);
   await using there = connectDaemon(at, OTHER_MACHINE_ID);
-  const peer_id = await peer(here, "web");
-  assert.equal(await peer(there, "web"), peer_id, "The same id on both machines");
+  const peer_id = await registerAgent(here, "web");
+  assert.equal(await registerAgent(there, "web"), peer_id, "The same id on both machines");
   at.machines.cut(NAMESPACE, OTHER_MACHINE_ID);
   await using one = await connectApp(at, grantToken(at, "t1"));
   // deno-fmt-ignore
@@ -209,7 +200,7 @@ for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
   Deno.test(`${tool}, cut off ${when} ${path.source}: ${code} says whether it may have arrived [4.relay.rule-4]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const peer_id = await peer(w, "web");
+    const peer_id = await registerAgent(w, "web");
     await using one = await connectApp(at, grantToken(at, "t1"));
     at.machines.nextFailure = { path, when, code };
     const { refused, data, text } = await one.call(tool, {
@@ -234,7 +225,7 @@ for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
 Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await using one = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "Run the tests" };
   await one.call("ask_agent", given);
@@ -246,7 +237,7 @@ Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", 
 Deno.test("send_message tells the daemon's own state of the delivery, queued among them [4.relay.send-message]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await using one = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "main is green" };
   const queued = await one.call("send_message", given);
@@ -270,7 +261,7 @@ Deno.test("send_message tells the daemon's own state of the delivery, queued amo
 Deno.test("the asker is the grant's identity, and always pulls", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
   await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const { asks: [ask] } = await w.call(pendingAsks, { query: { peer_id } });
@@ -279,105 +270,6 @@ Deno.test("the asker is the grant's identity, and always pulls", async () => {
     null,
     "pull",
   ]);
-});
-
-Deno.test("another grant's request does not exist, whatever is asked of it [5.relay.asker] [4.relay.list-requests]", async () => {
-  await using at = relayFixture();
-  await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
-  await using two = await connectApp(
-    at,
-    grantToken(at, "t2", { asker: "mcp-00000000bbbb", grant_id: "mg_2" }),
-  );
-  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
-  const request_id = String(asked.data["request_id"]);
-  const stolen = await two.call("get_reply", { daemon_id: MACHINE_ID, request_id });
-  const none = await two.call("get_reply", {
-    daemon_id: MACHINE_ID,
-    request_id: "ask-ffffffffffff",
-  });
-  assert.deepEqual(stolen, none);
-  assert.equal(stolen.data["error"], "unknown_request");
-  const ownRequests = await one.call("list_requests", { daemon_id: MACHINE_ID });
-  assert.deepEqual(ownRequests.data, {
-    daemon_id: MACHINE_ID,
-    requests: [{
-      request_id,
-      to_agent: peer_id,
-      message: "Hello",
-      created_at: "2030-01-01T00:00:00.000Z",
-    }],
-  });
-  const otherRequests = await two.call("list_requests", { daemon_id: MACHINE_ID });
-  assert.deepEqual(otherRequests.data, { daemon_id: MACHINE_ID, requests: [] });
-  // A token that was refreshed is of the same grant, and so is its asker.
-  await using again = await connectApp(at, grantToken(at, "t3", { asker: "mcp-00000000aaaa" }));
-  const asking = again.call("get_reply", { daemon_id: MACHINE_ID, request_id });
-  const { data } = await advanceUntilSettled(w, asking);
-  assert.equal(data["status"], "pending");
-});
-
-Deno.test("a resolved request leaves list_requests, and may hold a reason without a text [4.relay.get-reply]", async () => {
-  await using at = relayFixture();
-  await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
-  const ask = async () => {
-    const { data } = await one.call("ask_agent", {
-      daemon_id: MACHINE_ID,
-      peer_id,
-      message: "Hello",
-    });
-    return String(data["request_id"]);
-  };
-  const [declined, bare, gone] = [await ask(), await ask(), await ask()];
-  await w.call(declineAsk, { body: { correlation_id: declined, reason: "Not mine" } });
-  await w.call(ackAsk, { body: { correlation_id: bare } });
-  await w.call(offlinePeer, { params: { id: peer_id }, query: {}, body: { terminal: true } });
-  const read = async (request_id: string) =>
-    (await one.call("get_reply", { daemon_id: MACHINE_ID, request_id })).data;
-  const expected = { daemon_id: MACHINE_ID, status: "resolved" };
-  const by = { responder: "web" };
-  const [first, second, third] = [await read(declined), await read(bare), await read(gone)];
-  assert.deepEqual(first, {
-    ...expected,
-    ...by,
-    request_id: declined,
-    reply: "Not mine",
-    outcome: "declined",
-    close_reason: "declined",
-  });
-  assert.deepEqual(second, {
-    ...expected,
-    ...by,
-    request_id: bare,
-    outcome: "acknowledged",
-    close_reason: "ack",
-  });
-  assert.deepEqual([third["close_reason"], "reply" in third], ["peer_retired", false]);
-  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
-  assert.deepEqual(data["requests"], []);
-});
-
-Deno.test("a wait that ends without a reply leaves the work running [4.relay.get-reply] [8.relay.get-reply]", async () => {
-  await using at = relayFixture();
-  await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
-  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
-  const request_id = String(asked.data["request_id"]);
-  let over = false;
-  const given = { daemon_id: MACHINE_ID, request_id, wait_seconds: 20 };
-  const waiting = one.call("get_reply", given).finally(() => over = true);
-  await w.clock.advance(19_000);
-  assert.equal(over, false);
-  while (!over) await w.clock.advance(1000);
-  assert.equal((await waiting).data["status"], "pending");
-  const again = one.call("get_reply", given);
-  await w.clock.settle();
-  await w.call(ackAsk, { body: { correlation_id: request_id, message: "Done" } });
-  assert.equal((await again).data["reply"], "Done");
 });
 
 Deno.test("a daemon that cannot keep replies gets no task, and the app is told to update it [4.relay.rule-8] [7.relay.old-daemon]", async () => {
@@ -402,7 +294,7 @@ Deno.test("a daemon that cannot keep replies gets no task, and the app is told t
 Deno.test("a peer that takes no messages refuses before anything is sent", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await w.call(provePeer, { params: { id: peer_id }, query: {}, body: { addressable: false } });
   await using one = await connectApp(at, grantToken(at, "t1"));
   for (const tool of ["ask_agent", "send_message"]) {
