@@ -1,4 +1,4 @@
-/** Everything the relay can be told (specification 5, contract 9). */
+/** The configuration of the relay, from environment variables (specification 5, contract 9). */
 
 import * as z from "zod";
 import { parseIpAddress } from "../web/net/ip_address.ts";
@@ -13,8 +13,8 @@ const ISSUER = "an https origin without a path, such as https://relay.example.co
 const FORWARDING_IP = "the address of the load balancer's forwarding rule";
 const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172.30.83.0/24, " +
   "of at least /8 for IPv4 and /32 for IPv6";
-const DB = "the path of a file; with RELAY_OAUTH_ISSUER it is needed";
-/** What is set and empty is not set. */
+const DB = "the path of a file, required with RELAY_OAUTH_ISSUER";
+/** An empty variable counts as not set. */
 const optionalText = z.string().transform((text) => text.trim() || undefined).optional();
 
 const Settings = z.object({
@@ -42,7 +42,7 @@ const Settings = z.object({
 });
 
 export interface OAuthConfig {
-  /** The origin, as it stands in every token's metadata: never what a request says. */
+  /** The origin in the OAuth metadata. It never depends on a request. */
   readonly issuer: string;
   readonly db_path: string;
 }
@@ -51,11 +51,11 @@ export interface RelayConfig {
   readonly host: string;
   readonly port: number;
   readonly proxy: Proxy;
-  /** Without it, remote MCP is off. */
+  /** Undefined if remote MCP is off. */
   readonly oauth: OAuthConfig | undefined;
 }
 
-/** The settings, or one error that names every mistake. */
+/** The configuration. Throws one error that names every mistake. */
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
   const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
@@ -85,7 +85,7 @@ export function readRelayConfig(env: Readonly<Record<string, string>>): RelayCon
   };
 }
 
-/** What a mode needs was checked before. */
+/** The settings that a mode requires were checked before. */
 function proxyOf(settings: z.output<typeof Settings>): Proxy {
   const { RELAY_OAUTH_PROXY_MODE: mode, RELAY_TRUSTED_PROXIES: proxies } = settings;
   const { RELAY_OAUTH_LB_FORWARDING_IP: forwarding } = settings;
@@ -96,7 +96,7 @@ function proxyOf(settings: z.output<typeof Settings>): Proxy {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The canonical origin of a text that is one, and nothing more. */
+/** The canonical origin; undefined if the text is not exactly an origin. */
 function issuerOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname, origin, href } = new URL(text);

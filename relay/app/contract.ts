@@ -1,4 +1,4 @@
-/** What the relay says of itself. */
+/** The contract of the relay's health check. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";

@@ -1,4 +1,4 @@
-/** The OAuth database as a file: private, bound to one issuer, and held by one process for life. */
+/** The file of the OAuth database: private, bound to one issuer, and locked by one process. */
 
 import { dirname } from "node:path";
 import * as z from "zod";
@@ -14,12 +14,12 @@ export interface DatabaseDeps {
   readonly log: Log;
 }
 
-/** The database with its lock: both end together. */
+/** The database and its lock. */
 export interface LockedDatabase extends Disposable {
   readonly db: Database;
 }
 
-/** Opens the file for this process alone, or says in one sentence why that cannot be. */
+/** Opens and locks the file. Throws an error with one sentence for the operator. */
 export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
   try {
     return openLocked(path, issuer, deps);
@@ -33,7 +33,7 @@ export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): 
 function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
-  // What SQLite puts beside it is as private. However it is called, one file has one lock.
+  // SQLite's other files are made private, too. The real path gives all names of a file one lock.
   const realPath = Deno.realPathSync(path);
   for (const file of [realPath, `${realPath}-wal`, `${realPath}-shm`, `${realPath}.lock`]) {
     restrictAccess(file, deps.log);
@@ -42,7 +42,7 @@ function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDat
   try {
     if (!lock.tryLockSync(true)) {
       throw new Error(
-        `Cannot open ${path}: another relay holds it; one replica only while OAuth is on`,
+        `Cannot open ${path}: another relay uses it; only one replica may run with OAuth`,
       );
     }
     const db = openDatabase(realPath, issuer, deps);
@@ -59,17 +59,17 @@ function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDat
   }
 }
 
-/** Refuses a file of another user; what others could open is closed, and one line says so. */
+/** Makes a file private, and logs if it was not. Throws for a file of another user. */
 function restrictAccess(path: string, log: Log): void {
   const exposedPath = makePrivate(path);
   if (exposedPath) {
-    log.warn("Other users could open a private file; it is closed to them", { ...exposedPath });
+    log.warn("A private file was open to other users; its mode was changed", { ...exposedPath });
   }
 }
 
 const Issuer = z.object({ issuer: z.string() });
 
-/** The database, which belongs to the first issuer that it is opened for. */
+/** Opens the database. It is bound to the first issuer that it is opened for. */
 export function openDatabase(path: string, issuer: string, deps: DatabaseDeps): Database {
   const db = new Database(path, relayMigrations, deps.log, deps.clock);
   try {

@@ -1,4 +1,4 @@
-/** The relay as a process, from its configuration to SIGTERM. */
+/** The relay process, from its configuration to SIGTERM. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -12,10 +12,10 @@ import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
 import { lockDatabase } from "./database.ts";
 
-/** How long requests that are under way may take to end once we go down. */
+/** How long open requests may take to end at shutdown. */
 const DRAIN_MS_MAX = 5000;
 
-/** Runs a relay until SIGTERM or SIGINT; the exit code of the process. */
+/** Runs a relay until SIGTERM or SIGINT; returns the exit code. */
 export async function runRelay(env: Readonly<Record<string, string>>): Promise<number> {
   const encoder = new TextEncoder();
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
@@ -31,7 +31,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const server = listen(relay, { host, port, log });
     log.info("The relay listens", { url: urlOf(host, server.addr.port) });
     const ticking = relay.run();
-    log.info("The relay goes down", { signal: await stopSignal });
+    log.info("The relay is shutting down", { signal: await stopSignal });
     relay.shutDown();
     await timeout(systemClock, DRAIN_MS_MAX, server.shutdown());
     await ticking;
@@ -42,22 +42,22 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   }
 }
 
-/** What one caller brings about ends no process that serves others: a fault, told in the log. */
+/** Logs unhandled errors, so that one caller cannot end a process that serves others. */
 export function catchUnhandledErrors(log: Pick<Log, "error">): Disposable {
   const controller = new AbortController();
   const { signal } = controller;
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
-    log.error("A promise failed, and nobody waited for it", { error: event.reason });
+    log.error("Unhandled promise rejection", { error: event.reason });
   }, { signal });
   globalThis.addEventListener("error", (event) => {
     event.preventDefault();
-    log.error("A callback failed", { error: event.error });
+    log.error("Unhandled error in a callback", { error: event.error });
   }, { signal });
   return { [Symbol.dispose]: () => controller.abort() };
 }
 
-/** Listens, or says in one sentence why that cannot be. */
+/** Listens. Throws an error with one sentence for the operator. */
 function listen(
   relay: Relay,
   { host: hostname, port, log }: { host: string; port: number; log: Log },

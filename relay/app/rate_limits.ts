@@ -1,61 +1,61 @@
-/** How often one address may come, for each purpose: a count of its own for each of them. */
+/** The rate limits of the relay. Each purpose has its own counts. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { bucketOf, type Proxy } from "../web/net/client_address.ts";
 import { RateLimiter, type Rates } from "../web/net/rate_limiter.ts";
 
-/** Five from each address, then one a minute, below a ceiling for all (specification 8). */
+/** Client registrations (specification 8). */
 const REGISTRATIONS: Rates = {
   each: { burst: 5, per_minute: 1 },
   all: { burst: 120, per_minute: 60 },
 };
 
 /**
- * What all addresses together may do where each try costs little: high enough that a stranger with
- * many IPv6 networks uses up the processor before it, and locks out nobody by the ceiling alone.
+ * The limit of all addresses together for cheap requests. It is so high that a stranger with many
+ * IPv6 networks exhausts the processor before it, and cannot lock others out by it.
  */
 const CEILING = { burst: 60_000, per_minute: 60_000 } as const;
 
-/** A secret costs nothing to draw, and a person mistypes one: enough for a person, no flood. */
+/** Actions of persons: creating secrets and shares, and signing in, with room for typing errors. */
 const PERSON_RATES: Rates = {
   each: { burst: 30, per_minute: 30 },
   all: CEILING,
 };
 
-/** Daemons behind one address come back at once; each that comes and goes is told in the log. */
+/** Connecting daemons. Many behind one address reconnect at the same time, and each is logged. */
 const DIALS: Rates = {
   each: { burst: 2000, per_minute: 600 },
   all: { burst: 20_000, per_minute: 6000 },
 };
 
-/** Each app that is connected is one consent, and a row for 30 days: for each session … */
+/** Consents of one session. Each one stores a row for 30 days. */
 const CONSENTS: Rates = {
   each: { burst: 60, per_minute: 60 },
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** … and for each address, from which anybody may open sessions. */
+/** Consents of one address, which can open many sessions. */
 const CONSENT_ADDRESSES: Rates = {
   each: { burst: 300, per_minute: 300 },
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** Tokens of one grant: each refresh leaves a row for as long as it stands. */
+/** Token exchanges of one grant. Each refresh stores a row for as long as the grant lives. */
 const EXCHANGES: Rates = {
   each: { burst: 600, per_minute: 60 },
   all: CEILING,
 };
 
 /**
- * What the guests of one share may ask: each question interrupts an agent. A tenant has a hundred
- * shares, whose guests are far below the ceiling.
+ * Asks of the guests of one share, each of which interrupts an agent. A tenant has 100 shares at
+ * most, so its guests stay far below the limit of all.
  */
 const GUEST_ASKS: Rates = {
   each: { burst: 10, per_minute: 6 },
   all: CEILING,
 };
 
-/** Looking at shares: each look asks a machine once or twice, and whoever has the link may look. */
+/** Visits of shares: each sends one or two requests to a machine, and needs only the link. */
 const SHARE_VISITS: Rates = {
   each: { burst: 60, per_minute: 60 },
   all: CEILING,
@@ -77,13 +77,13 @@ export function openRateLimits({ clock, proxy }: { clock: Clock; proxy: Proxy })
     registrations: byAddress(REGISTRATIONS),
     register: byAddress(PERSON_RATES),
     login: byAddress(PERSON_RATES),
-    /** What counts as one address. */
+    /** The key that counts as one address. */
     rateLimitKeyOf: ({ headers }: Request, remote: Remote) =>
       bucketOf(remote?.hostname, headers, proxy),
-    /** Of dials: those that show no secret hold up none that shows one. */
+    /** Connects without a secret do not use up the limit of those with one. */
     dials: { withSecret: byAddress(DIALS), withoutSecret: byAddress(PERSON_RATES) },
     consents: {
-      /** Of the browser that is signed in, as its form token tells it; of an address otherwise. */
+      /** Counts by the session of a signed-in browser, and by address otherwise. */
       take: ({ headers }: Request, remote: Remote, form_token: string | undefined) => {
         const address = bucketOf(remote?.hostname, headers, proxy);
         return consentAddresses.acquire(address) ?? consents.acquire(form_token ?? address);

@@ -1,4 +1,4 @@
-/** The relay's composition root: the one place that knows every room. It keeps the one heart. */
+/** The relay's composition root: it creates all services and runs their periodic tasks. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { VERSION } from "kit/http/contract.ts";
@@ -22,20 +22,20 @@ import { RelayMetrics } from "../daemons/metrics.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
 
 const TICK_MS = 1000;
-/** What goes on to a daemon as it comes is held by nobody (`kit/net/tunnel/flow_control.ts`). */
+/** Bodies that are streamed to a daemon are not held (`kit/net/tunnel/flow_control.ts`). */
 const STREAMED_PATHS = /^\/m\//;
-/** Remote MCP and its OAuth live here; without an issuer they are not there (contract 9). */
+/** The paths of remote MCP and OAuth, which do not exist without an issuer (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
 
-/** Everything outside of the relay: production passes the real ones, tests their own. */
+/** What the relay needs from outside. Tests pass their own. */
 export interface RelayPlatform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
   readonly proxy: Proxy;
-  /** The issuer and its database; without them remote MCP is off. */
+  /** The issuer and its database; undefined if remote MCP is off. */
   readonly oauth: { readonly issuer: string; readonly db: Database } | undefined;
-  /** The socket of a request that asks for one. */
+  /** Upgrades a request to a WebSocket. */
   readonly accept: Accept;
 }
 
@@ -49,7 +49,7 @@ export class Relay implements AsyncDisposable {
   readonly features: RelayFeatures;
   readonly started_at: number;
   readonly #bodyLimiter: BodyLimiter;
-  /** Answers a request; `remote` is the other end of its socket, where there is one. */
+  /** Answers a request; `remote` is the remote address of its socket, if there is one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
   readonly #shutdown = new AbortController();
 
@@ -97,7 +97,7 @@ export class Relay implements AsyncDisposable {
         holds_token: false,
       }),
       whenDurable: () => undefined,
-      // What breaks as its caller leaves is nobody's fault, and callers leave whenever they like.
+      // A failure after the caller has aborted its request is normal.
       error: (error, { signal }) =>
         log[signal.aborted ? "debug" : "error"]("A route failed", { error }),
     });
@@ -110,12 +110,12 @@ export class Relay implements AsyncDisposable {
     };
   }
 
-  /** Aborts as the relay goes down. */
+  /** Aborts at shutdown. */
   get shutdownSignal(): AbortSignal {
     return this.#shutdown.signal;
   }
 
-  /** Beats once a second until the relay ends. */
+  /** Ticks once a second until the shutdown. */
   async run(): Promise<void> {
     const { clock, log } = this.platform;
     for (let due = clock.now() + TICK_MS; !this.shutdownSignal.aborted; due += TICK_MS) {
@@ -125,12 +125,12 @@ export class Relay implements AsyncDisposable {
       try {
         this.tick();
       } catch (error) {
-        log.error("A beat failed", { error });
+        log.error("A tick failed", { error });
       }
     }
   }
 
-  /** What happens with time, in every room. */
+  /** Runs the periodic tasks of all services. */
   tick(): void {
     const now = this.platform.clock.now();
     this.machines.tick(now);
@@ -139,13 +139,13 @@ export class Relay implements AsyncDisposable {
     this.#bodyLimiter.tick(now);
   }
 
-  /** A connection broke under its answer: where a machine or a reader left, that is no fault. */
+  /** Handles an error while a response is sent. A lost machine or reader is not logged. */
   onError(error: unknown): Response {
     if (!(error instanceof StreamError)) this.platform.log.error("A connection failed", { error });
     return new Response(null, { status: 500 });
   }
 
-  /** Takes no new work, ends what is under way, and tells the daemons. */
+  /** Refuses new requests, ends the open ones, and closes the tunnels. */
   shutDown(): void {
     this.#shutdown.abort();
     this.features.shutDown();
@@ -158,7 +158,7 @@ export class Relay implements AsyncDisposable {
   }
 }
 
-/** Every room's routes, in one list. */
+/** The routes of all services. */
 function routesOf(relay: Relay, dialLimits: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">): Route[] {
   const { machines, metrics, originPolicy, platform, sessions } = relay;
   return [

@@ -1,4 +1,4 @@
-/** A machine's answer as a browser may have it: data or a download, never a page (contract 9). */
+/** Makes a machine's response safe for a browser: data or a download, never a page (contract 9). */
 
 import {
   cleanFilename,
@@ -10,21 +10,21 @@ import { Problem } from "kit/core/problem.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
 
-/** What a page of ours reads by itself, and a browser only ever displays as text. */
+/** Types that the relay's pages read, and that a browser displays as text only. */
 const DATA = /^(?:text\/event-stream|application\/(?:[a-z0-9!#$&^_.-]+\+)?json)$/;
-/** Statuses without a body, which therefore have no type either. */
+/** Statuses without a body, and so without a media type. */
 const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 const DISPOSITION_LENGTH_MAX = 2048;
 const FILENAME_LENGTH_MAX = 255;
 
 /**
- * Rebuilds an answer for the relay's own origin, where sessions of other secrets live as well. The
- * daemon decides on status and content; what a browser does with them is decided here.
+ * Rebuilds a response for the relay's origin, which has the sessions of other secrets, too. The
+ * daemon determines status and content; the relay determines how a browser may use them.
  */
 export async function toBrowserResponse(daemon_id: string, answer: Response): Promise<Response> {
   const { status, headers: original, body } = answer;
   if (status >= 300 && status < 400 && status !== 304) {
-    // No route of a daemon redirects, and `Location` does not pass.
+    // No route of a daemon redirects, and `Location` does not pass the tunnel.
     await abandon(body);
     throw new Problem("bad_daemon_answer", { daemon_id });
   }
@@ -41,7 +41,7 @@ export async function toBrowserResponse(daemon_id: string, answer: Response): Pr
   return new Response(body, { status, headers });
 }
 
-/** The type is written anew: no parameter and no second value of the daemon's reaches a browser. */
+/** Cleans the media type, so that no parameter or second value of the daemon is passed on. */
 function setContentHeaders(headers: Headers, original: Headers): void {
   const type = cleanMediaType(original.get("content-type") ?? OCTET_STREAM);
   headers.set("content-type", type);
@@ -58,7 +58,7 @@ function setContentHeaders(headers: Headers, original: Headers): void {
 const PARAMETER = /\s*;\s*([\w*-]{1,32})\s*=\s*("(?:[^"\\]|\\.)*"|[^\s";,]+)/y;
 const ENCODED = /^utf-8'[\w-]*'([\w!#$&+.^`|~%-]+)$/i;
 
-/** The file name of a `Content-Disposition` (RFC 6266), made harmless; undefined without one. */
+/** The cleaned file name of a `Content-Disposition` (RFC 6266); undefined without one. */
 function filenameOf(dispositionHeader: string): string | undefined {
   if (dispositionHeader.length > DISPOSITION_LENGTH_MAX) return undefined;
   const kind = /^\s*(?:attachment|inline)(?=\s*;)/i.exec(dispositionHeader)?.[0];
@@ -75,13 +75,13 @@ function filenameOf(dispositionHeader: string): string | undefined {
   return name === undefined ? undefined : cleanFilename(name.slice(0, FILENAME_LENGTH_MAX));
 }
 
-/** RFC 8187, in UTF-8 alone. */
+/** Decodes an RFC 8187 value, in UTF-8 only. */
 function decoded(value: string | undefined): string | undefined {
   const [, text] = ENCODED.exec(value ?? "") ?? [];
   try {
     return text === undefined ? undefined : decodeURIComponent(text);
   } catch {
-    return undefined; // It is not UTF-8, so that nobody can tell what it would be.
+    return undefined; // Invalid UTF-8.
   }
 }
 

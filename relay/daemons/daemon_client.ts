@@ -1,31 +1,31 @@
-/** What apps and guests ask of a daemon through the tunnel, and how its refusals come back. */
+/** A client of a daemon's API through the tunnel, for apps and guests. */
 
 import * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
 import { isUnreachable, type Machines } from "./contract.ts";
 
-/** How long a daemon may take for what it has at hand. */
+/** How long a daemon may take for a response that needs no waiting. */
 export const ANSWER_MS_MAX = 10_000;
-/** What one answer may take of our memory: a list of some thousand peers, or of asks. */
+/** The size limit of a response: a list of some thousand peers or asks. */
 const ANSWER_BYTES_MAX = 8_388_608;
 
 const SHORT_LENGTH_MAX = 255;
 const LINE_LENGTH_MAX = 1000;
-/** As long as a daemon takes one. */
+/** The limit of the daemon. */
 const DESCRIPTION_LENGTH_MAX = 2000;
 const PATH_LENGTH_MAX = 4096;
 
-/** One line of bounded length, in which nothing is hidden: models and guests read it. */
+/** One line of limited length without invisible characters, for models and guests. */
 function oneLine(length_max: number) {
   return z.string().transform((text) =>
     text.slice(0, length_max).toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ")
   );
 }
 
-/** A daemon's answers, as far as they matter here: an older or newer one may say more, or less. */
+/** The parts of a daemon's responses that are used here. Other versions may have other fields. */
 const nullishText = z.string().nullish();
-/** An id, a name or a state, which stands between words of ours. */
+/** An id, a name or a state, to be inserted in a sentence. */
 const shortLine = oneLine(SHORT_LENGTH_MAX);
 const nullishLine = shortLine.nullish();
 const Health = z.object({
@@ -81,25 +81,25 @@ const ErrorResponse = z.object({
 
 const ROLES = ["agent", "orchestrator"];
 
-/** Whether strangers may write to it at all: to no human, and to no service. */
+/** Whether apps and guests may write to the peer. They may not write to humans and services. */
 export function isAgent({ role }: Pick<Peer, "role">): boolean {
   return ROLES.includes(role ?? "agent");
 }
 
-/** Who asks which daemon: that one and no other (specification 4, rule 2). */
+/** The daemon that is asked, and who asks it (specification 4, rule 2). */
 export interface DaemonTarget {
   readonly machines: Machines;
   readonly namespace: string;
   readonly daemon_id: string;
-  /** The sender of all that is said. */
+  /** The sender of all messages. */
   readonly asker: string;
   readonly signal: AbortSignal;
 }
 
-/** Errors by which a daemon says that it took nothing, though it is at fault itself. */
+/** Errors with a 5xx status after which the daemon has not taken the request. */
 const NOT_TAKEN_ERRORS = ["storage_failed", "shutting_down"];
 
-/** A daemon's own refusal. */
+/** A refusal by the daemon. */
 export class DaemonError extends Error {
   override readonly name = "DaemonError";
   readonly status: number;
@@ -135,7 +135,7 @@ export class DaemonClient {
     this.#target = target;
   }
 
-  /** Whether a message was sent on its way: what fails before that delivers nothing. */
+  /** Whether a message was sent. An error before that means that nothing was delivered. */
   get hasSent(): boolean {
     return this.#hasSent;
   }
@@ -150,7 +150,7 @@ export class DaemonClient {
     return (await this.#request({ method: "GET", path, schema: Peers })).peers;
   }
 
-  /** The peer of exactly this id: a name that the daemon would know is none (rule 1). */
+  /** The peer with exactly this id. Names, which the daemon would accept, are refused (rule 1). */
   async mustBePeer(peer_id: string): Promise<Peer> {
     const unknown = () => new Problem("unknown_peer", { peer: peer_id });
     const path = `/peers/${pathSegment(peer_id, unknown)}` as const;
@@ -159,7 +159,7 @@ export class DaemonClient {
     return peer;
   }
 
-  /** The same, if it is an agent: nobody else is in discovery, so that nobody else is a target. */
+  /** As `mustBePeer`, for agents only: other peers are not listed, so they are no targets. */
   async mustBeAgent(peer_id: string): Promise<Peer> {
     const peer = await this.mustBePeer(peer_id);
     if (!isAgent(peer)) throw new Problem("unknown_peer", { peer: peer_id });
@@ -167,12 +167,12 @@ export class DaemonClient {
   }
 
   /**
-   * A task, whose reply is kept until it is fetched. A daemon that would push the reply to nobody
-   * is too old, and gets none (rule 8).
+   * Sends an ask whose reply is kept until it is fetched. Throws `daemon_too_old` if the daemon
+   * does not support that (rule 8).
    */
   async ask(peer_id: string, text: string) {
     const agentCheck = this.mustBeAgent(peer_id);
-    agentCheck.catch(() => undefined); // What is wrong with the daemon itself is told first.
+    agentCheck.catch(() => undefined); // Errors of the daemon itself take precedence.
     const { version, capabilities } = await this.health();
     const { daemon_id } = this.#target;
     if (!capabilities.ask_pull_delivery) {
@@ -197,7 +197,7 @@ export class DaemonClient {
     return this.#request({ method: "POST", path, json, schema: WaitResponse, timeout_ms });
   }
 
-  /** What this asker waits for; a peer that took its name is another. */
+  /** The open asks of this asker, without those of a registered peer with its name. */
   async pending() {
     const { asker } = this.#target;
     const query = new URLSearchParams({ peer_id: asker, direction: "outbound" });
@@ -247,13 +247,13 @@ export class DaemonClient {
   }
 }
 
-/** An id within a path: what a path would read as a step, or cannot hold, is the id of nothing. */
+/** Encodes an id for a path. `.`, `..` and malformed text cannot be ids. */
 function pathSegment(id: string, unknown: () => Problem): string {
   if (/^\.{1,2}$/.test(id) || !id.isWellFormed()) throw unknown();
   return encodeURIComponent(id);
 }
 
-/** Whatever became of a look-up, no message was on its way with it. */
+/** Marks an error as not delivered, because no message was sent before it. */
 function asNotDelivered(error: unknown): unknown {
   if (!isUnreachable(error)) return error;
   return new Problem(error.code, { ...error.fields, may_have_been_delivered: false });

@@ -1,4 +1,4 @@
-/** One daemon's connection: its greeting, then requests to it, then its end. */
+/** The connection of one daemon: its handshake, the requests to it, and its end. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { readUpTo } from "kit/http/body.ts";
@@ -22,24 +22,24 @@ import { abandon, type Body, type Bytes, type Stream, StreamError } from "kit/ne
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { Machine, MachineRequest } from "./contract.ts";
 
-/** What the upgrade proved. */
+/** The identity of a daemon, as its upgrade request proves it. */
 export interface DaemonIdentity {
   readonly namespace: string;
   readonly daemon_id: string;
-  /** From where, as the rate limits count it. */
+  /** The remote address as the rate limits count it. */
   readonly address?: string;
 }
 
 export interface DaemonLinkDeps {
   readonly clock: Clock;
-  /** It said hello in our version. */
+  /** The daemon has completed the handshake. */
   onHello(link: DaemonLink): void;
   left(link: DaemonLink, why: string): void;
 }
 
-/** Answers that have no body, whatever was sent. */
+/** Statuses of responses without a body. */
 const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
-/** What a frame has beside what was asked: its type and its number. */
+/** The size of a request frame's `type` and `id`. */
 const FRAME_BYTES = 64;
 const encoder = new TextEncoder();
 const HeadInput = RequestHead.omit({ type: true, id: true });
@@ -48,10 +48,10 @@ export class DaemonLink implements ConnectionListener {
   readonly identity: DaemonIdentity;
   readonly connectedAt: number;
   readonly #deps: DaemonLinkDeps;
-  /** When requests without an answer are given up. */
+  /** The deadlines of requests without a response. */
   readonly #deadlines = new Map<Stream, number>();
   readonly #timedOut = new WeakSet<Stream>();
-  /** Bytes of answers that are wanted whole, and are not whole yet. */
+  /** Collected bytes of incomplete responses that are read whole. */
   readonly #collected = new ByteCounts<Stream>();
   #connection: Connection | undefined;
   #hello: Hello | undefined;
@@ -63,17 +63,17 @@ export class DaemonLink implements ConnectionListener {
     this.connectedAt = deps.clock.now();
   }
 
-  /** The line that it stands on; it is given once, at once. */
+  /** Sets the connection. Call it once, right after the constructor. */
   attach(connection: Connection): void {
     this.#connection = connection;
   }
 
-  /** Requests under way. */
+  /** The number of open requests. */
   get size(): number {
     return this.#multiplexed?.size ?? 0;
   }
 
-  /** Unread answers, answers that are gathered whole, and what the daemon has not taken. */
+  /** Unread bytes of responses, collected bytes of responses, and unsent bytes of requests. */
   get held_bytes(): number {
     return (this.#multiplexed?.held_bytes ?? 0) + this.#collected.total + this.#untaken_bytes;
   }
@@ -82,7 +82,7 @@ export class DaemonLink implements ConnectionListener {
     return this.#connection?.open ? this.#connection.buffered : 0;
   }
 
-  /** Gives up some of what it holds: the line, if its daemon takes nothing, else an answer. */
+  /** Frees memory: closes the tunnel if its daemon does not read, and otherwise ends a response. */
   shed(): void {
     const multiplexed = this.#multiplexed;
     const collected = this.#collected.total;
@@ -93,10 +93,10 @@ export class DaemonLink implements ConnectionListener {
     const { largest } = this.#collected;
     if (!largest) return;
     this.#collected.set(largest, 0);
-    largest.cutOff("the relay holds too much");
+    largest.cutOff("the relay's memory limit is reached");
   }
 
-  /** The record of it; undefined before it was greeted. */
+  /** The machine's record; undefined before the handshake. */
   get machine(): Machine | undefined {
     if (!this.#hello) return undefined;
     const { machine, version, capabilities } = this.#hello;
@@ -105,7 +105,7 @@ export class DaemonLink implements ConnectionListener {
   }
 
   opened(): void {
-    // The daemon speaks first.
+    // The daemon sends the first frame.
   }
 
   received(data: FrameData): void {
@@ -115,10 +115,10 @@ export class DaemonLink implements ConnectionListener {
 
   closed(_code: number, reason: string): void {
     this.#multiplexed?.closed("the tunnel broke");
-    this.#deps.left(this, reason || "the line was lost");
+    this.#deps.left(this, reason || "the connection was lost");
   }
 
-  /** Once a second: signs of life, and what takes too long. */
+  /** Call it once a second: it checks the connection and the deadlines. */
   tick(now: number): void {
     if (!this.#multiplexed) {
       if (now - this.connectedAt >= HANDSHAKE_MS_MAX) this.end("not_hello");
@@ -137,13 +137,13 @@ export class DaemonLink implements ConnectionListener {
     else this.#connection?.close(CLOSE[why], why);
   }
 
-  /** The daemon's answer, once its head is here. Refuses with one of `UNREACHABLE`. */
+  /** Sends a request. Resolves with the head of the response; throws one of `UNREACHABLE`. */
   async request(request: MachineRequest): Promise<Response> {
     const { daemon_id } = this.identity;
     const requestHead = toRequestHead(request);
     request.signal?.throwIfAborted();
     const multiplexed = this.#multiplexed;
-    const reason = multiplexed ? multiplexed.unavailableReason : "it has not said hello yet";
+    const reason = multiplexed ? multiplexed.unavailableReason : "its handshake is not complete";
     if (!multiplexed || reason !== undefined) {
       const fields = { daemon_id, reason: reason ?? "", may_have_been_delivered: false };
       throw new Problem("machine_offline", fields);
@@ -151,7 +151,7 @@ export class DaemonLink implements ConnectionListener {
     const stream = multiplexed.openStream(requestHead);
     const upload = new Upload(stream, request);
     this.#deadlines.set(stream, this.#deps.clock.now() + request.timeout_ms);
-    const abandon = () => stream.cancel("nobody waits for it");
+    const abandon = () => stream.cancel("the caller has left");
     request.signal?.addEventListener("abort", abandon, { once: true, signal: stream.ended });
     try {
       const { head, body } = await stream.answer.promise;
@@ -167,7 +167,7 @@ export class DaemonLink implements ConnectionListener {
     }
   }
 
-  /** The body as it comes, or all of it, where it is wanted whole: what breaks it is told alike. */
+  /** The body as a stream, or all its bytes for a request with `whole_bytes_max`. */
   async #readWhole(
     stream: Stream,
     { status, body }: { status: number; body: Body | null },
@@ -192,7 +192,7 @@ export class DaemonLink implements ConnectionListener {
     return new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
   }
 
-  /** The first frame. A version that we do not speak is refused by its number. */
+  /** Handles the first frame. An unsupported version is refused with its number. */
   #handshake(data: FrameData): void {
     const json = typeof data === "string" && data.length <= HEAD_BYTES_MAX
       ? tryJson(data)
@@ -210,11 +210,11 @@ export class DaemonLink implements ConnectionListener {
       ? json as { type?: unknown; protocol?: unknown }
       : {};
     if (type === "hello" && typeof protocol === "number" && protocol !== PROTOCOL) {
-      const detail = `The daemon speaks version ${protocol} of the tunnel, the relay ${PROTOCOL}`;
+      const detail = `Unsupported tunnel protocol version: ${protocol} (supported: ${PROTOCOL})`;
       this.#send({ type: "refused", error: "unknown_protocol", detail });
       return this.end("unknown_protocol");
     }
-    const detail = `The first frame is no hello of version ${PROTOCOL}`;
+    const detail = `The first frame is not a valid hello of version ${PROTOCOL}`;
     this.#send({ type: "refused", error: "not_hello", detail });
     this.end("not_hello");
   }
@@ -224,7 +224,7 @@ export class DaemonLink implements ConnectionListener {
   }
 }
 
-/** Checked before it leaves: a head that the daemon cannot take would end the tunnel for all. */
+/** Validates the head, because an invalid one would make the daemon close the tunnel. */
 function toRequestHead({ method, path, headers = {}, body, origin = "program" }: MachineRequest) {
   const requestHead = HeadInput.safeParse({
     method,
@@ -241,7 +241,7 @@ function toRequestHead({ method, path, headers = {}, body, origin = "program" }:
   return requestHead.data;
 }
 
-/** The body on its way to the daemon, and what stopped it where it came from. */
+/** Sends the body of a request, and keeps the error of its source. */
 class Upload {
   error: unknown;
 

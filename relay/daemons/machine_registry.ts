@@ -1,4 +1,4 @@
-/** The machines that are connected, by whose they are. In memory: it holds sockets, and no list. */
+/** The connected machines by namespace. They are kept in memory only. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -14,23 +14,23 @@ import {
 } from "./contract.ts";
 import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
-/** Daemons that one relay holds, those included that have not said hello. */
+/** Connections of one relay, including those before their handshake. */
 export const DAEMONS_MAX = 10_000;
-/** Daemons of one address, whatever their secrets: anybody may make up as many as they like. */
+/** Connections of one address with any secrets, because anyone can create secrets. */
 export const DAEMONS_OF_ADDRESS_MAX = 2500;
 /** Daemons of one secret. */
 export const DAEMONS_OF_SECRET_MAX = 100;
 /**
- * What all daemons together may make the relay hold: unread answers, answers that are gathered, and
- * what daemons do not take. It is looked at once a second; a relay has 1 GiB in the example.
+ * Bytes that the relay may hold for all daemons: of unread and collected responses and of unsent
+ * requests. It is checked once a second. The documented example gives a relay 1 GiB.
  */
 const TOTAL_HELD_BYTES_MAX = 268_435_456;
-/** Machines that left, of which it is still known that they were here. */
+/** Disconnected machines that are remembered as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
 export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";
 
-/** A line, and the answer that opens it at the other end. */
+/** A connection, and the response that opens it at the other end. */
 export interface Accepted {
   readonly response: Response;
   readonly connection: Connection;
@@ -39,7 +39,7 @@ export interface Accepted {
 export interface MachineRegistryDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** A request came to its end, for the numbers. */
+  /** Records a finished request in the metrics. */
   recordRequest(outcome: Outcome, took_ms: number): void;
   readonly held_bytes_max?: number;
 }
@@ -47,11 +47,11 @@ export interface MachineRegistryDeps {
 export class MachineRegistry implements Machines {
   readonly #deps: MachineRegistryDeps;
   readonly #links = new Map<string, Map<string, DaemonLink>>();
-  /** All that hold a socket, greeted or not. */
+  /** All links with a socket, including those before their handshake. */
   readonly #openLinks = new Set<DaemonLink>();
-  /** How many lines each address holds. */
+  /** The number of connections by address. */
   readonly #countByAddress = new Map<string, number>();
-  /** Those that are gone, and whose answers are still being read. */
+  /** Closed links whose responses are still being read. */
   readonly #drainingLinks = new Set<DaemonLink>();
   readonly #recentlyLeft = new Set<string>();
 
@@ -59,7 +59,7 @@ export class MachineRegistry implements Machines {
     this.#deps = deps;
   }
 
-  /** Daemons that can be asked now. */
+  /** The number of connected daemons. */
   get size(): number {
     return this.#links.values().reduce((sum, daemons) => sum + daemons.size, 0);
   }
@@ -74,7 +74,7 @@ export class MachineRegistry implements Machines {
     return sumOf(this.#openLinks) + sumOf(this.#drainingLinks);
   }
 
-  /** Refuses a daemon for which there is no room; one that takes its own place needs none. */
+  /** Throws if a limit is reached. A daemon that reconnects replaces its own connection. */
   refuseIfFull({ namespace, daemon_id, address = "" }: DaemonIdentity): void {
     const daemons = this.#links.get(namespace);
     if (daemons?.has(daemon_id)) return;
@@ -90,8 +90,8 @@ export class MachineRegistry implements Machines {
   }
 
   /**
-   * A daemon has dialled; it is nobody until it says hello. It takes a place once its line stands:
-   * whoever asks for a line and cannot have one never held any.
+   * Connects a daemon, which is listed only after its handshake. A failed upgrade does not count
+   * for the limits.
    */
   connect(identity: DaemonIdentity, accept: (listener: ConnectionListener) => Accepted): Response {
     const deps: DaemonLinkDeps = {
@@ -133,7 +133,7 @@ export class MachineRegistry implements Machines {
     }
   }
 
-  /** Once a second. */
+  /** Call it once a second. */
   tick(now: number): void {
     for (const link of this.#openLinks) link.tick(now);
     for (const link of this.#drainingLinks) {
@@ -142,7 +142,7 @@ export class MachineRegistry implements Machines {
     this.#shedLoad();
   }
 
-  /** Whoever holds most gives up first, so that one tenant cannot take the memory of all others. */
+  /** Frees memory of the largest links first, so that one tenant cannot exhaust that of others. */
   #shedLoad(): void {
     const { held_bytes_max = TOTAL_HELD_BYTES_MAX } = this.#deps;
     for (let held = this.held_bytes; held > held_bytes_max;) {
@@ -151,7 +151,7 @@ export class MachineRegistry implements Machines {
       );
       largest?.shed();
       const left = this.held_bytes;
-      if (left >= held) return; // Nothing more can be given up.
+      if (left >= held) return; // Nothing more can be freed.
       held = left;
     }
   }
@@ -167,21 +167,21 @@ export class MachineRegistry implements Machines {
       this.#recentlyLeft.has(keyOf({ namespace, daemon_id }));
     const may_have_been_delivered = false;
     if (!wasConnected) throw new Problem("unknown_machine", { daemon_id, may_have_been_delivered });
-    const reason = "its tunnel is down";
+    const reason = "its tunnel is not connected";
     throw new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
   }
 
-  /** The newest connection of a daemon is it; the older one goes (contract 9). */
+  /** Adds a link. It replaces an older link of the same daemon (contract 9). */
   #add(link: DaemonLink): void {
     const { namespace, daemon_id } = link.identity;
     const daemons = this.#links.getOrInsertComputed(namespace, () => new Map());
     const superseded = daemons.get(daemon_id);
-    // Several may have dialled at once, while there was room for each.
+    // Several may have connected at once, each of them below the limit.
     if (!superseded && daemons.size >= DAEMONS_OF_SECRET_MAX) return link.end("too_many_daemons");
     daemons.set(daemon_id, link);
     this.#recentlyLeft.delete(keyOf(link.identity));
     const { machine = "", version = "" } = link.machine ?? {};
-    this.#deps.log.info("A daemon is connected", { daemon_id, machine, version });
+    this.#deps.log.info("A daemon has connected", { daemon_id, machine, version });
     superseded?.end("superseded");
   }
 
@@ -198,7 +198,7 @@ export class MachineRegistry implements Machines {
     if (this.#recentlyLeft.size > RECENTLY_LEFT_MAX && oldest !== undefined) {
       this.#recentlyLeft.delete(oldest);
     }
-    this.#deps.log.info("A daemon is gone", { daemon_id, why });
+    this.#deps.log.info("A daemon has disconnected", { daemon_id, why });
   }
 }
 

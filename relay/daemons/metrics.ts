@@ -1,9 +1,9 @@
-/** The relay's metrics. */
+/** The relay's metrics, rendered for Prometheus. */
 
 import { Metrics } from "kit/http/metrics.ts";
 import type { Outcome } from "./machine_registry.ts";
 
-/** What is read at the moment of asking. */
+/** Values that are read when the metrics are rendered. */
 export interface GaugeValues {
   readonly daemons: number;
   readonly requests: number;
@@ -31,7 +31,7 @@ export class RelayMetrics {
     metrics.gauge("mesh_relay_requests", "Requests in flight", () => readGauges().requests);
     metrics.gauge(
       "mesh_relay_held_bytes",
-      "Bytes of responses not read yet, and of requests not taken yet",
+      "Bytes of unread responses and of unsent requests",
       () => readGauges().held_bytes,
     );
   }

@@ -1,4 +1,4 @@
-/** A browser's request to one machine, and that machine's answer, under the relay's address. */
+/** Proxies a browser's request to one machine, under the relay's origin. */
 
 import { Problem } from "kit/core/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
@@ -6,18 +6,18 @@ import { abandon } from "kit/net/tunnel/stream.ts";
 import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
-/** The longest that the daemon itself holds a request before it answers, and some more. */
+/** Longer than the longest time that a daemon holds a request. */
 const ANSWER_MS_MAX = 60_000;
 
 export interface ProxyDeps {
   readonly machines: Machines;
   readonly sessions: Sessions;
   isFromOurPage(request: Request): boolean;
-  /** Ends what is under way, as the relay goes down. */
+  /** Aborts open requests at shutdown. */
   readonly signal: AbortSignal;
 }
 
-/** Where a browser may put a machine's answer: what a page reads, shows as a picture, or saves. */
+/** How a browser may use a machine's response (`Sec-Fetch-Dest`): read, show or save it. */
 const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
   "empty",
   "document",
@@ -26,10 +26,10 @@ const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
   "audio",
 ]);
 
-/** The relay's own files go here (contract 9), so that no daemon is asked for them. */
+/** The relay serves these files itself (contract 9). */
 const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
-/** Everything here needs a session and a page of ours, reading too (contract 9). */
+/** Every request, also a `GET`, needs a session and a page of the relay (contract 9). */
 export async function proxyToMachine(
   { machines, sessions, isFromOurPage, signal }: ProxyDeps,
   request: Request,
@@ -66,29 +66,29 @@ export async function proxyToMachine(
     await machines.request(namespace, daemon_id, proxied),
   );
   if (method !== "HEAD") return answer;
-  await abandon(answer.body); // There is none to wait for, and none that could break off.
+  await abandon(answer.body); // A response to HEAD has no body.
   return new Response(null, answer);
 }
 
-/** The daemon's own path, spelt as the browser spelt it. */
+/** The path at the daemon, spelt as in the request. */
 function pathWithin(url: string): `/${string}` {
   const { pathname, search } = new URL(url);
   return `/${pathname.replace(/^\/m\/[^/]*\/*/, "")}${search}`;
 }
 
-/** A path without its query and its percent-encoding, to be compared. */
+/** A path without query and percent-encoding, for comparison. */
 function toPlainPath(path: string): string {
   const plain = path.split("?", 1)[0] ?? "";
   try {
     return decodeURIComponent(plain);
   } catch {
-    return plain; // It is no UTF-8, and so no path of the relay's.
+    return plain; // Invalid UTF-8, so it is no path of the relay.
   }
 }
 
 /**
- * Refuses an answer that would become a part of a page, or a service worker, which would stay and
- * answer for the relay. Browsers name the use in `Sec-Fetch-Dest`, older ones only the worker's.
+ * Refuses requests whose response would become a part of a page, or a service worker, which could
+ * later answer requests to the relay. Old browsers send only the `Service-Worker` header.
  */
 function refuseEmbedding({ headers }: Request): void {
   const destination = headers.has("service-worker")

@@ -1,4 +1,4 @@
-/** The doors to machines: daemons dial in, browsers and programs reach them. */
+/** Routes to machines: daemons connect to them, and browsers and programs reach daemons by them. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
@@ -17,20 +17,20 @@ export interface TunnelDeps {
   readonly machines: MachineRegistry;
   readonly metrics: RelayMetrics;
   readonly sessions: Sessions;
-  /** The namespace of the bearer secret that a request holds; undefined without one. */
+  /** The namespace of the bearer secret of a request; undefined without one. */
   bearerOf(request: Request): string | undefined;
-  /** Whether a browser vouches that one of our own pages sends this. */
+  /** Whether the browser's headers prove that a page of the relay sends the request. */
   isFromOurPage(request: Request): boolean;
-  /** Whether a program on this machine sends this, and no proxy does. */
+  /** Whether a program on this machine sends the request without a proxy. */
   isLocal(request: Request, remote: Remote): boolean;
-  /** How often one address may dial. */
+  /** Limits how often one address may connect a daemon. */
   readonly dials: {
     readonly withSecret: AddressRateLimit;
     readonly withoutSecret: AddressRateLimit;
   };
-  /** The address of a visitor, as the rate limits count it. */
+  /** The client's address as the rate limits count it. */
   rateLimitKeyOf(request: Request, remote: Remote): string;
-  /** Turns a request into a line. */
+  /** Upgrades a request to a connection. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
 }
@@ -68,7 +68,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
       )
     ),
     rawRoute(contracts.getRelayMetrics, (request, { remote }) => {
-      // Metrics are for the operator only; a proxy needs no rule of its own to hide them.
+      // Metrics are for the operator only, even behind a proxy that does not hide the path.
       if (!isLocal(request, remote)) {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
@@ -79,7 +79,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
   ];
 }
 
-/** The secret is looked at before the upgrade: it is in no URL, and in no frame. */
+/** The secret is checked before the upgrade. It is in no URL and in no frame. */
 function connectDaemon(
   { machines, bearerOf, dials, rateLimitKeyOf, accept }: TunnelDeps,
   request: Request,

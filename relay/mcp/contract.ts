@@ -1,24 +1,24 @@
-/** What the world may say to the relay's `/mcp`: JSON-RPC by POST, by whoever holds a grant. */
+/** Contracts of the relay's `/mcp`: JSON-RPC by POST, for apps that hold a grant. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** JSON-RPC's own forms: the protocol's schemas are the SDK's to check. */
+/** JSON-RPC messages. The SDK validates them. */
 const Rpc = z.unknown();
 
-/** Looks at machines, agents and the app's own requests. */
+/** Allows to read machines, agents and the app's own requests. */
 export const READ = "agents:read";
-/** Sends agents messages. */
+/** Allows to send messages to agents. */
 export const WRITE = "agents:write";
 
-/** What an access token stands for, as far as the tools care. */
+/** What an access token allows. */
 export const Bearer = z.object({
   grant_id: z.string(),
-  /** Whose machines these are: the digest of a relay secret. */
+  /** The namespace of the reachable machines: the digest of a relay secret. */
   namespace: z.string(),
-  /** In whose name daemons are asked: `mcp-` and 12 hex digits, the grant's own. */
+  /** The sender of the app's messages: `mcp-` and 12 hex digits, unique for the grant. */
   asker: z.string(),
-  /** Words with blanks between them, as OAuth writes it. */
+  /** Scopes, separated by spaces. */
   scope: z.string(),
 });
 export type Bearer = z.output<typeof Bearer>;
@@ -38,7 +38,7 @@ export const getMcp = contract({
   ...base,
   id: "relay.mcp.get",
   method: "GET",
-  summary: "There is no stream to open: a stateless server answers 405",
+  summary: "Always 405: a stateless server has no event stream",
   fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
 });
 
@@ -46,6 +46,6 @@ export const deleteMcp = contract({
   ...base,
   id: "relay.mcp.delete",
   method: "DELETE",
-  summary: "There is no session to end: a stateless server answers 405",
+  summary: "Always 405: a stateless server has no session to end",
   fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
 });

@@ -1,11 +1,11 @@
-/** How a tool refuses: a code, a sentence, and whether the message may have arrived. */
+/** Errors of tools: a code, a sentence, and whether the message may have been delivered. */
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
 import { DaemonError } from "../daemons/daemon_client.ts";
 import { isUnreachable } from "../daemons/contract.ts";
 
-/** What a model should do next; of all else the sentence says enough. */
+/** What a model should do next, for codes whose sentence is not enough. */
 const ADVICE: Readonly<Record<string, string>> = {
   unknown_machine: "Call list_machines for the exact daemon_id.",
   machine_offline: "Tell the user, who can start it on that machine with `mesh up`.",
@@ -20,7 +20,7 @@ const MAYBE_DELIVERED =
   "The message may have been delivered. list_requests shows outstanding asks only, so that absence " +
   "there proves nothing. Do not send it again unless doing the task twice is harmless.";
 
-/** Codes that mean one thing to a daemon, and another to an app. */
+/** Codes of a daemon that an app sees as another code. */
 const CODES: Readonly<Record<string, string>> = {
   unknown_ask: "unknown_request",
   not_the_asker: "unknown_request",
@@ -35,14 +35,14 @@ export interface ToolError {
 }
 
 /**
- * Undefined for a fault of ours, which is none of the caller's to read. Without `has_said` no message
- * had left yet, whatever else was asked of the machine.
+ * Undefined for an unexpected error, which is not shown to the caller. `hasSent` says whether a
+ * message was sent before the error.
  */
 export function toToolError(thrown: unknown, hasSent: boolean): ToolError | undefined {
   if (thrown instanceof DaemonError) {
     const { code, detail, mayHaveBeenTaken } = thrown;
     const error = CODES[code] ?? code;
-    // Whose a request is, and whether it ever was, is told alike.
+    // An unknown request and another app's request have the same error.
     if (error === "unknown_request") return toToolError(new Problem(error, {}), hasSent);
     return { error, detail, may_have_been_delivered: hasSent && mayHaveBeenTaken };
   }
@@ -56,7 +56,7 @@ function problemMayHaveBeenTaken(thrown: Problem): boolean {
   return thrown.code === "bad_daemon_answer";
 }
 
-/** A tool error, which the model reads. */
+/** The result that shows an error to the model. */
 export function toErrorResult(refusal: ToolError): CallToolResult {
   const { error, detail, may_have_been_delivered } = refusal;
   const lines = [`${error}: ${detail}`];

@@ -1,4 +1,4 @@
-/** `/mcp`: Host and Origin, then the token, then the scope of the tool, then the answer. */
+/** The route `/mcp`: checks Host and Origin, then the token, then the scope of the tool. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
@@ -8,19 +8,19 @@ import { bearerToken } from "../web/secrets.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
-/** Calls of one grant that are under way at once: each may wait for 20 s. */
+/** Concurrent calls of one grant. Each may wait for 20 s. */
 export const IN_FLIGHT_MAX = 256;
 const RETRY_SECONDS = 1;
 
-/** The tokens: OAuth's to know. A fault of its database throws, and nobody gets in. */
+/** Checks access tokens. Throws if the database fails, so that no caller is admitted. */
 export interface Tokens {
-  /** What a token stands for; undefined for one that is unknown, over or revoked. */
+  /** The bearer of a token; undefined for an unknown, expired or revoked one. */
   check(token: string): Bearer | undefined | Promise<Bearer | undefined>;
 }
 
 export interface McpRoutesDeps {
   readonly originPolicy: OriginPolicy;
-  /** The canonical origin: never a request's. */
+  /** The configured origin. It never depends on a request. */
   readonly issuer: string;
   readonly tokens: Tokens;
   mcp(): Promise<Mcp>;
@@ -60,7 +60,7 @@ function authorizedRoute(
   });
 }
 
-/** Counts the calls of a request among those of its grant, until it is disposed of. */
+/** Counts the calls of a request among those of its grant until it is disposed. */
 class Calls implements Disposable {
   readonly #inFlight: Map<string, number>;
   readonly #grant_id: string;
@@ -71,7 +71,7 @@ class Calls implements Disposable {
     this.#grant_id = grant_id;
   }
 
-  /** A batch is as many calls as it has messages. */
+  /** Adds calls. A batch counts as many calls as it has messages. */
   begin(calls: number): void {
     const count = (this.#inFlight.get(this.#grant_id) ?? 0) + calls;
     if (count > IN_FLIGHT_MAX) {
@@ -93,16 +93,16 @@ function refuseMethod({ method }: Request): never {
   throw new Problem("method_not_allowed", { method, path, allow });
 }
 
-/** Both scopes: an app that asks for reading alone can never be allowed more by its user. */
+/** It names both scopes, as a user cannot allow more than the app requests. */
 function unauthorized(issuer: string, refused: boolean): Response {
   const error = refused ? "invalid_token" : undefined;
   const detail = refused
     ? "The access token is unknown, expired or revoked"
-    : "This endpoint needs an access token of this relay's OAuth";
+    : "This endpoint needs an access token of this relay";
   return challenge(401, { issuer, error, scope: `${READ} ${WRITE}`, detail });
 }
 
-/** `agents:read` is required in every authorization, so that it is named with what is lacking. */
+/** It names `agents:read`, too, because every authorization must request it. */
 function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
   const scope = [READ, ...missingScopes.filter((one) => one !== READ)].join(" ");
   const detail = `This tool needs the scope ${
@@ -111,7 +111,7 @@ function insufficientScope(issuer: string, missingScopes: readonly string[]): Re
   return challenge(403, { issuer, error: "insufficient_scope", scope, detail });
 }
 
-/** RFC 6750 and RFC 9728: what is wrong, and where to get what is right. */
+/** A challenge (RFC 6750) with the address of the resource metadata (RFC 9728). */
 function challenge(
   status: number,
   { issuer, error, scope, detail }: {

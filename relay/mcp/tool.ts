@@ -1,4 +1,4 @@
-/** What a remote tool is: data for a model, the scope it needs, and one verb. */
+/** Remote tools: their definition, the scope that they need, and their handler. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -8,15 +8,15 @@ import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
 import type { DaemonClient } from "../daemons/daemon_client.ts";
 
-/** One call of a tool: what its grant can reach. */
+/** What a tool call can reach. */
 export interface ToolContext {
-  /** The machines that are connected now, under the grant's secret. */
+  /** The connected machines of the grant's namespace. */
   machines(): readonly Machine[];
-  /** The daemon of exactly this id. */
+  /** A client of the daemon with exactly this id. */
   daemon(daemon_id: string): DaemonClient;
 }
 
-/** What a verb says: a text for the model, and the same as data. */
+/** The result of a tool: a text for the model, and the same as data. */
 export interface ToolResult<D> {
   readonly text: string;
   readonly data: D;
@@ -45,7 +45,7 @@ const REFUSAL = {
   required: ["error", "detail", "may_have_been_delivered"],
 };
 
-/** States a tool: its data is checked on the way in and on the way out. */
+/** Defines a tool. Its input and its output are validated. */
 export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
   const { input, output, scope } = spec;
   return {

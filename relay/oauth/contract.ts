@@ -1,4 +1,4 @@
-/** What the world may say to the relay's OAuth 2.1 authorization server, and what it answers. */
+/** Contracts of the relay's OAuth 2.1 authorization server. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -7,7 +7,7 @@ import { READ, WRITE } from "../mcp/contract.ts";
 
 export const SCOPES = [READ, WRITE] as const;
 
-/** `agents:read` is in each of them: there is no other way to hold one (specification 5). */
+/** Every scope includes `agents:read` (specification 5). */
 export const Scope = z.enum([READ, `${READ} ${WRITE}`]);
 export type Scope = z.infer<typeof Scope>;
 
@@ -59,7 +59,7 @@ const Credentials = z.object({
 });
 export type Credentials = z.infer<typeof Credentials>;
 
-/** What is known of a registered client. */
+/** A registered client. */
 export const Client = z.object({
   client_id: z.string(),
   client_name: z.string().nullable(),
@@ -79,7 +79,7 @@ export const getResourceMetadata = contract({
   id: "oauth.resource",
   method: "GET",
   path: "/.well-known/oauth-protected-resource",
-  summary: "Which authorization server protects the relay's MCP (RFC 9728)",
+  summary: "The metadata of the relay's MCP as a protected resource (RFC 9728)",
   returns: ResourceMetadata,
 });
 
@@ -94,7 +94,7 @@ export const getServerMetadata = contract({
   id: "oauth.server",
   method: "GET",
   path: "/.well-known/oauth-authorization-server",
-  summary: "What the authorization server can do (RFC 8414)",
+  summary: "The metadata of the authorization server (RFC 8414)",
   returns: ServerMetadata,
 });
 
@@ -113,7 +113,7 @@ export const getConsent = contract({
   id: "oauth.authorize",
   method: "GET",
   path: "/oauth/authorize",
-  summary: "Ask the person for consent",
+  summary: "Show the consent form",
 });
 
 export const submitConsent = contract({
@@ -121,7 +121,7 @@ export const submitConsent = contract({
   id: "oauth.consent",
   method: "POST",
   path: "/oauth/authorize",
-  summary: "Allow or deny what the consent form asks for",
+  summary: "Submit the decision of a consent form",
   bodyType: FORM,
 });
 
@@ -140,7 +140,7 @@ export const revokeToken = contract({
   id: "oauth.revoke",
   method: "POST",
   path: "/oauth/revoke",
-  summary: "Revoke a token, or with its refresh token the whole grant (RFC 7009)",
+  summary: "Revoke an access token, or a grant by its refresh token (RFC 7009)",
   bodyType: FORM,
   returns: z.object({}),
 });
@@ -150,7 +150,7 @@ export const listConnections = contract({
   id: "oauth.connections",
   method: "GET",
   path: "/oauth/connections",
-  summary: "Which apps hold a grant of the relay secret that is signed in",
+  summary: "List the apps that hold a grant of the signed-in relay secret",
 });
 
 export const endConnection = contract({

@@ -1,16 +1,16 @@
-/** Reads what comes over the wire: parameters, bodies and cookies, strictly and within bounds. */
+/** Reads OAuth parameters, request bodies and cookies, strictly and with limits. */
 
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { OAuthRefusal } from "./refusals.ts";
 
-/** Four KiB of redirect URIs, and room for the rest. */
+/** 4 KiB of redirect URIs, and the other metadata. */
 export const BODY_BYTES_MAX = 32_768;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-/** What is empty counts as left out, and what comes twice counts for nothing (RFC 6749 3.1). */
+/** Request parameters. An empty one counts as absent, and so does a repeated one (RFC 6749 3.1). */
 export interface Params {
   get(name: string): string | undefined;
-  /** The names that came more than once. */
+  /** The names of repeated parameters. */
   readonly repeated: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function paramsOf(search: URLSearchParams): Params {
   };
 }
 
-/** The parameters of a form, none of them twice and none in the address. */
+/** The parameters of a form. Throws if one is repeated or in the URL. */
 export async function formOf(request: Request): Promise<Params> {
   if (new URL(request.url).search !== "") throw new OAuthRefusal("in_query");
   if (!FORM.test(request.headers.get("content-type") ?? "")) throw new OAuthRefusal("wrong_media");
@@ -41,12 +41,12 @@ export function mustGet(params: Params, name: string): string {
   return value;
 }
 
-/** The body as text, or a refusal before more than the bound is held. */
+/** The body as text. Throws as soon as it exceeds the limit. */
 export async function bodyOf(request: Request): Promise<string> {
   try {
     return await textOf(request);
   } catch (error) {
-    // The caller has aborted its request.
+    // The client has aborted its request.
     throw error instanceof OAuthRefusal ? error : new OAuthRefusal("broken_off");
   }
 }

@@ -1,22 +1,22 @@
-/** The lives of a client, a grant, its code and its refresh tokens (specification 5 and 8). */
+/** The state machines of clients, grants, codes and refresh tokens (specification 5 and 8). */
 
 import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
-/** Whatever has expired, or was evicted while unused, is a row that is gone. */
+/** An expired client, or an unused one that was evicted, is deleted. */
 // deno-fmt-ignore
 export const clientMachine = stateMachine("oauth_client", [
   // from     on           to
-  ["unused", "exchanged", "used"], // 24 hours become 90 days.
-  ["used",   "exchanged", "used"], // 90 days from the latest exchange.
+  ["unused", "exchanged", "used"], // Kept for 90 days instead of 24 hours.
+  ["used",   "exchanged", "used"], // Kept for 90 days from the latest exchange.
 ]);
 
 // deno-fmt-ignore
 export const grantMachine = stateMachine("oauth_grant", [
   // from     on           to
-  ["inactive", "exchanged", "active" ], // The code came within its minute.
+  ["inactive", "exchanged", "active" ], // The code arrived within its minute.
   ["active",   "refreshed", "active" ],
-  ["active",   "revoked",   "revoked"], // By the client, or by the person.
-  ["active",   "replayed",  "revoked"], // A code or a refresh token came a second time.
+  ["active",   "revoked",   "revoked"], // By the client or by the person.
+  ["active",   "replayed",  "revoked"], // A code or a refresh token was used twice.
   ["revoked",  "replayed",  "revoked"],
   ["revoked",  "revoked",   "revoked"],
 ]);
@@ -25,14 +25,14 @@ export const grantMachine = stateMachine("oauth_grant", [
 export const codeMachine = stateMachine("oauth_code", [
   // from    on           to
   ["issued", "exchanged", "spent"],
-  ["spent",  "replayed",  "spent"], // Which ends its grant.
+  ["spent",  "replayed",  "spent"], // This revokes the grant.
 ]);
 
 // deno-fmt-ignore
 export const refreshMachine = stateMachine("oauth_refresh_token", [
   // from      on           to
   ["current",  "rotated",  "consumed"],
-  ["consumed", "replayed", "consumed"], // Which ends its grant.
+  ["consumed", "replayed", "consumed"], // This revokes the grant.
 ]);
 
 export type GrantEvent = EventOf<typeof grantMachine>;

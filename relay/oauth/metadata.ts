@@ -1,8 +1,8 @@
-/** What the relay says of itself to clients that discover it: the issuer is the configured one. */
+/** Discovery metadata of the resource and the authorization server. */
 
 import { type ResourceMetadata, SCOPES, type ServerMetadata } from "./contract.ts";
 
-/** The canonical address of the relay's MCP, which every token is for. */
+/** The canonical URL of the relay's MCP, the resource of every token. */
 export function resourceOf(issuer: string): string {
   return `${issuer}/mcp`;
 }
@@ -18,7 +18,7 @@ export function resourceMetadata(issuer: string): ResourceMetadata {
   };
 }
 
-/** RFC 8414, with the marks of RFC 9207 and of what is not supported. */
+/** RFC 8414, with the field of RFC 9207. */
 export function serverMetadata(issuer: string): ServerMetadata {
   return {
     issuer,

@@ -1,4 +1,4 @@
-/** The authorization server as a whole: its desks, put together on one database. */
+/** Composes the authorization server: clients, consent, grants and connections on one database. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -16,7 +16,7 @@ import { resourceOf } from "./metadata.ts";
 import { oauthRoutes } from "./routes.ts";
 
 export interface OAuthDeps {
-  /** The configured origin; never one that a request claims. */
+  /** The configured origin. It never depends on a request. */
   readonly issuer: string;
   readonly db: Database;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface OAuthDeps {
 
 export interface OAuth {
   readonly routes: readonly Route[];
-  /** What stands before `/mcp`: it says what a token stands for, and throws when it cannot know. */
+  /** Checks access tokens for `/mcp`. Throws `storage_failed` if the database cannot be read. */
   readonly tokens: { check(token: string): Bearer | undefined };
 }
 
@@ -48,7 +48,7 @@ export function openOAuth(deps: OAuthDeps): OAuth {
   return { routes: oauthRoutes(services), tokens: { check: (token) => checkToken(grants, token) } };
 }
 
-/** What cannot be looked up lets nobody in, and says that it may be tried again. */
+/** A failure of the database is a 503, so that no caller is admitted and each may retry. */
 function checkToken(grants: Grants, token: string): Bearer | undefined {
   try {
     return grants.bearerOf(token);

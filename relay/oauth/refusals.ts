@@ -1,67 +1,67 @@
-/** Every refusal of the authorization server in one table, and its one translation to RFC shape. */
+/** The table of the authorization server's refusals, and their responses as the RFCs define them. */
 
 import type { Log } from "kit/core/log.ts";
 import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 const REGISTER_AGAIN =
-  "this registration is unknown or has expired: remove and re-add the connector in your app";
+  "this registration does not exist or has expired; remove and re-add the connector in your app";
 
-/** Said to people as well as to programs. `{value}` is what the thrower names; never a secret. */
+/** The descriptions are for people and programs. `{value}` is given by the thrower: no secret. */
 // deno-fmt-ignore
 export const REFUSALS = {
   // refusal                 error                      status  description
-  // The form of a request.
+  // The format of a request.
   wrong_media:             ["invalid_request",           400, "The body is not application/x-www-form-urlencoded"],
   too_large:               ["invalid_request",           413, "The request is larger than {value} bytes"],
-  broken_off:              ["invalid_request",           400, "The body broke off"],
+  broken_off:              ["invalid_request",           400, "The request body was aborted"],
   not_text:                ["invalid_request",           400, "The body is not UTF-8"],
-  repeated:                ["invalid_request",           400, "A parameter comes more than once: {value}"],
-  missing:                 ["invalid_request",           400, "A parameter is missing: {value}"],
-  in_query:                ["invalid_request",           400, "Parameters belong into the body, not into the address"],
+  repeated:                ["invalid_request",           400, "Repeated parameter: {value}"],
+  missing:                 ["invalid_request",           400, "Missing parameter: {value}"],
+  in_query:                ["invalid_request",           400, "Parameters belong in the body, not in the URL"],
   // Registration (RFC 7591).
-  bad_metadata:            ["invalid_client_metadata",   400, "The client metadata does not fit: {value}"],
-  bad_redirects:           ["invalid_redirect_uri",      400, "A redirect URI does not fit: {value}"],
+  bad_metadata:            ["invalid_client_metadata",   400, "Invalid client metadata: {value}"],
+  bad_redirects:           ["invalid_redirect_uri",      400, "Invalid redirect URI: {value}"],
   crowded:                 ["temporarily_unavailable",   429, "Too many registrations: try again in {value} s"],
   // Clients.
-  unknown_client:          ["invalid_client",            401, `Cannot go on: ${REGISTER_AGAIN}`],
-  confidential_client:     ["invalid_client",            401, "Clients are public here: send client_id, and no secret"],
-  unknown_redirect:        ["invalid_request",           400, "The redirect_uri is not one that this app registered"],
+  unknown_client:          ["invalid_client",            401, `Unknown client: ${REGISTER_AGAIN}`],
+  confidential_client:     ["invalid_client",            401, "Only public clients are supported: send client_id and no secret"],
+  unknown_redirect:        ["invalid_request",           400, "The redirect_uri is not registered for this app"],
   // Authorization (RFC 6749, 7636, 8707).
   wrong_response_type:     ["unsupported_response_type", 400, "The only response_type is code"],
   wrong_response_mode:     ["invalid_request",           400, "The only response_mode is query"],
-  wrong_challenge_method:  ["invalid_request",           400, "The only code_challenge_method is S256, and it has to be named"],
+  wrong_challenge_method:  ["invalid_request",           400, "The only code_challenge_method is S256, and it is required"],
   wrong_challenge:         ["invalid_request",           400, "The code_challenge is not the base64url of a SHA-256 digest"],
-  wrong_scope:             ["invalid_scope",             400, "The scope is agents:read, or agents:read agents:write"],
-  wrong_resource:          ["invalid_target",            400, "The resource has to be {value}"],
+  wrong_scope:             ["invalid_scope",             400, "The scope must be agents:read, or agents:read agents:write"],
+  wrong_resource:          ["invalid_target",            400, "The resource must be {value}"],
   denied:                  ["access_denied",             403, "The person did not allow it"],
   // Consent.
-  lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser: go back to your app and connect again"],
-  decided_form:            ["invalid_request",           400, "This form was decided already: go back to your app and connect again"],
-  other_session:           ["access_denied",             403, "This form was opened under another relay secret: go back to your app and connect again"],
+  lost_form:               ["invalid_request",           400, "This form has expired or belongs to another browser; go back to your app and connect again"],
+  decided_form:            ["invalid_request",           400, "This form was decided already; go back to your app and connect again"],
+  other_session:           ["access_denied",             403, "This form was opened under another relay secret; go back to your app and connect again"],
   foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
   hasty:                   ["temporarily_unavailable",   429, "Too many decisions: try again in {value} s"],
-  wrong_decision:          ["invalid_request",           400, "The decision is allow or deny"],
-  wrong_secret:            ["access_denied",             403, "That is no relay secret: it begins with mesh_sk_ and stands in the configuration of the daemon"],
-  no_machine:              ["access_denied",             403, "No machine with this relay secret is online: start its daemon, then allow again"],
+  wrong_decision:          ["invalid_request",           400, "The decision must be allow or deny"],
+  wrong_secret:            ["access_denied",             403, "That is not a relay secret; a secret begins with mesh_sk_ and is in the daemon's configuration"],
+  no_machine:              ["access_denied",             403, "No machine with this relay secret is online; start its daemon, then allow again"],
   signed_out:              ["access_denied",             403, "Nobody is signed in to the relay in this browser"],
   // Tokens.
-  busy:                    ["temporarily_unavailable",   429, "Too many exchanges of this connection: try again in {value} s"],
+  busy:                    ["temporarily_unavailable",   429, "Too many token exchanges for this connection: try again in {value} s"],
   wrong_grant_type:        ["unsupported_grant_type",    400, "The grant types are authorization_code and refresh_token"],
-  wrong_code:              ["invalid_grant",             400, "The code is unknown, expired, spent or another client's"],
-  replayed_code:           ["invalid_grant",             400, "The code came a second time: the grant and all its tokens are revoked"],
-  wrong_code_redirect:     ["invalid_grant",             400, "The redirect_uri is not the one of the authorization request"],
-  wrong_verifier:          ["invalid_grant",             400, "The code_verifier does not fit the code_challenge"],
-  wrong_refresh:           ["invalid_grant",             400, "The refresh token is unknown, expired, revoked or another client's: connect again"],
+  wrong_code:              ["invalid_grant",             400, "The code is unknown, expired, used or another client's"],
+  replayed_code:           ["invalid_grant",             400, "The code was used before: the grant and all its tokens are revoked"],
+  wrong_code_redirect:     ["invalid_grant",             400, "The redirect_uri differs from that of the authorization request"],
+  wrong_verifier:          ["invalid_grant",             400, "The code_verifier does not match the code_challenge"],
+  wrong_refresh:           ["invalid_grant",             400, "The refresh token is unknown, expired, revoked or another client's; connect again"],
   replayed_refresh:        ["invalid_grant",             400, "The refresh token was used before: the grant and all its tokens are revoked; connect again"],
-  wider_scope:             ["invalid_scope",             400, "A refresh may narrow the scope, never widen it: connect again to add messaging"],
+  wider_scope:             ["invalid_scope",             400, "A refresh can narrow the scope but not widen it; connect again to add messaging"],
   // The relay itself.
-  storage:                 ["temporarily_unavailable",   503, "The relay cannot store or read its grants now: try again later"],
-  internal:                 ["server_error",              500, "A fault of the relay; its log has the cause"],
+  storage:                 ["temporarily_unavailable",   503, "The relay cannot read or write its database now: try again later"],
+  internal:                 ["server_error",              500, "Internal error; the log of the relay has the cause"],
 } as const satisfies Record<string, readonly [error: string, status: number, description: string]>;
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** Thrown to refuse. Thrown inside of a transaction, it takes back what was written there. */
+/** A refusal, to be thrown. Inside of a transaction, it rolls that back. */
 export class OAuthRefusal extends Error {
   override readonly name = "OAuthRefusal";
   readonly code: RefusalCode;
@@ -97,10 +97,10 @@ export class OAuthRefusal extends Error {
   }
 }
 
-/** Neither errors nor tokens are for a cache (specification 5). */
+/** Headers of tokens and errors, which must not be cached (specification 5). */
 export const UNCACHED = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
 
-/** What the request was refused for; a fault of ours is logged here, once, and says nothing. */
+/** Converts an error to a refusal. An unexpected error is logged and not revealed. */
 export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (thrown instanceof OAuthRefusal) return thrown;
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
@@ -110,7 +110,7 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
 }
 
-/** `{error, error_description}`, as RFC 6749 5.2 has it. */
+/** `{error, error_description}` (RFC 6749 5.2). */
 function toErrorBody({ error, description }: OAuthRefusal): Record<string, string> {
   return { error, error_description: description };
 }
@@ -126,7 +126,7 @@ function isStorageError(thrown: unknown): boolean {
   return isSqliteError || isProblem(thrown, "storage_failed");
 }
 
-/** The RFC's descriptions are ASCII without double quotes and backslashes. */
+/** RFC 6749 allows ASCII without double quotes and backslashes. */
 function toAscii(value: string): string {
   return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
     0,

@@ -1,4 +1,4 @@
-/** Each contract of the authorization server meets its verb, and each refusal its shape. */
+/** The routes of the authorization server. */
 
 import type { Log } from "kit/core/log.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
@@ -55,7 +55,7 @@ export function oauthRoutes(services: OAuthServices): Route[] {
   ];
 }
 
-/** What each grant type takes beside `client_id` and `resource`. */
+/** The exchange of each grant type. */
 const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["authorization_code", redeem],
   ["refresh_token", refresh],
@@ -82,7 +82,7 @@ function refresh(grants: Grants, client: contracts.Client, params: Params): cont
   return grants.refresh(client, mustGet(params, "refresh_token"), params.get("scope"));
 }
 
-/** A form of a public client: whoever brings a secret takes this for another kind of server. */
+/** The form of a public client. One with a secret is refused, as secrets are not supported. */
 async function clientFormOf(request: Request): Promise<Params> {
   const params = await formOf(request);
   const hasSecret = params.get("client_secret") ?? params.get("client_assertion") ??

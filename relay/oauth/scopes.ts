@@ -1,9 +1,9 @@
-/** Scopes: reading is always in, messaging may be, and a refresh only ever narrows. */
+/** Scopes: reading is always included, sending may be, and a refresh can only narrow the scope. */
 
 import { READ, WRITE } from "../mcp/contract.ts";
 import { type Scope, SCOPES } from "./contract.ts";
 
-/** The scope that is asked for; left out it is reading. Undefined for what cannot be had. */
+/** The requested scope, by default reading. Undefined for an unsupported one. */
 export function scopeOf(text: string | undefined): Scope | undefined {
   const requested = new Set((text ?? READ).split(" ").filter(Boolean));
   const supported: readonly string[] = SCOPES;
@@ -13,7 +13,7 @@ export function scopeOf(text: string | undefined): Scope | undefined {
   return requested.has(WRITE) ? `${READ} ${WRITE}` : READ;
 }
 
-/** What a refresh leaves of a scope; undefined when it asks for more, or for what is none. */
+/** The scope after a refresh. Undefined if the requested one is wider or unsupported. */
 export function narrowScope(scope: Scope, scopeParameter: string | undefined): Scope | undefined {
   const requestedScope = scopeParameter === undefined ? scope : scopeOf(scopeParameter);
   return requestedScope === READ || requestedScope === scope ? requestedScope : undefined;

@@ -1,4 +1,4 @@
-/** What the world may say about shares at the relay: their owner, and the guest with the link. */
+/** Contracts of shares at the relay: for their owner, and for guests with the link. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
@@ -16,7 +16,7 @@ export const createShare = contract({
   id: "relay.shares.create",
   method: "POST",
   path: "/api/v1/shares",
-  summary: "A link to one peer of one machine (bearer secret, or signed in)",
+  summary: "Create a link to one peer of one machine (bearer secret, or signed in)",
   access: "public",
   tunnel: "never",
   body: z.object({
@@ -41,7 +41,7 @@ export const listShares = contract({
   id: "relay.shares.list",
   method: "GET",
   path: "/api/v1/shares",
-  summary: "The links of this secret",
+  summary: "List the shares of this secret",
   access: "public",
   tunnel: "never",
   returns: z.object({ shares: z.array(Share) }),
@@ -52,7 +52,7 @@ export const revokeShare = contract({
   id: "relay.shares.revoke",
   method: "DELETE",
   path: "/api/v1/shares/:id",
-  summary: "End a share, and every stream of it",
+  summary: "Revoke a share and end its streams",
   access: "public",
   tunnel: "never",
   params: byId,
@@ -67,7 +67,7 @@ export const viewShare = contract({
   id: "relay.shares.view",
   method: "GET",
   path: "/s/:id",
-  summary: "What a guest sees of the peer",
+  summary: "The page that a guest sees of the peer",
   responseType: "text/html",
   query: z.object({ request: z.string().optional() }),
   returns: z.unknown(),
@@ -78,7 +78,7 @@ export const streamShare = contract({
   id: "relay.shares.stream",
   method: "GET",
   path: "/s/:id/stream",
-  summary: "The events that name the peer; never one of the inbox",
+  summary: "Stream the events that name the peer, without those of the inbox",
   responseType: "text/event-stream",
   returns: z.unknown(),
   fails: [
@@ -95,7 +95,7 @@ export const askShared = contract({
   id: "relay.shares.ask",
   method: "POST",
   path: "/s/:id/ask",
-  summary: "Ask the peer something, where the share is `rw`",
+  summary: "Ask the peer; only for `rw` shares",
   body: z.object({
     text: DisplayText.min(1).refine(
       (text) => utf8.encode(text).length <= GUEST_TEXT_BYTES_MAX,

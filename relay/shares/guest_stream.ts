@@ -1,19 +1,19 @@
-/** What a guest hears of a daemon's event stream: events that name the peer, and no other. */
+/** Filters a daemon's event stream for a guest: only events that name the peer pass. */
 
 import { Splitter, tryJson } from "kit/core/text.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
 
-/** What waits for the human is nobody else's, whoever it names (specification 5). */
+/** Events of the human's inbox are never shared (specification 5). */
 export const NEVER_SHARED: ReadonlySet<string> = new Set([
   "inbox_item",
   "inbox_updated",
   "surface_pushed",
 ]);
-/** An event holds ids, names and counts: one that is longer is none. */
+/** Events contain ids, names and counts only, so they are shorter than this. */
 const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
 
-/** Lets through what may be heard; ends in an error at what is no event stream. */
+/** Passes the events that a guest may see. Fails for an invalid event stream. */
 export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
@@ -22,7 +22,7 @@ export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8
     transform(chunk, controller) {
       const ended = frames.push(decoder.decode(chunk, { stream: true }));
       if (frames.length > FRAME_CHARS_MAX) {
-        throw new StreamError("an event is longer than any is", true);
+        throw new StreamError("an event exceeds the size limit", true);
       }
       for (const frame of ended) {
         const guestFrame = toGuest(frame, peer_id);
@@ -33,8 +33,8 @@ export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8
 }
 
 /**
- * Passes all on until `over`, and says when it is over, whoever ended it. A share that ends is no
- * fault: its guest's stream has an end then, and does not break.
+ * Passes a body on until `stop` aborts, and then closes it without an error. Calls `done` at the
+ * end, for any reason.
  */
 export function endOnAbort(
   stop: AbortSignal,
@@ -63,7 +63,7 @@ export function endOnAbort(
   });
 }
 
-/** A frame as a guest gets it, made anew of what was read; undefined for what is not heard. */
+/** The frame for a guest, rebuilt from its parsed fields; undefined if a guest may not see it. */
 function toGuest(frame: string, peer_id: string): string | undefined {
   const lines = frame.split("\n");
   if (lines.every((line) => line.startsWith(":"))) return KEEP_ALIVE;
@@ -80,7 +80,7 @@ function fieldOf(lines: readonly string[], name: string): string | undefined {
   return lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 }
 
-/** Whether an event is about the peer: by its id alone, as a name may be anybody's. */
+/** Whether an event names the peer, by its id: another peer may have the same name. */
 function mentionsPeer(data: unknown, peer_id: string): boolean {
   if (typeof data !== "object" || data === null) return false;
   if (NEVER_SHARED.has(String(Reflect.get(data, "type")))) return false;

@@ -1,4 +1,4 @@
-/** Shares: what their owner may do by secret or session, and what a guest may do by the link. */
+/** Routes of shares: for their owner, by secret or session, and for guests, by the link. */
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
@@ -19,7 +19,7 @@ import { endOnAbort, filterEvents } from "./guest_stream.ts";
 import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer_page.ts";
 
 const FORM = "application/x-www-form-urlencoded";
-/** Ids and a number; JSON may write each letter of a guest's text with six. */
+/** JSON may escape each character of a guest's text with six. */
 const SHARE_BYTES_MAX = 16_384;
 const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
@@ -27,11 +27,11 @@ export interface ShareDeps {
   readonly originPolicy: OriginPolicy;
   readonly machines: Machines;
   readonly shares: Shares;
-  /** Whoever is signed in, and what a request of theirs must prove. */
+  /** The sessions of signed-in owners. */
   readonly sessions: Pick<Sessions, "namespaceOf" | "refuseForged" | "refuseOtherSession">;
-  /** How often guests of one share may ask: the seconds to wait where it is too often. */
+  /** Limits the asks of one share: returns the seconds to wait. */
   readonly limit: { acquire(share_id: string): number | undefined };
-  /** How often one address may look at shares, and make them. */
+  /** Limits the visits and the creations of one address. */
   readonly shareVisits: AddressRateLimit;
   readonly shareCreations: AddressRateLimit;
 }
@@ -97,7 +97,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
   ];
 }
 
-/** The peer as it is now, and what became of a question; a machine that is away hides neither. */
+/** The current peer and the state of the question, each undefined if it cannot be loaded. */
 async function loadView(deps: ShareDeps, share: StoredShare, request: Request): Promise<View> {
   const daemon = daemonOf(deps, share, request);
   const request_id = new URL(request.url).searchParams.get("request");
@@ -108,7 +108,7 @@ async function loadView(deps: ShareDeps, share: StoredShare, request: Request): 
   return { share, peer, question };
 }
 
-/** What a daemon knows; undefined where it is away, or knows nothing of it any more. */
+/** The response of a daemon; undefined if it is offline or refuses. */
 async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -120,7 +120,7 @@ async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The daemon's own stream, through a sieve; it ends with the share, and as the guest leaves. */
+/** The filtered event stream of the daemon. It ends with the share, or when the guest leaves. */
 async function stream(deps: ShareDeps, id: string, request: Request): Promise<Response> {
   const { shares, machines } = deps;
   const { namespace, daemon_id, peer_id } = shares.mustGet(id);
@@ -156,7 +156,7 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
   }
 }
 
-/** Whoever holds the secret, or is signed in with it and sends this from our own page. */
+/** The namespace of the owner, by bearer secret, or by a session and a page of the relay. */
 function ownerOf({ sessions }: ShareDeps, request: Request): string {
   const bearer = bearerNamespace(request);
   if (bearer !== undefined) return bearer;
@@ -187,7 +187,7 @@ function isForm({ headers }: Request): boolean {
   return headers.get("content-type")?.startsWith(FORM) ?? false;
 }
 
-/** JSON, or the fields of a form. */
+/** The validated body: JSON, or the fields of a form. */
 async function bodyOf<S extends z.ZodType>(
   schema: S,
   request: Request,
@@ -195,7 +195,7 @@ async function bodyOf<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   const text = await readBody(request, bytes_max);
   const input = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
-  if (input === undefined) throw new Problem("bad_json", { reason: "it cannot be read" });
+  if (input === undefined) throw new Problem("bad_json", { reason: "it is malformed" });
   const read = schema.safeParse(input);
   if (!read.success) throw invalidRequest(read.error);
   return read.data;
@@ -207,7 +207,7 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
   });
 }
 
-/** What a daemon refuses is told as it was said: it is the owner's, or about the owner's guest. */
+/** Passes refusals of the daemon on unchanged. */
 function withDaemonErrors(route: Route): Route {
   return {
     ...route,

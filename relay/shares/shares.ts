@@ -1,4 +1,4 @@
-/** Shares, in memory: links to one peer of one machine, that end by time, by hand, or with us. */
+/** Shares: links to one peer of one machine. They are in memory, so they end with the process. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -6,13 +6,13 @@ import type { Share } from "../../daemon/features/shares/contract.ts";
 import { digestOf } from "../web/secrets.ts";
 import type { CreateShare } from "./contract.ts";
 
-/** 192 bits: nobody finds one by trying. */
+/** 192 bits, so that an id cannot be guessed. */
 const ID_BYTES = 24;
 const SHARES_MAX = 10_000;
 export const SHARES_EACH_MAX = 100;
 export const VIEWERS_MAX = 20;
 
-/** What is held of a share: its link is told by whoever knows our address. */
+/** A stored share, without its URL, which depends on the relay's origin. */
 export interface StoredShare {
   readonly share_id: string;
   readonly namespace: string;
@@ -22,13 +22,13 @@ export interface StoredShare {
   readonly permissions: Share["permissions"];
   readonly created_at: number;
   readonly expires_at: number;
-  /** In whose name a guest asks: one that no peer may take. */
+  /** The sender of the guests' asks. It is a reserved name, which no peer can have. */
   readonly asker: string;
 }
 
-/** A guest who watches, until disposed of. */
+/** A guest's open stream, until it is disposed. */
 export interface Viewer extends Disposable {
-  /** Aborts as the share ends. */
+  /** Aborts when the share ends. */
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ export class Shares {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #shares = new Map<string, StoredShare>();
-  /** Whoever watches now, by share. */
+  /** The open streams of each share. */
   readonly #viewers = new Map<string, Set<AbortController>>();
 
   constructor(clock: Clock, ids: Ids) {
@@ -75,14 +75,14 @@ export class Shares {
     );
   }
 
-  /** The share that a link names, while it lives. */
+  /** The share of a link. Throws `unknown_share` for an unknown or expired one. */
   mustGet(share_id: string): StoredShare {
     const share = this.#shares.get(share_id);
     if (share && share.expires_at > this.#clock.now()) return share;
     throw new Problem("unknown_share", {});
   }
 
-  /** By its owner; another's is as unknown as none. */
+  /** Revokes a share of the namespace. Another namespace's share is treated as unknown. */
   revoke(namespace: string, share_id: string): void {
     const share = this.mustGet(share_id);
     if (share.namespace !== namespace) throw new Problem("unknown_share", {});
@@ -110,14 +110,14 @@ export class Shares {
     return this.#viewers.get(share_id)?.size ?? 0;
   }
 
-  /** What is over ends, and so do its streams. */
+  /** Ends expired shares and their streams. */
   tick(now: number): void {
     for (const { share_id, expires_at } of this.#shares.values()) {
       if (expires_at <= now) this.#end(share_id);
     }
   }
 
-  /** As the relay goes down. */
+  /** Ends all shares, at shutdown. */
   endAll(): void {
     for (const share_id of this.#shares.keys()) this.#end(share_id);
   }

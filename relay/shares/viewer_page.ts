@@ -1,4 +1,4 @@
-/** The page of a guest: the peer as it is, its news as they come, a question where allowed. */
+/** The page of a guest: the state of the peer, its events, and a form to ask it if allowed. */
 
 import { EVENTS } from "kit/data/events.ts";
 import { type Peer } from "../daemons/daemon_client.ts";
@@ -6,7 +6,7 @@ import { html, type Markup, page } from "../web/page.ts";
 import { NEVER_SHARED } from "./guest_stream.ts";
 import type { StoredShare } from "./shares.ts";
 
-/** What became of a guest's question. */
+/** The state of a guest's question. */
 export interface QuestionStatus {
   readonly status: "pending" | "resolved";
   readonly outcome?: string | null | undefined;
@@ -15,7 +15,7 @@ export interface QuestionStatus {
 
 export interface View {
   readonly share: StoredShare;
-  /** Undefined while its machine cannot be reached. */
+  /** Undefined if its machine cannot be reached. */
   readonly peer: Peer | undefined;
   readonly question?: QuestionStatus | undefined;
 }
@@ -23,11 +23,11 @@ export interface View {
 const NEWS_MAX = 200;
 const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARED.has(type));
 
-// It only adds: without it the page says how things stood when it was loaded.
+// Adds new events to the page, which is complete without them.
 const SCRIPT = `
 const list = document.getElementById("news");
 const source = new EventSource(location.pathname + "/stream");
-const told = ({ type, data }) => {
+const showEvent = ({ type, data }) => {
   const { timestamp, from, to, state, status, reason } = JSON.parse(data);
   const item = document.createElement("li");
   const way = [from, to].filter(Boolean).join(" → ");
@@ -37,8 +37,8 @@ const told = ({ type, data }) => {
   list.prepend(item);
   while (list.children.length > ${NEWS_MAX}) list.lastChild.remove();
 };
-for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, told);
-document.getElementById("live").textContent = "New ones appear by themselves.";
+for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, showEvent);
+document.getElementById("live").textContent = "New events appear automatically.";
 `;
 
 export function viewerPage({ share, peer, question }: View): Response {
@@ -58,8 +58,8 @@ export function viewerPage({ share, peer, question }: View): Response {
       ${peer ? card(peer) : html`<p class="bad">Its machine cannot be reached now.</p>`}
       ${permissions === "rw" ? askForm(share) : undefined}
       ${question && answer(question)}
-      <h2 id="what">What happens</h2>
-      <p class="soft" id="live">Load this page again to see how it stands.</p>
+      <h2 id="what">Events</h2>
+      <p class="soft" id="live">Reload this page to see the current state.</p>
       <ul id="news" class="news" aria-labelledby="what" aria-live="polite"></ul>
     `,
   );
@@ -70,8 +70,8 @@ export function shareEndedPage(): Response {
     { title: "Not shared", status: 404 },
     html`
       <h1>Nothing is shared here</h1>
-      <p>The link is wrong, or it is over: its time is up, its owner has ended it, or this relay was
-      started again. Ask whoever sent it for another.</p>
+      <p>The link is wrong, or the share has ended: it has expired, its owner has revoked it, or
+      this relay was restarted. Ask its owner for a new link.</p>
     `,
   );
 }
@@ -82,7 +82,7 @@ export function tooManyRequestsPage(seconds: number): Response {
     html`
       <h1>Too many visits</h1>
       <p class="bad"
-        role="alert">Too many came from your address. Load this page again in ${seconds} s.</p>
+        role="alert">Too many requests came from your address. Reload this page in ${seconds} s.</p>
     `,
   );
 }
@@ -121,7 +121,7 @@ function askForm({ share_id }: StoredShare): Markup {
 
 function answer({ status, outcome, reply }: QuestionStatus): Markup {
   const statusText = status === "pending"
-    ? html`<p>No answer yet. Load this page again in a while.</p>`
+    ? html`<p>No answer yet. Reload this page later.</p>`
     : html`<p>${outcome ?? "closed"}</p>${reply ? html`<pre>${reply}</pre>` : undefined}`;
   return html`<section aria-live="polite"><h2>Your question</h2>${statusText}</section>`;
 }

@@ -1,9 +1,9 @@
-/** What the world may say to get a secret, and to sign in with one. */
+/** Contracts for creating relay secrets and for signing in with one. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** A page, which no schema describes. */
+/** An HTML page, which has no schema. */
 const Page = z.unknown();
 const html = {
   access: "public",
@@ -17,7 +17,7 @@ export const registerKey = contract({
   id: "relay.keys.register",
   method: "POST",
   path: "/api/v1/register",
-  summary: "A fresh secret, whatever the body says",
+  summary: "Create a relay secret; the body is ignored",
   access: "public",
   tunnel: "never",
   returns: z.object({ secret: z.string() }),
@@ -28,7 +28,7 @@ export const showLanding = contract({
   id: "relay.keys.landing",
   method: "GET",
   path: "/",
-  summary: "What this is, and the form to sign in",
+  summary: "The start page with the sign-in form",
   ...html,
 });
 
@@ -54,6 +54,6 @@ export const showMachines = contract({
   id: "relay.keys.dashboard",
   method: "GET",
   path: "/dashboard",
-  summary: "The machines of whoever is signed in, each leading to its dashboard",
+  summary: "The machines of the signed-in secret, with links to their dashboards",
   ...html,
 });

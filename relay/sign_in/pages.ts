@@ -1,4 +1,4 @@
-/** The pages of signing in: landing, login, and the switch between machines. */
+/** The pages of signing in: start page, sign-in form and list of machines. */
 
 import { html, type Markup, page } from "../web/page.ts";
 import { SECRET_FORM } from "../web/secrets.ts";
@@ -22,12 +22,12 @@ export function landingPage(session: Session | undefined): Response {
   );
 }
 
-/** The form again, with what was wrong; never with what was typed. */
+/** The form with the mistake, but without the entered text. */
 export function badSecretPage(found: string): Response {
   return page(
     { title: "Not signed in", status: 422 },
     html`
-      <h1>That is no relay secret</h1>
+      <h1>That is not a relay secret</h1>
       <p class="bad" role="alert" id="wrong">Found ${found}; a secret is ${SECRET_FORM}.</p>
       ${loginForm("wrong")}
     `,
@@ -39,15 +39,15 @@ export function tooManyRequestsPage(seconds: number): Response {
   return page(
     { title: "Not signed in", status: 429, headers },
     html`
-      <h1>Too many tries</h1>
+      <h1>Too many attempts</h1>
       <p class="bad" role="alert"
-        id="wrong">Too many came from your address. Try again in ${seconds} s.</p>
+        id="wrong">Too many requests came from your address. Try again in ${seconds} s.</p>
       ${loginForm("wrong")}
     `,
   );
 }
 
-/** A form of a page that was opened before this browser signed in with another secret. */
+/** For a form of a page that was opened before this browser signed in with another secret. */
 export function otherSessionPage(): Response {
   return page(
     { title: "Not signed out", status: 403 },
@@ -84,8 +84,8 @@ export function machinesPage(
 function noMachines(): Markup {
   return html`
     <p>No machine of this secret is connected now.</p>
-    <p class="soft">On the machine, <code>mesh status</code> says whether its daemon is up and reaches
-    this relay. Then <a href="/dashboard">look again</a>.</p>
+    <p class="soft">On the machine, <code>mesh status</code> shows whether its daemon is up and
+    reaches this relay. Then <a href="/dashboard">reload this page</a>.</p>
   `;
 }
 
@@ -93,7 +93,7 @@ function signedIn(): Markup {
   return html`<p>You are signed in. <a href="/dashboard">See your machines</a>.</p>`;
 }
 
-/** `described` is the id of what says why the last try failed. */
+/** `described` is the id of the element that says why the last attempt failed. */
 function loginForm(described?: string): Markup {
   const why = described && html`
     aria-invalid="true" aria-describedby="${described}"
@@ -118,7 +118,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** In UTC: a page without a script does not know where its reader is. */
+/** In UTC, because a page without a script does not know the time zone of its reader. */
 function plain(ms: number): string {
   return `${instant(ms).slice(0, 16).replace("T", " ")} UTC`;
 }

@@ -1,4 +1,4 @@
-/** Secrets and signing in: each contract met by its page or its verb. */
+/** Routes for creating relay secrets, signing in and out, and listing machines. */
 
 import type { Ids } from "kit/core/clock.ts";
 import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
@@ -18,7 +18,7 @@ import {
 } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** A secret has 51 letters; more than this is no form of ours. */
+/** A secret has 51 characters. A larger form is not ours. */
 const FORM_BYTES_MAX = 4096;
 
 export interface KeyDeps {
@@ -26,9 +26,9 @@ export interface KeyDeps {
   readonly originPolicy: OriginPolicy;
   readonly sessions: Sessions;
   readonly machines: Pick<Machines, "list">;
-  /** Whether apps can connect at all: their page is OAuth's. */
+  /** Whether apps can connect, so that the page for them exists. */
   readonly has_apps: boolean;
-  /** Of drawing secrets, and of signing in: one does not use up the other. */
+  /** Separate limits for creating secrets and for signing in. */
   readonly limits: { readonly register: AddressRateLimit; readonly login: AddressRateLimit };
 }
 
@@ -37,7 +37,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
   return [
     rawRoute(contracts.registerKey, async (request, { remote }) => {
       originPolicy.refuseForeign(request);
-      await request.body?.cancel(); // Nothing that a caller says picks a secret.
+      await request.body?.cancel(); // The body must not influence the secret.
       enforceRateLimit(limits.register, request, remote);
       return Response.json({ secret: newSecret(ids) }, { headers: UNCACHED_HEADERS });
     }),
@@ -74,7 +74,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await readBody(request, FORM_BYTES_MAX));
 }
 
-/** What was typed, told without telling it. */
+/** Describes the entered text without revealing it. */
 function describeSecret(secret: string): string {
   if (secret === "") return "nothing";
   const prefix = secret.startsWith("mesh_sk_") ? "mesh_sk_ and " : "";

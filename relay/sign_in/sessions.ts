@@ -1,4 +1,4 @@
-/** Who is signed in: random cookies, of which only digests are held, in memory, for a day. */
+/** Browser sessions of a day: random cookies, of which only digests are kept, in memory. */
 
 import { equalSecrets } from "kit/core/settings.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -7,16 +7,16 @@ import { Problem } from "kit/core/problem.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
-/** From signing in, however busy it is. */
+/** Counted from signing in; requests do not extend it. */
 export const SESSION_MS = DAY_MS;
 export const SESSIONS_MAX = 10_000;
-/** Of one namespace: a person has some browsers, not a hundred. */
+/** Sessions of one namespace: more than the browsers of a person. */
 export const SESSIONS_EACH_MAX = 50;
 const COOKIE_BYTES = 32;
 
 export interface Session {
   readonly namespace: string;
-  /** Goes into our forms, and comes back from no other page. */
+  /** Part of our forms. Other pages do not know it. */
   readonly form_token: string;
 }
 
@@ -28,22 +28,22 @@ export interface SessionsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly originPolicy: OriginPolicy;
-  /** Whether a machine of this namespace is here: such a session is the last to be given up. */
+  /** Whether a machine of this namespace is connected. Such sessions are evicted last. */
   hasConnectedMachine(namespace: string): boolean;
 }
 
 export class Sessions {
   readonly #deps: SessionsDeps;
-  /** By the cookie's digest; the oldest first. */
+  /** Sessions by the digest of their cookie, the oldest first. */
   readonly #sessions = new Map<string, StoredSession>();
-  /** The digests of each namespace; the oldest first. */
+  /** The digests of each namespace, the oldest first. */
   readonly #digestsByNamespace = new Map<string, Set<string>>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
   }
 
-  /** The namespace of the browser that is signed in; undefined for any other. */
+  /** The namespace of a signed-in browser; undefined for any other. */
   namespaceOf(request: Request): string | undefined {
     return this.get(request)?.namespace;
   }
@@ -55,8 +55,8 @@ export class Sessions {
   }
 
   /**
-   * Refuses what changes something, and is no request of our own page's: either the browser vouches
-   * for that, or the form bears the session's token; one that bears another's is never taken.
+   * Throws unless a page of this session sends the request: the form must have the session's token,
+   * or, without a token, the browser's headers must prove it. Use it for requests that write.
    */
   refuseForged(request: Request, form_token?: string | null): void {
     const { originPolicy } = this.#deps;
@@ -75,8 +75,8 @@ export class Sessions {
   }
 
   /**
-   * Refuses what a page of another session sends, where the request says whose page it is: the
-   * browser may have signed in with another secret since that page was opened.
+   * Throws if the request has the form token of another session: the browser may have signed in
+   * with another secret since the page was opened.
    */
   refuseOtherSession(request: Request): void {
     const formToken = request.headers.get("x-mesh-form-token");
@@ -85,7 +85,7 @@ export class Sessions {
     throw new Problem("wrong_form_token", {});
   }
 
-  /** Signs in; the `Set-Cookie` of it. A browser that was signed in before is so no longer. */
+  /** Opens a session and ends that of the browser's old cookie; returns the `Set-Cookie`. */
   open(namespace: string, request: Request): string {
     const { clock, ids } = this.#deps;
     this.close(request);
@@ -101,7 +101,7 @@ export class Sessions {
     return this.#toCookie(request, cookie, SESSION_MS / 1000);
   }
 
-  /** Signs out, here and nowhere else; the `Set-Cookie` that clears it. */
+  /** Ends the session of this browser only; returns the `Set-Cookie` that clears the cookie. */
   close(request: Request): string {
     const cookie = this.#cookieOf(request);
     if (cookie !== undefined) this.#drop(digestOf(cookie));
@@ -110,12 +110,12 @@ export class Sessions {
 
   tick(now: number): void {
     for (const [digest, { expires_at }] of this.#sessions) {
-      if (expires_at > now) return; // All live equally long, so that the rest is younger.
+      if (expires_at > now) return; // All sessions last equally long, so the others are younger.
       this.#drop(digest);
     }
   }
 
-  /** The oldest goes: of this namespace, if it has too many; else of one without a machine. */
+  /** Evicts the oldest session of this namespace, or of a namespace without a machine. */
   #evictIfFull(namespace: string): void {
     const digests = this.#digestsByNamespace.get(namespace) ?? new Set();
     const [oldest] = digests;
@@ -146,7 +146,7 @@ export class Sessions {
     return found?.slice(name.length + 1) || undefined;
   }
 
-  /** `__Host-`: browsers take it over HTTPS alone, from this host alone, for all of its paths. */
+  /** `__Host-`: browsers accept it over HTTPS only, from this host only, for all of its paths. */
   #nameOf(request: Request): string {
     return this.#deps.originPolicy.isSecure(request) ? "__Host-mesh" : "mesh";
   }

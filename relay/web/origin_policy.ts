@@ -1,4 +1,4 @@
-/** Under which address the relay is met, and whether a request comes from its own pages. */
+/** The origin of the relay, and whether a request comes from its own pages. */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -7,24 +7,24 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 export class OriginPolicy {
   readonly #issuer: URL | undefined;
 
-  /** The configured issuer, where there is one, is the address: no header changes it. */
+  /** A configured issuer is the origin; otherwise the Host header determines it. */
   constructor(issuer: string | undefined) {
     this.#issuer = issuer === undefined ? undefined : new URL(issuer);
   }
 
-  /** The origin of our own pages and links. */
+  /** The origin of the relay's pages and links. */
   originOf(request: Request): string {
     if (this.#issuer) return this.#issuer.origin;
     const host = hostOf(request);
     return isLoopback(host) ? `http://${host}` : `https://${host}`;
   }
 
-  /** Whether browsers reach us over HTTPS; http is for loopback alone. */
+  /** Whether browsers use HTTPS. Plain http is for loopback only. */
   isSecure(request: Request): boolean {
     return this.originOf(request).startsWith("https:");
   }
 
-  /** Refuses what a foreign page sends: a form, a script, an embedding (CSRF). */
+  /** Throws for a request of a foreign page: a form, a script, an embedding (CSRF). */
   refuseForeign(request: Request): void {
     const { headers } = request;
     const origin = headers.get("origin");
@@ -37,7 +37,7 @@ export class OriginPolicy {
     }
   }
 
-  /** Whether a browser vouches that one of our own pages sends this. */
+  /** Whether the browser's headers prove that a page of the relay sends the request. */
   isFromOurPage(request: Request): boolean {
     const { headers } = request;
     const origin = headers.get("origin");
@@ -46,8 +46,8 @@ export class OriginPolicy {
   }
 
   /**
-   * Refuses a Host or an Origin that is not the issuer's (DNS rebinding): for `/mcp`. A proxy on
-   * this machine may name us by loopback; a page that was rebound sends its own name, never that.
+   * Throws if Host or Origin is not that of the issuer (DNS rebinding): for `/mcp`. A loopback Host
+   * is allowed for proxies on this machine. A rebound page sends its own host name instead.
    */
   refuseRebound(request: Request): void {
     const host = hostOf(request);
@@ -64,7 +64,7 @@ export class OriginPolicy {
   }
 }
 
-/** The names of loopback are one name. The port is the same, said or the scheme's own. */
+/** All loopback names are equal, and so are an implicit and an explicit default port. */
 function sameHost(given: string, own: URL): boolean {
   const host = given.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
   if (host.toLowerCase() === own.host) return true;
@@ -79,7 +79,7 @@ function portOf(host: string): string {
   return /:(\d+)$/.exec(host)?.[1] ?? "";
 }
 
-/** Where a listener is met: an IPv6 address stands in brackets. */
+/** The URL of a listener. An IPv6 address needs brackets. */
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -1,9 +1,9 @@
-/** Pages of the relay: plain HTML that is whole without a script, behind a strict policy. */
+/** HTML pages that work without scripts, with a strict content security policy. */
 
 import { createHash } from "node:crypto";
 import { escapeMarkup } from "kit/core/text.ts";
 
-/** Markup that was made by `html`, and is put into other markup as it is. */
+/** Markup that was made by `html`. It is not escaped again. */
 export class Markup {
   readonly text: string;
 
@@ -14,7 +14,7 @@ export class Markup {
 
 type HtmlValue = string | number | Markup | readonly Markup[] | undefined;
 
-/** Markup in which every value is written out as text. */
+/** A template tag that escapes every value. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Markup {
   const text = parts.map((part, at) => part + (at < values.length ? toText(values[at]) : ""));
   return new Markup(text.join(""));
@@ -27,7 +27,7 @@ function toText(part: HtmlValue): string {
   return escapeMarkup(String(part)).replaceAll('"', "&quot;").replaceAll("'", "&#39;");
 }
 
-// Tokens first, then parts. Contrast is at least 4.5 to 1 in light and in dark.
+// Colours first, then elements. The contrast is at least 4.5 to 1 in both colour schemes.
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1b1d21; --soft: #575d67; --ground: #fbfbfa;
   --raised: #ffffff; --line: #d9dbdf; --accent: #1f5fbf; --on-accent: #ffffff; --bad: #a3231f }
@@ -62,24 +62,24 @@ dt { color: var(--soft) } dd { margin: 0 0 .5rem }
 `;
 
 /**
- * For answers that are no pages of ours: opened in a tab, they run nothing and load nothing on the
- * origin that holds the session's cookie, and no page frames them.
+ * The policy of responses that are not pages of the relay. Opened in a tab, they run and load
+ * nothing on the origin that has the session cookie, and no page can frame them.
  */
 export const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 export interface PageOptions {
   readonly title: string;
   readonly status?: number;
-  /** At the right of the head line: a way out. */
+  /** Shown at the right of the header. */
   readonly aside?: Markup;
-  /** The one script that may run; the page says all that matters without it. */
+  /** The only script that may run. The page must be complete without it. */
   readonly script?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * A page as an answer. No `form-action`: browsers apply it to what a form is redirected to, and an
- * OAuth client's callback would never be called (contract 9).
+ * The response with a page. The policy has no `form-action`: browsers apply it to redirects of a
+ * form, too, which would block the callback of an OAuth client (contract 9).
  */
 export function page(options: PageOptions, body: Markup): Response {
   const { title, status = 200, aside, script, headers = {} } = options;
@@ -124,7 +124,7 @@ export function page(options: PageOptions, body: Markup): Response {
   });
 }
 
-/** To another page of ours, after a form. */
+/** Redirects to another page of the relay after a form. */
 export function seeOther(location: string, headers: Record<string, string> = {}): Response {
   return new Response(null, {
     status: 303,

@@ -1,4 +1,4 @@
-/** Relay secrets: bearer capabilities of one form, each its own namespace (specification 5). */
+/** Relay secrets: bearer tokens, each with a namespace of its own (specification 5). */
 
 import { createHash } from "node:crypto";
 import type { Ids } from "kit/core/clock.ts";
@@ -6,15 +6,15 @@ import type { Ids } from "kit/core/clock.ts";
 const SECRET_PATTERN = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
 
-/** What a person is told of the form, wherever a secret does not have it. */
+/** The format of a secret, for error messages. */
 export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or underscores";
 
-/** The namespace of a secret, the SHA-256 of all of it; undefined for what is no secret. */
+/** The namespace of a secret: its SHA-256. Undefined for a malformed secret. */
 export function namespaceOf(secret: string): string | undefined {
   return SECRET_PATTERN.test(secret) ? digestOf(secret) : undefined;
 }
 
-/** A fresh secret, drawn from nothing that a caller says. */
+/** A new random secret. */
 export function newSecret(ids: Ids): string {
   return `mesh_sk_${ids.secret(SECRET_BYTES)}`;
 }
@@ -30,7 +30,7 @@ export function bearerNamespace(request: Request): string | undefined {
   return token === undefined ? undefined : namespaceOf(token);
 }
 
-/** What is held of a secret, and looked for. */
+/** The digest that is stored in place of a secret. */
 export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

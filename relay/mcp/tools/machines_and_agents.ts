@@ -1,4 +1,4 @@
-/** Tools that look: which machines are connected, and which agents run there. */
+/** The tools list_machines and list_agents. */
 
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
@@ -89,12 +89,12 @@ function toCard(peer: Peer): AgentCard[] {
   return [{ peer_id, display_name, ...fields, project: folderOf(peer.path) }];
 }
 
-/** The last part of a path, by whichever slash. */
+/** The last part of a path with either kind of slash. */
 function folderOf(path: string | null | undefined): string | null {
   return path?.split(/[/\\]/).findLast((part) => part !== "") ?? null;
 }
 
-/** One line; what others wrote stays between quotation marks. */
+/** One line, with untrusted text in quotation marks. */
 function describe(card: AgentCard): string {
   const { peer_id, display_name, backend, circle, status, turn_state, project } = card;
   const state = turn_state ? `${status}, ${turn_state}` : status;

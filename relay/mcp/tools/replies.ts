@@ -1,4 +1,4 @@
-/** Tools about what was asked: the reply to one request, and the requests that are open. */
+/** The tools get_reply and list_requests. */
 
 import * as z from "zod";
 import { READ_HINTS } from "kit/mcp/tool_definition.ts";
@@ -7,7 +7,7 @@ import { READ } from "../contract.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
 const WAIT_SECONDS_MAX = 20;
-/** Of each request's own message: it is there to be recognized. */
+/** Shown characters of a request's message, so that it can be recognized. */
 const MESSAGE_CHARS_MAX = 2000;
 
 const reply = tool({
@@ -99,13 +99,13 @@ const requests = tool({
 
 export const REPLY_TOOLS: readonly Tool[] = [reply, requests];
 
-/** What an agent wrote, between tags that it cannot close. */
+/** The text of an agent between tags, escaped so that it cannot close them. */
 function quote(text: string, responder: string | null | undefined): string {
   const from = escapeAttribute(toDisplayName(responder ?? "unknown"));
   return `<agent-reply from="${from}">${escapeMarkup(cleanText(text))}</agent-reply>`;
 }
 
-/** Never through the middle of a sign that takes two units. */
+/** Truncates a message, without splitting a surrogate pair. */
 function truncate(text: string): string {
   if (text.length <= MESSAGE_CHARS_MAX) return text;
   return `${text.slice(0, MESSAGE_CHARS_MAX).toWellFormed().replace(/\uFFFD$/, "")}…`;

@@ -1,4 +1,4 @@
-/** Tools that send: a task that wants a reply, and a message that wants none. */
+/** The tools ask_agent and send_message. */
 
 import * as z from "zod";
 import { DisplayText } from "kit/core/schema.ts";

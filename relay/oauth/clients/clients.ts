@@ -1,4 +1,4 @@
-/** The clients desk: public clients register themselves; those that nobody uses are forgotten. */
+/** Dynamic registration of public clients, and the expiry of unused ones. */
 
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -15,7 +15,7 @@ const UNUSED_CLIENTS_MAX = 4096;
 const UNUSED_MS = DAY_MS;
 /** From the latest token exchange. */
 const USED_MS = 90 * DAY_MS;
-/** What a write clears away at most, so that it stays short. */
+/** Expired rows that one write deletes at most, so that it stays short. */
 const EXPIRED_ROWS_MAX = 500;
 const NAME_CHARACTERS_MAX = 80;
 const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;
@@ -23,7 +23,7 @@ const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;
 const GRANT_TYPES = ["authorization_code", "refresh_token"];
 const RESPONSE_TYPES = ["code"];
 
-/** What is not named here is ignored, as RFC 7591 wants it; nothing of it is ever fetched. */
+/** Other fields are ignored, as RFC 7591 requires. No URL in the metadata is fetched. */
 const Metadata = z.object({
   redirect_uris: z.array(z.string()).min(1),
   client_name: z.string().nullish(),
@@ -82,7 +82,7 @@ export class Clients {
     return found;
   }
 
-  /** In the transaction of an exchange: the client stays 90 days from now. */
+  /** Call it in the transaction of an exchange: keeps the client for 90 days from now. */
   onExchanged(client: Client): void {
     const { db, clock } = this.#deps;
     const state = clientMachine.step(client.state, "exchanged");
@@ -99,12 +99,12 @@ function metadataOf(json: string): z.output<typeof Metadata> {
     const isRedirectIssue = path?.startsWith("redirect_uris") ?? false;
     throw new OAuthRefusal(
       isRedirectIssue ? "bad_redirects" : "bad_metadata",
-      path ? `${path}: ${issue?.message}` : "the body is no JSON object",
+      path ? `${path}: ${issue?.message}` : "the body is not a JSON object",
     );
   }
   const { redirect_uris, grant_types, response_types } = read.data;
   mustBeAllowedRedirects(redirect_uris);
-  // What else a client can do is narrowed to what we do (RFC 7591 3.2.1), if we do what it needs.
+  // Other capabilities are dropped from the registration (RFC 7591 3.2.1).
   if (grant_types && !grant_types.includes("authorization_code")) {
     throw new OAuthRefusal("bad_metadata", "grant_types lacks authorization_code");
   }
@@ -125,7 +125,7 @@ function mustBeAllowedRedirects(redirect_uris: readonly string[]): void {
   }
 }
 
-/** A name is what a stranger claims: without signs that steer, hide or turn the text around. */
+/** The untrusted name of a client, without control and invisible characters. */
 function toClientName(name: string): string | null {
   const short = [...cleanLine(name).replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX)
     .join("");

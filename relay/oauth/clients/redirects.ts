@@ -1,37 +1,37 @@
-/** Which redirect URIs may be registered, and which one of a request is meant by which. */
+/** Redirect URIs: which may be registered, and which match a registered one. */
 
-/** Registered text in all, of one client (specification 8). */
+/** All redirect URIs of one client together (specification 8). */
 export const REDIRECT_BYTES_MAX = 4096;
 
-/** HTTP goes to this machine alone; whatever follows the port is compared as it was written. */
+/** An http URI must be loopback. The part after the port is compared as text. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?((?:[/?].*)?)$/;
 const PORT_MAX = 65_535;
-/** What URIs are written with (RFC 3986), but for `#`: a redirect URI has no fragment. */
+/** The characters of a URI (RFC 3986), without `#`: a redirect URI has no fragment. */
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
 
-/** What the relay adds to a query: a second one of a name would leave open which one counts. */
+/** Parameters that the relay adds to the query. A registered one would be ambiguous. */
 const RESPONSE_PARAMS = ["code", "state", "iss", "error", "error_description"];
 
-/** Why a client may not register a redirect URI; undefined when it may. */
+/** Why a redirect URI may not be registered; undefined if it may. */
 export function redirectProblem(uri: string): string | undefined {
-  if (!PLAIN.test(uri)) return "it has a fragment, or signs that no URI has";
+  if (!PLAIN.test(uri)) return "it has a fragment, or characters that are not allowed in a URI";
   if (!URL.canParse(uri)) return "it is not absolute";
   const { protocol, username, password, host, hostname, port, searchParams } = new URL(uri);
   const answer = RESPONSE_PARAMS.find((name) => searchParams.has(name));
-  if (answer !== undefined) return `its query has "${answer}", which the relay's answer adds`;
-  if (port === "0") return "nothing listens on port 0";
+  if (answer !== undefined) return `its query has "${answer}", which the relay adds itself`;
+  if (port === "0") return "port 0 is not allowed";
   if (loopbackOf(uri)) return undefined;
   if (protocol !== "https:" || !uri.startsWith("https://")) {
-    return "only https, and http to 127.0.0.1, [::1] or localhost, are redirected to";
+    return "it must be https, or http to 127.0.0.1, [::1] or localhost";
   }
-  if (username || password) return "it has a user";
+  if (username || password) return "it has a user name or a password";
   if (hostname.endsWith(".")) return "its host ends in a dot";
-  if (host.includes("*")) return "its host is a pattern, and redirect URIs are exact";
-  // The parser lets more pass than it gives back: a host that it rewrites is not what people read.
+  if (host.includes("*")) return "its host has a wildcard, and redirect URIs must be exact";
+  // The URL parser rewrites some hosts. Such a host is not the one that people read.
   return uri.slice("https://".length).startsWith(host) ? undefined : "its host is not canonical";
 }
 
-/** Exact for https; for loopback every component but the port is fixed (RFC 8252 7.3). */
+/** An https URI must match exactly, a loopback URI in all but the port (RFC 8252 7.3). */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
   const requested = loopbackOf(uri);
@@ -41,7 +41,7 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
   );
 }
 
-/** A redirect URI with parameters added to what its query holds already. */
+/** A redirect URI with parameters added to its query. */
 export function redirectTo(uri: string, params: Readonly<Record<string, string | undefined>>) {
   const present = Object.entries(params).filter((pair): pair is [string, string] =>
     pair[1] !== undefined

@@ -1,4 +1,4 @@
-/** SQL for registered clients. Each function is one statement; no decision is taken here. */
+/** SQL for registered clients: one statement per function. */
 
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Client } from "../contract.ts";
@@ -30,7 +30,7 @@ export function step(tx: Tx, { client_id, state, expires_at }: Client): void {
   );
 }
 
-/** The oldest of the unused go until `most` are left; of one instant, those that came first. */
+/** Deletes the oldest unused clients until `most` are left; of one instant, the first ones. */
 export function evict(tx: Tx, most: number): number {
   return tx.run(
     `delete from oauth_clients where state = 'unused' and client_id in

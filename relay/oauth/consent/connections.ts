@@ -1,4 +1,4 @@
-/** `/oauth/connections`: which apps hold a grant of the secret that is signed in, and their end. */
+/** `/oauth/connections`: lists and revokes the grants of the signed-in relay secret. */
 
 import type { Log } from "kit/core/log.ts";
 import type { Session, Sessions } from "../../sign_in/sessions.ts";
@@ -29,7 +29,7 @@ export class Connections {
     );
   }
 
-  /** Only a form of a page that this session was shown ends a grant. */
+  /** Revokes a grant. The form must come from a page of this session. */
   async end(request: Request): Promise<Response> {
     const { grants, sessions } = this.#deps;
     return await this.#withRefusalPage(request, async ({ namespace }) => {

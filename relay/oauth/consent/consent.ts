@@ -1,4 +1,4 @@
-/** The consent desk: what an app asks for, what the person says, and what the app is told of it. */
+/** Consent: shows what an app requests, and redirects the decision of the person to the app. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -18,10 +18,10 @@ import {
   requestedAccessOf,
 } from "./authorization_request.ts";
 
-/** A form is as long as what it asks for, and has to come back within a body. */
+/** The form contains the request, and must fit into a request body. */
 const QUERY_CHARACTERS_MAX = 8192;
 
-/** The daemons that are online. */
+/** The machines that are online. */
 export interface Machines {
   list(namespace: string): readonly unknown[];
 }
@@ -37,7 +37,7 @@ export interface ConsentDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** How often a session may decide, or an address without one: the seconds to wait. */
+  /** Limits the decisions of a session, or of an address without one: returns seconds to wait. */
   readonly limit: {
     take(request: Request, remote: Remote, form_token: string | undefined): number | undefined;
   };
@@ -56,7 +56,7 @@ export class Consent {
     this.#cookie = new BrowserCookie(deps.ids, deps.originPolicy);
   }
 
-  /** `GET /oauth/authorize`: the form, or a refusal on a page, or one that goes to the app. */
+  /** `GET /oauth/authorize`: the form, or a refusal on a page or by a redirect. */
   async ask(request: Request): Promise<Response> {
     const { clients, resource, sessions } = this.#deps;
     return await this.#withRefusalPage(async () => {
@@ -83,7 +83,7 @@ export class Consent {
     });
   }
 
-  /** `POST /oauth/authorize`: what the person decided, in the browser that was asked. */
+  /** `POST /oauth/authorize`: the decision, from the browser that was shown the form. */
   async decide(request: Request, remote: Remote): Promise<Response> {
     const { clients, grants, originPolicy, sessions, limit } = this.#deps;
     return await this.#withRefusalPage(async () => {
@@ -114,8 +114,8 @@ export class Consent {
   }
 
   /**
-   * Whose machines the person may open: known by a secret that was typed, or by the session that
-   * the form was shown to. No other session counts, as the person saw nothing of it.
+   * The namespace whose machines the person may open: that of the entered secret, or of the session
+   * that the form was shown to. Another session does not count, as the form did not show it.
    */
   #namespaceToAllow(request: Request, params: Params, { shown_to }: Form): string | OAuthRefusal {
     const { sessions, machines, grants } = this.#deps;
@@ -126,7 +126,7 @@ export class Consent {
     }
     const namespace = secret ? namespaceOf(secret) : signed_in;
     if (namespace === undefined) return new OAuthRefusal("wrong_secret");
-    // Any secret of the right form is a namespace; the first time, a daemon proves that it is one.
+    // Any well-formed secret is a namespace. A daemon must have proven that this one is in use.
     const isProven = machines.list(namespace).length > 0 || grants.hasExchangedGrant(namespace);
     return isProven ? namespace : new OAuthRefusal("no_machine");
   }
@@ -145,7 +145,7 @@ export class Consent {
     return this.#redirect(redirect_uri, { code, state });
   }
 
-  /** The same form once more, with the reason; it is still good for its ten minutes. */
+  /** Shows the same form again with the reason. It does not expire later for that. */
   #showFormAgain(
     request: Request,
     { form, sealed, client, refusal }: {
@@ -188,7 +188,7 @@ export class Consent {
     return this.#redirect(redirect_uri, { error, error_description: description, state });
   }
 
-  /** 303, which never carries a posted secret on (RFC 9700 4.12); `iss` says who answers. */
+  /** 303, so that the posted secret is not sent on (RFC 9700 4.12); `iss` names the issuer. */
   #redirect(uri: string, params: Readonly<Record<string, string | undefined>>): Response {
     const location = redirectTo(uri, { ...params, iss: this.#deps.issuer });
     const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };

@@ -1,4 +1,4 @@
-/** The consent form: sealed, bound to one browser, good for ten minutes, and stored nowhere. */
+/** The consent form: encrypted, bound to one browser, valid for ten minutes, and not stored. */
 
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { createHash } from "node:crypto";
@@ -15,9 +15,9 @@ const FORM_MS = 10 * MINUTE_MS;
 
 const Sealed = z.object({
   form_id: z.string(),
-  /** Which browser it was shown in: the digest of its cookie. */
+  /** The digest of the cookie of the browser that shows the form. */
   browser: z.string(),
-  /** The namespace that was signed in when it was shown; absent when nobody was. */
+  /** The namespace that was signed in when the form was shown; absent without a session. */
   shown_to: z.string().optional(),
   expires_at: z.number(),
   client_id: z.string(),
@@ -27,12 +27,12 @@ const Sealed = z.object({
   code_challenge: z.string(),
 });
 export type Form = z.output<typeof Sealed>;
-/** What a request says; the rest is added when it is sealed. */
+/** The fields of the authorization request. `close` adds the others. */
 export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 
-/** Its key lives as long as the process: a restart forgets open forms, and nothing else. */
+/** Encrypts forms with a key of this process, so a restart makes open forms invalid. */
 export class FormSealer {
   readonly #clock: Clock;
   readonly #ids: Ids;
@@ -54,7 +54,7 @@ export class FormSealer {
     return new EncryptJWT({ form }).setProtectedHeader(HEADER).encrypt(this.#key);
   }
 
-  /** The form that this very browser was shown, while it is fresh. */
+  /** The form, if this browser was shown it and it has not expired. */
   async open(sealed: string, browser: string | undefined): Promise<Form> {
     const form = await this.#decrypt(sealed);
     const isSameBrowser = browser !== undefined && form.browser === digestOf(browser);
@@ -70,7 +70,7 @@ export class FormSealer {
       });
       return Sealed.parse(payload["form"]);
     } catch {
-      // Whatever it is, it is no form that this process has sealed.
+      // It was not encrypted by this process.
       throw new OAuthRefusal("lost_form");
     }
   }
@@ -78,7 +78,7 @@ export class FormSealer {
 
 const COOKIE = /^[A-Za-z0-9_-]{43}$/;
 
-/** A browser's cookie: it says which browser, and nothing about who. */
+/** The cookie that identifies a browser, but no person. */
 export class BrowserCookie {
   readonly #ids: Ids;
   readonly #originPolicy: OriginPolicy;
@@ -93,7 +93,7 @@ export class BrowserCookie {
     return value !== undefined && COOKIE.test(value) ? value : undefined;
   }
 
-  /** The browser of a request, known or new, and the header that keeps it known. */
+  /** The browser of a request, known or new, and the header that sets its cookie. */
   keep(request: Request): { browser: string; headers: Record<string, string> } {
     const browser = this.get(request) ?? this.#ids.secret(32);
     const secure = this.#originPolicy.isSecure(request) ? "; Secure" : "";
@@ -102,7 +102,7 @@ export class BrowserCookie {
     return { browser, headers: { "set-cookie": cookie } };
   }
 
-  /** `__Host-`: no other host and no plain http can set it. */
+  /** `__Host-` prevents that another host or plain http sets the cookie. */
   #nameFor(request: Request): string {
     return this.#originPolicy.isSecure(request) ? "__Host-mesh-consent" : "mesh-consent";
   }

@@ -1,4 +1,4 @@
-/** The pages of consent and of connections, as markup. */
+/** The pages of consent and of connections. */
 
 import { WRITE } from "../../mcp/contract.ts";
 import { html, type Markup, page } from "../../web/page.ts";
@@ -12,7 +12,7 @@ export interface ConsentPage {
   readonly scope: Scope;
   readonly sealed: string;
   readonly signed_in: boolean;
-  /** Why what was sent before was refused. */
+  /** Why the previous submission was refused. */
   readonly refusal?: OAuthRefusal;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -39,7 +39,7 @@ ${signed_in ? html`<p>You are signed in to the relay in this browser.</p>` : SEC
   return page({ title: "Connect an app", status, headers: { ...headers, ...OPENER } }, body);
 }
 
-/** An app may have opened this page in a window of its own, and waits there for its callback. */
+/** An app may have opened this page in a popup, and waits there for its callback. */
 const OPENER = { "cross-origin-opener-policy": "unsafe-none" };
 
 const SECRET_FIELD = html`
@@ -55,23 +55,23 @@ function rightsOf(scope: Scope): Markup[] {
   return scope.includes(WRITE) ? [reads, writes] : [reads];
 }
 
-/** A program on this very computer, or the host that the person should recognize. */
+/** A program on this computer, or the host that the person should recognize. */
 function destinationOf(redirect_uri: string): string {
   const { protocol, host } = new URL(redirect_uri);
   return protocol === "http:" ? `a program on this computer (${host})` : host;
 }
 
-/** A refusal that may not be sent on to the app. */
+/** A refusal that must not be redirected to the app. */
 export function refusalPage(refusal: OAuthRefusal): Response {
   const { description, error } = refusal;
-  const body = html`<h1>This cannot go on</h1>
+  const body = html`<h1>This request was refused</h1>
 <p class="bad" role="alert">${description}.</p>
 <p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>`;
-  // A browser would answer a 401 with a dialog of its own.
+  // A browser would show its own sign-in dialog for a 401.
   const status = refusal.status === 401 ? 400 : refusal.status;
   const retry = refusal.headers["retry-after"];
   const headers = { ...OPENER, ...(retry !== undefined && { "retry-after": retry }) };
-  return page({ title: "This cannot go on", status, headers }, body);
+  return page({ title: "This request was refused", status, headers }, body);
 }
 
 export function signInPage(refusal: OAuthRefusal): Response {

@@ -1,4 +1,4 @@
-/** The grants desk: consent becomes a code, a code tokens, a refresh token the next ones. */
+/** Grants: codes for consents, tokens for codes, and new tokens for refresh tokens. */
 
 import { createHash } from "node:crypto";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -14,9 +14,9 @@ import * as rows from "./store.ts";
 
 const CODE_MS = MINUTE_MS;
 const ACCESS_MS = 15 * MINUTE_MS;
-/** Absolute, from the consent on. */
+/** Counted from the consent; a refresh does not extend it. */
 export const GRANT_MS = 30 * DAY_MS;
-/** How many a page lists. */
+/** Connections on the page. */
 const CONNECTIONS_MAX = 200;
 
 /** What a person allowed. */
@@ -26,7 +26,7 @@ export interface Consent {
   readonly scope: Scope;
   readonly redirect_uri: string;
   readonly code_challenge: string;
-  /** The form, which allows one grant and no second one. */
+  /** The form can be decided only once. */
   readonly form_id: string;
   readonly form_expires_at: number;
 }
@@ -35,7 +35,7 @@ export interface Consent {
 export interface Redemption {
   readonly code: string;
   readonly code_verifier: string;
-  /** Where the client names it again, it has to be the same. */
+  /** Optional, but it must equal that of the authorization request. */
   readonly redirect_uri: string | undefined;
 }
 
@@ -43,9 +43,9 @@ export interface GrantsDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** In the transaction of an exchange: the client stays. */
+  /** Called inside of the transaction of an exchange, to extend the life of the client. */
   readonly onExchanged: (client: Client) => void;
-  /** How often one grant may have tokens: the seconds to wait. */
+  /** Limits the exchanges of one grant: returns the seconds to wait. */
   readonly exchanges: { acquire(grant_id: string): number | undefined };
 }
 
@@ -56,7 +56,7 @@ export class Grants {
     this.#deps = deps;
   }
 
-  /** A grant that waits for its code to be exchanged; the code. */
+  /** Creates an inactive grant and returns its code. */
   approve(consent: Consent): string {
     const { db, clock, ids } = this.#deps;
     const now = clock.now();
@@ -88,7 +88,7 @@ export class Grants {
     return code;
   }
 
-  /** The person said no: what was denied cannot be allowed afterwards. */
+  /** Records that the person denied the form, so that it cannot be allowed later. */
   deny(form_id: string, form_expires_at: number): void {
     const { db, clock } = this.#deps;
     db.transactNow(() => {
@@ -97,7 +97,7 @@ export class Grants {
     });
   }
 
-  /** Tokens for a code, once. A second time, whatever was issued for it is revoked. */
+  /** Exchanges a code for tokens. A second use of the code revokes its grant. */
   exchange(client: Client, { code, code_verifier, redirect_uri }: Redemption): Credentials {
     const { db, clock } = this.#deps;
     const now = clock.now(), code_hash = digestOf(code);
@@ -126,8 +126,8 @@ export class Grants {
   }
 
   /**
-   * The next tokens for a refresh token, in one transaction that finds, consumes and replaces it.
-   * One that was consumed before ends its grant, and with it all its tokens (specification 5).
+   * Exchanges a refresh token for new tokens, in one transaction that consumes and replaces it.
+   * A second use of the token revokes its grant with all tokens (specification 5).
    */
   refresh(client: Client, token: string, scopeParameter: string | undefined): Credentials {
     const { db, clock } = this.#deps;
@@ -159,8 +159,8 @@ export class Grants {
   }
 
   /**
-   * A refresh token ends its grant, an access token only itself. A client that names itself ends
-   * what is its own and nothing else; one that does not has shown the token, which is as good.
+   * Revokes the grant of a refresh token, or only an access token. With a `client_id`, the token
+   * must be that client's; without one, holding the token is enough.
    */
   revoke(token: string, client_id?: string): void {
     const { db, clock } = this.#deps;
@@ -176,7 +176,7 @@ export class Grants {
     });
   }
 
-  /** The person ends a grant of its own namespace; another's is as good as none. */
+  /** Revokes a grant for a person. Another namespace's grant is treated as unknown. */
   disconnect(namespace: string, grant_id: string): void {
     const { db, clock } = this.#deps;
     db.transactNow(() => {
@@ -188,7 +188,7 @@ export class Grants {
     });
   }
 
-  /** What an access token stands for now; undefined when that is nothing. Writes nothing. */
+  /** The bearer of a valid access token; undefined for any other. It writes nothing. */
   bearerOf(token: string): Bearer | undefined {
     const { db, clock } = this.#deps;
     return rows.bearer(db, digestOf(token), clock.now());
@@ -199,14 +199,14 @@ export class Grants {
     return rows.connections(db, { namespace, now: clock.now(), most: CONNECTIONS_MAX });
   }
 
-  /** Whether this namespace was proved before; the first time, a daemon of it has to be online. */
+  /** Whether an app was connected to this namespace before, which proves that it is in use. */
   hasExchangedGrant(namespace: string): boolean {
     return rows.hasExchangedGrant(this.#deps.db, namespace);
   }
 
   /**
-   * One transaction: `decide` says which grant goes on, or why none does; what it has written is
-   * kept in both cases. The credentials leave only once all of it is on the disk.
+   * Issues tokens in one transaction. `decide` returns the grant or a refusal; its writes are kept
+   * in both cases. The credentials are returned only after the commit.
    */
   #issue(
     client: Client,
@@ -238,15 +238,15 @@ export class Grants {
   }
 
   /**
-   * In a transaction, which it takes back. Only who has shown a code or a token of the grant is
-   * counted: an app's id is no secret, and whoever knows it holds up nobody.
+   * Throws inside of the transaction, which then rolls back. It counts only requests with a code or
+   * token of the grant: a client id is public, so others could use up the limit.
    */
   #enforceLimit(grant_id: string): void {
     const wait = this.#deps.exchanges.acquire(grant_id);
     if (wait !== undefined) throw new OAuthRefusal("busy", String(wait), wait);
   }
 
-  /** In a transaction. A form is decided once, and remembered for as long as it would open. */
+  /** Call it in a transaction. A form can be decided once, and is remembered until it expires. */
   #spendForm(form_id: string, expires_at: number): void {
     const { db } = this.#deps;
     if (rows.isSpent(db, form_id)) throw new OAuthRefusal("decided_form");
@@ -259,7 +259,7 @@ export class Grants {
     );
   }
 
-  /** Drawn again should it be taken: two grants must never read each other's replies. */
+  /** A new unique asker: two grants with the same asker could read each other's replies. */
   #newAsker(): string {
     const { db, ids } = this.#deps;
     for (;;) {
@@ -271,17 +271,17 @@ export class Grants {
 
 const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
 
-/** PKCE, S256: the digest is public, so that it may be compared as it comes (RFC 7636 4.6). */
+/** PKCE with S256 (RFC 7636 4.6). The challenge is public, so a plain comparison is safe. */
 function isVerifier(code_verifier: string, code_challenge: string): boolean {
   if (!VERIFIER.test(code_verifier)) return false;
   return createHash("sha256").update(code_verifier).digest("base64url") === code_challenge;
 }
 
-/** A grant may take thousands of consumed refresh tokens with it. */
+/** Few, because each may have thousands of consumed refresh tokens. */
 const GRANTS_MAX = 20;
 const ROWS_MAX = 500;
 
-/** Expiry: each write clears some of what is over; it counted for nothing before. */
+/** Deletes some of the expired rows, with each write. Expired rows are ignored until then. */
 function deleteExpired(db: Database, now: number): void {
   db.transact((tx) => rows.expireGrants(tx, now, GRANTS_MAX));
   db.transact((tx) => rows.expireAccessTokens(tx, now, ROWS_MAX));

@@ -1,4 +1,4 @@
-/** SQL for grants, codes and tokens. Each function is one statement; no decision is taken here. */
+/** SQL for grants, codes and tokens: one statement per function. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -55,7 +55,7 @@ export type Connection = z.output<typeof ConnectionRow>;
 
 const ExistsRow = z.object({ one: z.literal(1) });
 
-/** The check of an access token: two searches by primary key, and nothing is written. */
+/** The check of an access token: two searches by primary key, and no write. */
 export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
   from oauth_access_tokens t join oauth_grants g on g.grant_id = t.grant_id
   where t.token_hash = :token_hash and t.expires_at > :now
@@ -74,7 +74,7 @@ export function isAsker(db: Reader, asker: string): boolean {
     undefined;
 }
 
-/** Whether a grant of this namespace was ever exchanged, as far as is remembered. */
+/** Whether a stored grant of this namespace has been exchanged. */
 export function hasExchangedGrant(db: Reader, namespace: string): boolean {
   return db.get(
     ExistsRow,
@@ -194,7 +194,7 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
   );
 }
 
-/** A grant takes its code and its tokens with it. */
+/** The code and the tokens of a grant are deleted with it. */
 export function expireGrants(tx: Tx, now: number, most: number): number {
   return tx.run(
     `delete from oauth_grants where grant_id in

@@ -1,11 +1,11 @@
-/** Bodies that are held until they are answered: so many bytes of one address, and for so long. */
+/** Limits request bodies that are held in memory: their bytes per address, and their duration. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** How long a body may take to come: none that is held whole is longer than 1 MiB. */
+/** How long a body may take to arrive. Bodies that are held have 1 MiB at most. */
 export const BODY_MS_MAX = 30_000;
-/** Of one address, all its bodies together: 8 of the longest, or some thousand usual ones. */
+/** All bodies of one address: 8 of the longest, or some thousand common ones. */
 export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
 const RETRY_SECONDS = 1;
 
@@ -18,7 +18,7 @@ export class BodyLimiter {
     this.#clock = clock;
   }
 
-  /** A request with a body that counts, and has to come in time, until this is disposed of. */
+  /** Limits the body of a request until the result is disposed. */
   begin(request: Request, address: string): LimitedBody {
     const limitedBody = new LimitedBody(request, this.#clock.now(), {
       count: (bytes) => this.#count(address, bytes),
@@ -31,15 +31,15 @@ export class BodyLimiter {
     return limitedBody;
   }
 
-  /** Once a second. */
+  /** Call it once a second. Aborts bodies that take too long. */
   tick(now: number): void {
     for (const limitedBody of this.#open) {
-      if (now - limitedBody.startedAt < BODY_MS_MAX) return; // The rest is younger.
+      if (now - limitedBody.startedAt < BODY_MS_MAX) return; // The others are younger.
       limitedBody.fail();
     }
   }
 
-  /** False for more than one address may have. */
+  /** False if the address exceeds its limit. */
   #count(address: string, bytes: number): boolean {
     const now = (this.#bytes.get(address) ?? 0) + bytes;
     if (now > 0) this.#bytes.set(address, now);
@@ -76,9 +76,9 @@ class LimitedBody implements Disposable {
     this.request = body ? new Request(request, { body }) : request;
   }
 
-  /** What did not come by now will not come; one that is whole only waits for its answer. */
+  /** Aborts the body, unless it has arrived completely. */
   fail(): void {
-    this.#controller?.error(new Error("The body comes too slowly"));
+    this.#controller?.error(new Error("The body arrives too slowly"));
     this.#controller = undefined;
   }
 

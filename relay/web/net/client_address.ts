@@ -1,6 +1,6 @@
 /**
- * Which bucket of the rate limits a request falls into: a pure function of socket and headers. No
- * address authenticates anyone (specification 5).
+ * The address of a client, from its socket and its headers: for the rate limits, and to recognize
+ * requests of this machine. An address never authenticates a caller (specification 5).
  */
 
 import {
@@ -14,22 +14,22 @@ import {
 } from "./ip_address.ts";
 import { CDN, LOAD_BALANCER } from "./provider_ranges.ts";
 
-/** What stands between the relay and its visitors. */
+/** What proxies are between the relay and its clients. */
 export type Proxy =
   | { readonly mode: "direct" }
   | { readonly mode: "cloudlb"; readonly forwarding: IpAddress }
   | { readonly mode: "trusted"; readonly proxies: readonly IpRange[] };
 
-/** The bucket of a caller without an address: a socket of another kind. */
+/** The key of a client without an IP address. */
 export const UNKNOWN_ADDRESS = "nowhere";
 
-/** `192.0.2.7`, or the /64 of an IPv6 address. */
+/** The rate limit key of a request: `192.0.2.7`, or the /64 of an IPv6 address. */
 export function bucketOf(socket: string | undefined, headers: Headers, proxy: Proxy): string {
   const peer = socket === undefined ? undefined : parseIpAddress(withoutZone(socket));
   return peer ? toBucketName(visitorOf(peer, headers, proxy)) : UNKNOWN_ADDRESS;
 }
 
-/** The last address that is verified: each step needs the one before it. */
+/** The last verified address. Each header is trusted only if the hop before is verified. */
 function visitorOf(peer: IpAddress, headers: Headers, proxy: Proxy): IpAddress {
   if (proxy.mode === "trusted") return visitorBehind(peer, headers, proxy.proxies);
   if (proxy.mode === "direct" || !isInAny(peer, LOAD_BALANCER)) return peer;
@@ -40,9 +40,9 @@ function visitorOf(peer: IpAddress, headers: Headers, proxy: Proxy): IpAddress {
 }
 
 /**
- * Each proxy appends who connected to it. Read from the right, an entry is true while a trusted
- * proxy wrote it; the first that is no such proxy is the visitor. A malformed or empty entry ends
- * the reading: whatever is left of it may be the visitor's own invention.
+ * Each proxy appends the address that connected to it. From the right, an entry is reliable if a
+ * trusted proxy wrote it; the first address that is no trusted proxy is the client. A malformed
+ * entry ends the search, because the client may have written the entries to its left.
  */
 function visitorBehind(peer: IpAddress, headers: Headers, proxies: readonly IpRange[]): IpAddress {
   let verified = peer;
@@ -57,13 +57,13 @@ function visitorBehind(peer: IpAddress, headers: Headers, proxies: readonly IpRa
 
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([0-9a-f:.]+)\])(?::\d{1,5})?$/i;
 
-/** `192.0.2.7:443`, `[2001:db8::7]:443` and `[2001:db8::7]`; anything else is left as it is. */
+/** Strips the port of `192.0.2.7:443` and `[2001:db8::7]:443`, and the brackets. */
 function withoutPort(entry: string): string {
   const [, ipv4, ipv6] = WITH_PORT.exec(entry) ?? [];
   return ipv4 ?? ipv6 ?? entry;
 }
 
-/** The load balancer appends two entries, who connected and itself; what is before is hearsay. */
+/** The load balancer appends two entries: the client and itself. Earlier entries are untrusted. */
 function sourceOf(headers: Headers, forwarding: IpAddress): IpAddress | undefined {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").slice(-2);
   const [source, last] = entries.map((entry) => parseIpAddress(entry.trim()));
@@ -79,30 +79,30 @@ function toBucketName({ bits, value }: IpAddress): string {
   return [24n, 16n, 8n, 0n].map((shift) => value >> shift & 0xffn).join(".");
 }
 
-/** A socket's own link-local address names its interface: `fe80::1%eth0`. */
+/** The address of a link-local socket has a zone: `fe80::1%eth0`. */
 function withoutZone(socket: string): string {
   return socket.split("%", 1)[0] ?? "";
 }
 
-/** A range that a single network of one operator fits into. */
+/** The shortest prefixes that may be trusted: a network of a single operator fits. */
 const LENGTH_MIN = { 32: 8, 128: 32 } as const;
-/** Addresses of nobody's but a site's own, of which all may be trusted (RFC 4193). */
+/** Unique local addresses, which may be trusted entirely (RFC 4193). */
 const UNIQUE_LOCAL = mustParseRange("fc00::/7");
 
 /**
- * The ranges of a list with commas, or what is wrong with it. Whoever is in one of them may say who
- * the visitor is, so that a range of strangers lets each of them pick a fresh rate limit.
+ * The ranges of a comma-separated list, or what is wrong with it. A host in a trusted range decides
+ * which client a request counts for, so a range with strangers would disable the rate limits.
  */
 export function trustedProxiesOf(text: string): readonly IpRange[] | string {
   const entries = text.split(",").map((entry) => entry.trim()).filter(Boolean);
   const ranges: IpRange[] = [];
   for (const entry of entries) {
     const range = parseRange(entry);
-    if (!range) return `"${entry}" is not one`;
+    if (!range) return `"${entry}" is not an address or a range`;
     if (isTooBroad(range)) return `"${entry}" is too broad`;
     ranges.push(range);
   }
-  return ranges.length > 0 ? ranges : "none is named";
+  return ranges.length > 0 ? ranges : "the list is empty";
 }
 
 function isTooBroad(range: IpRange): boolean {
@@ -114,12 +114,12 @@ function isTooBroad(range: IpRange): boolean {
 const LOOPBACK = mustParseRange("127.0.0.0/8");
 const LOOPBACK_6 = mustParseRange("::1/128").base;
 
-/** What proxies add. */
+/** Headers that proxies add. */
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
 
 /**
- * A loopback socket alone proves little, as a proxy on this machine has one for every visitor. A
- * proxy that adds none of these headers is not seen.
+ * Whether a program of this machine sends the request. A loopback socket is not enough, because a
+ * proxy on this machine has one, too. A proxy without these headers is not detected.
  */
 export function isLocal(socket: string, headers: Headers): boolean {
   const address = parseIpAddress(socket);

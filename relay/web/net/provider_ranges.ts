@@ -1,8 +1,8 @@
-/** The address ranges that providers publish, embedded: nothing is fetched while the relay runs. */
+/** Address ranges as published by the providers. They are embedded, so nothing is fetched. */
 
 import { type IpRange, mustParseRange } from "./ip_address.ts";
 
-/** The front ends of the cloud's load balancers (contract 9). */
+/** The front ends of the cloud load balancer (contract 9). */
 export const LOAD_BALANCER: readonly IpRange[] = [
   "35.191.0.0/16",
   "130.211.0.0/22",
@@ -10,7 +10,7 @@ export const LOAD_BALANCER: readonly IpRange[] = [
   "2600:2d00:1:1::/64",
 ].map(mustParseRange);
 
-/** The CDN that may stand before the load balancer. */
+/** The CDN that may be in front of the load balancer. */
 export const CDN: readonly IpRange[] = [
   "173.245.48.0/20",
   "103.21.244.0/22",

@@ -1,10 +1,10 @@
-/** Lets so many through and no more: a bucket for each address, below a ceiling for all of them. */
+/** Rate limits: a token bucket for each key, and one for all keys together. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
 
-/** So many at once, and then so many a minute. */
+/** `burst` requests at once, then `per_minute`. */
 export interface Rate {
   readonly burst: number;
   readonly per_minute: number;
@@ -34,11 +34,11 @@ export function enforceRateLimit(
 
 export const BUCKETS_MAX = 10_000;
 
-/** A bucket is one instant: when it will be full again. One that is full need not be kept. */
+/** A bucket is stored as the instant at which it is full again. A full one is not stored. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #rates: Rates;
-  /** In the order of their last use, so that the first one has had the longest time to fill. */
+  /** In the order of their last use: the first bucket has had the longest time to fill. */
   readonly #full_at = new Map<string, number>();
   #all_full_at = 0;
 
@@ -47,12 +47,12 @@ export class RateLimiter {
     this.#rates = rates;
   }
 
-  /** How many buckets are kept. */
+  /** The number of stored buckets. */
   get size(): number {
     return this.#full_at.size;
   }
 
-  /** Goes through, or says in how many seconds it may be tried again. */
+  /** Takes a token; returns the seconds to wait if there is none. */
   acquire(bucket: string): number | undefined {
     const { each, all } = this.#rates;
     const now = this.#clock.now();
@@ -75,12 +75,12 @@ export class RateLimiter {
   }
 }
 
-/** How long it takes for one more to fit in. */
+/** How long a bucket needs to regain one token. */
 function msPerRequest({ per_minute }: Rate): number {
   return MINUTE_MS / per_minute;
 }
 
-/** How long until one fits in, when it will be full in `lacking_ms`. */
+/** How long until a bucket has a token, given when it will be full. */
 function msUntilAllowed(msUntilFull: number, rate: Rate): number {
   return msUntilFull - (rate.burst - 1) * msPerRequest(rate);
 }

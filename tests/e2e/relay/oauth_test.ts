@@ -260,7 +260,7 @@ Deno.test("a second relay on the same database refuses to start until the first 
     const health = await (await fetch(`${first.url}/health`)).json();
     assert.equal(health.oauth, "enabled");
     const second = await relayProcess(env);
-    assert.match(second.output, /another relay holds it; one replica only while OAuth is on/);
+    assert.match(second.output, /another relay uses it; only one replica may run with OAuth/);
     assert.equal(await second.end("SIGTERM"), 2);
     await first.end("SIGKILL");
     const third = await relayProcess(env);

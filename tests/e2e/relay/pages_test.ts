@@ -83,7 +83,7 @@ Deno.test("a guest sees events as they happen, asks, and reads the answer", () =
     const refused = complaints(page);
     await page.goto(url);
     await page.getByRole("heading", { name: "api" }).waitFor();
-    await page.getByText("New ones appear by themselves").waitFor();
+    await page.getByText("New events appear automatically").waitFor();
     await until("a viewer", async () => {
       const { shares } = await (await fetch(`${daemon.url}/shares`)).json();
       return shares[0].viewers === 1 || undefined;

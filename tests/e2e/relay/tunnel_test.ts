@@ -200,7 +200,7 @@ Deno.test("no log of either end holds the secret [5.relay.no-secret-in-logs]", a
   await until("it is gone", () => !relay.connected(daemon.daemon_id) || undefined);
   const output = [...relay.logged, await daemon.log].join("\n");
   assert.match(output, /The relay is connected/);
-  assert.match(output, /A daemon is gone/);
+  assert.match(output, /A daemon has disconnected/);
   for (const part of [SECRET, SECRET.slice(8), "token-of-the-daemon"]) {
     assert.ok(!output.includes(part), part);
   }

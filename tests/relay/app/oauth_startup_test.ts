@@ -227,7 +227,7 @@ Deno.test("a database is held by one relay at a time, by whatever name [8.relay.
     Deno.symlinkSync(path, alias);
     for (const name of [path, alias]) {
       assert.throws(() => lockDatabase(name, ISSUER, DEPS), {
-        message: `Cannot open ${name}: another relay holds it; one replica only while OAuth is on`,
+        message: `Cannot open ${name}: another relay uses it; only one replica may run with OAuth`,
       });
     }
   }

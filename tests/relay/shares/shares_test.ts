@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
 import { ackAsk, openAsk, pendingAsks } from "../../../daemon/features/asks/contract.ts";
 import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { describePeer, registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { describePeer } from "../../../daemon/features/peers/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../relay/shares/contract.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
-import type { World } from "../../support/world.ts";
 import {
   connectDaemon,
   cookieOf,
@@ -15,19 +14,14 @@ import {
   ISSUER,
   NAMESPACE,
   OTHER_SECRET,
+  registerAgent,
   type RelayFixture,
   relayFixture,
   SECRET,
 } from "../../support/relay/composed_relay.ts";
 
 const MACHINE_ID = "dm-000000000001";
-
 const SAME_ORIGIN = { origin: ISSUER, "sec-fetch-site": "same-origin" };
-
-async function peer(w: World, name: string, more: Record<string, unknown> = {}) {
-  const body = { name, path: "/srv/shop", backend: "codex" as const, ...more };
-  return (await w.call(registerPeer, { body })).peer_id;
-}
 
 async function share(at: RelayFixture, peer_id: string, more: Record<string, unknown> = {}) {
   const body = { daemon_id: MACHINE_ID, peer_id, permissions: "ro" as const, ...more };
@@ -57,7 +51,7 @@ function listen(response: Response) {
 Deno.test("a share is a link that nobody can guess, to one peer, for as long as was said [c9.share.bound]", async () => {
   await using at = relayFixture({ ids: randomIds });
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   const made = await share(at, peer_id, { ttl_seconds: 3600 });
   assert.match(made.share_id, /^sh_[\w-]{32}$/);
   assert.deepEqual(made, {
@@ -84,12 +78,11 @@ const REFUSED: [why: string, body: Record<string, unknown>, status: number, erro
   ["no time at all",       { ttl_seconds: 0 },                422, "invalid_request"],
   ["31 days",              { ttl_seconds: 31 * 86_400 },      422, "invalid_request"],
 ];
-
 for (const [why, body, status, error] of REFUSED) {
   Deno.test(`no share is made of ${why}`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const peer_id = await peer(w, "web");
+    const peer_id = await registerAgent(w, "web");
     await assert.rejects(share(at, peer_id, body), { status, message: new RegExp(`^${error}`) });
     assert.deepEqual((await at.call(listShares, {})).shares, []);
   });
@@ -98,14 +91,14 @@ for (const [why, body, status, error] of REFUSED) {
 Deno.test("the human is shared with nobody", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const human = await peer(w, "sam", { role: "human" });
+  const human = await registerAgent(w, "sam", { role: "human" });
   await assert.rejects(share(at, human), { status: 404, message: /^unknown_peer/ });
 });
 
 Deno.test("only the owner's secret, or a page of whoever is signed in with it, makes and ends shares", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   const made = await share(at, peer_id);
   const body = JSON.stringify({ daemon_id: MACHINE_ID, peer_id, permissions: "ro" });
   const cookie = cookieOf(await at.send("/login", form({ secret: SECRET })));
@@ -135,7 +128,7 @@ Deno.test("only the owner's secret, or a page of whoever is signed in with it, m
 Deno.test("a guest hears the events that name the peer, and no others [c9.share.stream]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const [web, api] = [await peer(w, "web"), await peer(w, "api")];
+  const [web, api] = [await registerAgent(w, "web"), await registerAgent(w, "api")];
   const { share_id } = await share(at, web);
   const guest = listen(await at.send(`/s/${share_id}/stream`));
   await w.clock.settle();
@@ -161,8 +154,8 @@ Deno.test("a guest hears the events that name the peer, and no others [c9.share.
 Deno.test("a guest never hears of the inbox, even where the peer is named [5.relay.no-inbox]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  await peer(w, "sam", { role: "human" });
-  const web = await peer(w, "web");
+  await registerAgent(w, "sam", { role: "human" });
+  const web = await registerAgent(w, "web");
   const { share_id } = await share(at, web);
   const guest = listen(await at.send(`/s/${share_id}/stream`));
   await w.clock.settle();
@@ -180,7 +173,7 @@ Deno.test("a guest never hears of the inbox, even where the peer is named [5.rel
 Deno.test("revoking a share ends its streams at once, and every door of it [c9.share.revoked]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   const [ownShare, other] = [await share(at, web, { permissions: "rw" }), await share(at, web)];
   const guest = listen(await at.send(`/s/${ownShare.share_id}/stream`));
   const stays = listen(await at.send(`/s/${other.share_id}/stream`));
@@ -202,7 +195,7 @@ Deno.test("revoking a share ends its streams at once, and every door of it [c9.s
 Deno.test("a share that is over is over for whoever watches, too [c9.share.expiry]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const { share_id } = await share(at, await peer(w, "web"), { ttl_seconds: 1 });
+  const { share_id } = await share(at, await registerAgent(w, "web"), { ttl_seconds: 1 });
   const guest = listen(await at.send(`/s/${share_id}/stream`));
   await at.clock.advance(999);
   at.rooms.tick(at.clock.now());
@@ -210,7 +203,7 @@ Deno.test("a share that is over is over for whoever watches, too [c9.share.expir
   await at.clock.advance(1);
   const page = await at.send(`/s/${share_id}`);
   assert.equal(page.status, 404);
-  assert.match(await page.text(), /its time is up/);
+  assert.match(await page.text(), /it has expired/);
   at.rooms.tick(at.clock.now());
   await guest.done;
   assert.equal(guest.streamState.broke, false);
@@ -220,7 +213,7 @@ Deno.test("a share that is over is over for whoever watches, too [c9.share.expir
 Deno.test("shares are in memory: another relay knows none of them [5.relay.shares-in-memory]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const { share_id } = await share(at, await peer(w, "web"));
+  const { share_id } = await share(at, await registerAgent(w, "web"));
   await using next = relayFixture();
   assert.equal((await next.send(`/s/${share_id}`)).status, 404);
 });
@@ -228,7 +221,7 @@ Deno.test("shares are in memory: another relay knows none of them [5.relay.share
 Deno.test("a guest may ask where the share says so, as one whom no peer can pose as", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   const [ro, rw] = [await share(at, web), await share(at, web, { permissions: "rw" })];
   const ask = (id: string) =>
     at.send(`/s/${id}/ask`, { method: "POST", body: JSON.stringify({ text: "How far?" }) });
@@ -245,7 +238,7 @@ Deno.test("a guest may ask where the share says so, as one whom no peer can pose
 Deno.test("a guest without a script asks by a form, and reads the answer on the page", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   const { share_id } = await share(at, web, { permissions: "rw" });
   const posted = await at.send(`/s/${share_id}/ask`, form({ text: "How far?" }, SAME_ORIGIN));
   assert.equal(posted.status, 303);
@@ -261,7 +254,7 @@ Deno.test("a guest without a script asks by a form, and reads the answer on the 
 Deno.test("a guest reads answers to its own questions alone", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   const { share_id } = await share(at, web, { permissions: "rw" });
   const body = { from_peer: "cli", to_peer: web, text: "Between us?" };
   const { correlation_id } = await w.call(openAsk, { body });
@@ -273,7 +266,7 @@ Deno.test("a guest reads answers to its own questions alone", async () => {
 Deno.test("a foreign page cannot ask with a guest's browser, and guests are slowed down", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const { share_id } = await share(at, await peer(w, "web"), { permissions: "rw" });
+  const { share_id } = await share(at, await registerAgent(w, "web"), { permissions: "rw" });
   const path = `/s/${share_id}/ask`;
   const foreign = await at.send(path, form({ text: "x" }, { origin: "https://evil.example" }));
   assert.equal(foreign.status, 403);
@@ -286,7 +279,7 @@ Deno.test("a foreign page cannot ask with a guest's browser, and guests are slow
 Deno.test("a guest is told that its question may have arrived only where it was sent", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const { share_id } = await share(at, await peer(w, "web"), { permissions: "rw" });
+  const { share_id } = await share(at, await registerAgent(w, "web"), { permissions: "rw" });
   const ask = async (path: RegExp) => {
     at.machines.nextFailure = { path, when: "after", code: "timed_out" };
     const answer = await at.send(`/s/${share_id}/ask`, form({ text: "x" }));
@@ -300,7 +293,7 @@ Deno.test("a guest is told that its question may have arrived only where it was 
 Deno.test("the page of a share tells how the peer is, and that its machine is away", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   await w.call(describePeer, {
     params: { id: web },
     query: {},
@@ -325,7 +318,7 @@ Deno.test("the page of a share tells how the peer is, and that its machine is aw
 Deno.test("shares of one secret, and guests of one share, are bounded", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
+  const web = await registerAgent(w, "web");
   const first = await share(at, web);
   for (let n = 1; n < SHARES_EACH_MAX; n++) await share(at, web);
   await assert.rejects(share(at, web), { status: 429, message: /^too_many_shares/ });

@@ -35,7 +35,7 @@ Deno.test("a share is looked at so often from one address, and a page says when 
   const limited = await visit("192.0.2.1");
   assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "1"]);
   assert.match(limited.headers.get("content-type") ?? "", /^text\/html/);
-  assert.match(await limited.text(), /role="alert"[^]*again in 1 s/);
+  assert.match(await limited.text(), /role="alert"[^]*Reload this page in 1 s/);
   const stream = await visit("192.0.2.1", "/s/sh_none/stream");
   assert.deepEqual([stream.status, (await stream.json()).error], [429, "rate_limited"]);
   assert.equal((await visit("192.0.2.2")).status, 404);

@@ -5,6 +5,7 @@ import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { serve } from "kit/http/route.ts";
+import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Bearer } from "../../../relay/mcp/contract.ts";
@@ -194,4 +195,10 @@ export function form(
 /** The cookie that an answer sets, as the browser sends it back. */
 export function cookieOf(response: Response): string {
   return response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+}
+
+/** Registers an agent at a daemon; returns its peer_id. */
+export async function registerAgent(w: World, name: string, more: Record<string, unknown> = {}) {
+  const body = { name, path: "/srv/shop", backend: "codex" as const, ...more };
+  return (await w.call(registerPeer, { body })).peer_id;
 }

@@ -2,8 +2,6 @@
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import { registerPeer } from "../../../daemon/features/peers/contract.ts";
-import type { World } from "../world.ts";
 import { ISSUER, NAMESPACE, type RelayFixture } from "./composed_relay.ts";
 
 export const PROTOCOL_VERSIONS = ["2025-11-25", "2026-07-28"] as const;
@@ -81,19 +79,4 @@ export function rawPost(message: unknown): RequestInit {
 /** The same with more headers. */
 export function withHeaders(init: RequestInit, headers: Record<string, string>): RequestInit {
   return { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...headers } };
-}
-
-/** Registers an agent at a daemon; its id. */
-export async function peer(w: World, name: string, more: Record<string, unknown> = {}) {
-  const body = { name, path: "/srv/shop", backend: "codex" as const, ...more };
-  const { peer_id } = await w.call(registerPeer, { body });
-  return peer_id;
-}
-
-/** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
-export async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
-  let over = false;
-  const done = call.finally(() => over = true);
-  while (!over) await w.clock.advance(0);
-  return await done;
 }

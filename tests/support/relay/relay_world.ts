@@ -1,7 +1,7 @@
 /** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
 
 import { type Ids, randomIds } from "kit/core/clock.ts";
-import { jsonLog } from "kit/core/log.ts";
+import { jsonLog, type Log } from "kit/core/log.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
@@ -76,24 +76,47 @@ function startDaemon(
 
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
-export function relayWorld(clock = new SwiftClock()) {
-  const logged: string[] = [];
-  const log = jsonLog(clock, "debug", (line) => logged.push(line));
-  /** Browsers that are signed in: by what stands for their cookies, their namespaces. */
-  const sessions = new Map<string, string>();
-  const upgrades = connectionUpgrades();
+/** A relay whose upgraded sockets are pairs of connections in memory. */
+function openRelay(clock: SwiftClock, log: Log) {
+  /** Both ends of each connection, the daemon's first. */
+  const connections: [FakeConnection, FakeConnection][] = [];
+  let pendingUpgrade:
+    | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
+    | undefined;
   const relay = new Relay({
     clock,
     log,
     ids: randomIds,
     proxy: { mode: "direct" },
     oauth: undefined,
-    accept: upgrades.accept,
+    accept: (_request, listener) => {
+      if (!pendingUpgrade) throw new Error("No upgrade is pending");
+      const ends = pendingUpgrade.ends = FakeConnection.pair(pendingUpgrade.listener, listener);
+      return { response: new Response(null), connection: ends[1] };
+    },
   });
+  const upgrade = async (listener: ConnectionListener, send: () => Promise<Response>) => {
+    const attempt: typeof pendingUpgrade = pendingUpgrade = { listener };
+    const { status } = await send();
+    if (attempt.ends) connections.push(attempt.ends);
+    return { status, connection: attempt.ends?.[0] };
+  };
+  return { relay, connections, upgrade };
+}
+
+export function relayWorld(clock = new SwiftClock()) {
+  const logged: string[] = [];
+  const log = jsonLog(clock, "debug", (line) => logged.push(line));
+  /** The namespaces of signed-in browsers, by the value of their cookies. */
+  const sessions = new Map<string, string>();
+  const dials: { address: string; headers: Headers }[] = [];
+  const { relay, connections, upgrade } = openRelay(clock, log);
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
-  const { connections, dials } = upgrades;
-  const openSocket = upgrades.dialer(fetch);
+  const openSocket = relayDialer(
+    (path, headers, listener) => upgrade(listener, () => fetch(path, { headers })),
+    dials,
+  );
   return {
     clock,
     logged,
@@ -125,34 +148,6 @@ export function relayWorld(clock = new SwiftClock()) {
       return relay.machines.request(NAMESPACE, daemonId(number), relayRequest);
     },
     [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose](),
-  };
-}
-
-/** Upgrades in memory: the relay accepts the connection of the daemon that dials just now. */
-function connectionUpgrades() {
-  /** Both ends of each connection that was accepted, the daemon's first. */
-  const connections: [FakeConnection, FakeConnection][] = [];
-  const dials: { address: string; headers: Headers }[] = [];
-  let pending:
-    | { listener: ConnectionListener; ends?: [FakeConnection, FakeConnection] }
-    | undefined;
-  return {
-    connections,
-    dials,
-    accept: (_request: Request, listener: ConnectionListener) => {
-      if (!pending) throw new Error("No daemon is dialling");
-      const ends = pending.ends = FakeConnection.pair(pending.listener, listener);
-      return { response: new Response(null), connection: ends[1] };
-    },
-    dialer: (fetch: (path: string, init: RequestInit) => Promise<Response>): OpenSocket =>
-      relayDialer((path, headers, listener) => {
-        const upgrade: typeof pending = { listener };
-        pending = upgrade;
-        return fetch(path, { headers }).then(({ status }) => {
-          if (upgrade.ends) connections.push(upgrade.ends);
-          return { status, connection: upgrade.ends?.[0] };
-        });
-      }, dials),
   };
 }
 

@@ -3,24 +3,37 @@
 import assert from "node:assert/strict";
 import { ackAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
 import { offlinePeer, provePeer } from "../../../../daemon/features/peers/contract.ts";
+import type { World } from "../../../support/world.ts";
 import {
   connectDaemon,
   NAMESPACE,
   OTHER_NAMESPACE,
+  registerAgent,
   relayFixture,
 } from "../../../support/relay/composed_relay.ts";
-import { connectApp, grantToken, PROTOCOL_VERSIONS } from "../../../support/relay/mcp_apps.ts";
-import { advanceUntilSettled, peer } from "../../../support/relay/mcp_apps.ts";
+import {
+  ALL_SCOPES,
+  connectApp,
+  grantToken,
+  PROTOCOL_VERSIONS,
+} from "../../../support/relay/mcp_apps.ts";
 
 const MACHINE_ID = "dm-000000000001";
-
 const OTHER_MACHINE_ID = "dm-000000000002";
+
+/** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
+async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
+  let over = false;
+  const done = call.finally(() => over = true);
+  while (!over) await w.clock.advance(0);
+  return await done;
+}
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: an app finds an agent, gives it a task and fetches the reply [4.relay.ask-agent] [4.relay.get-reply] [2.relay.request]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const peer_id = await peer(w, "web", { model: "m-1" });
+    const peer_id = await registerAgent(w, "web", { model: "m-1" });
     await using one = await connectApp(at, grantToken(at, "t1"), protocolVersion);
     const machines = await one.call("list_machines");
     assert.deepEqual(machines.data, {
@@ -89,13 +102,13 @@ Deno.test("list_machines names the machines that are connected now, of this secr
 Deno.test("list_agents shows whom a task may go to: agents online, no human, no service [4.relay.list-agents]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const web = await peer(w, "web");
-  const lead = await peer(w, "lead", { role: "orchestrator", circle: "front" });
-  await peer(w, "bot", { role: "service" });
-  await peer(w, "sam", { role: "human" });
-  const gone = await peer(w, "gone");
+  const web = await registerAgent(w, "web");
+  const lead = await registerAgent(w, "lead", { role: "orchestrator", circle: "front" });
+  await registerAgent(w, "bot", { role: "service" });
+  await registerAgent(w, "sam", { role: "human" });
+  const gone = await registerAgent(w, "gone");
   await w.call(offlinePeer, { params: { id: gone }, query: {}, body: {} });
-  const deaf = await peer(w, "deaf");
+  const deaf = await registerAgent(w, "deaf");
   const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
   await w.call(provePeer, shut);
   await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
@@ -119,12 +132,11 @@ const NO_TARGETS: [why: string, role: string | undefined, target: (id: string, n
   ["half a letter",      undefined,  () => "\ud800"],
   ["a way elsewhere",    undefined,  () => "../health"],
 ];
-
 for (const [why, role, target] of NO_TARGETS) {
   Deno.test(`a target is the exact peer_id of an agent, and never ${why} [4.relay.rule-1]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const id = await peer(w, "web", role ? { role } : {});
+    const id = await registerAgent(w, "web", role ? { role } : {});
     await using one = await connectApp(at, grantToken(at, "t1"));
     for (const tool of ["ask_agent", "send_message"]) {
       const given = { daemon_id: MACHINE_ID, peer_id: target(id, "web"), message: "Hello" };
@@ -146,8 +158,8 @@ Deno.test("a machine that is not there is an error, and never another machine [4
   await using at = relayFixture();
   await using here = connectDaemon(at, MACHINE_ID);
   await using there = connectDaemon(at, OTHER_MACHINE_ID);
-  const peer_id = await peer(here, "web");
-  assert.equal(await peer(there, "web"), peer_id, "The same id on both machines");
+  const peer_id = await registerAgent(here, "web");
+  assert.equal(await registerAgent(there, "web"), peer_id, "The same id on both machines");
   at.machines.cut(NAMESPACE, OTHER_MACHINE_ID);
   await using one = await connectApp(at, grantToken(at, "t1"));
   // deno-fmt-ignore
@@ -184,12 +196,11 @@ const FAILED_REQUESTS: [tool: string, path: RegExp, when: "before" | "after", co
   ["send_message", /^\/notify$/, "before", "timed_out",       false],
   ["send_message", /^\/notify$/, "after",  "machine_offline", true],
 ];
-
 for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
   Deno.test(`${tool}, cut off ${when} ${path.source}: ${code} says whether it may have arrived [4.relay.rule-4]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
-    const peer_id = await peer(w, "web");
+    const peer_id = await registerAgent(w, "web");
     await using one = await connectApp(at, grantToken(at, "t1"));
     at.machines.nextFailure = { path, when, code };
     const { refused, data, text } = await one.call(tool, {
@@ -214,7 +225,7 @@ for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
 Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await using one = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "Run the tests" };
   await one.call("ask_agent", given);
@@ -226,7 +237,7 @@ Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", 
 Deno.test("send_message tells the daemon's own state of the delivery, queued among them [4.relay.send-message]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
-  const peer_id = await peer(w, "web");
+  const peer_id = await registerAgent(w, "web");
   await using one = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "main is green" };
   const queued = await one.call("send_message", given);
@@ -245,4 +256,77 @@ Deno.test("send_message tells the daemon's own state of the delivery, queued amo
   const [connected] = socket.of("connected");
   const sent = await one.call("send_message", { ...given, peer_id: connected?.peer_id ?? "" });
   assert.deepEqual([sent.data["delivery_state"], sent.data["queued"]], ["sent", false]);
+});
+
+Deno.test("the asker is the grant's identity, and always pulls", async () => {
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
+  const peer_id = await registerAgent(w, "web");
+  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
+  await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+  const { asks: [ask] } = await w.call(pendingAsks, { query: { peer_id } });
+  assert.deepEqual([ask?.from_peer_name, ask?.from_peer_id, ask?.reply_delivery], [
+    "mcp-00000000aaaa",
+    null,
+    "pull",
+  ]);
+});
+
+Deno.test("a daemon that cannot keep replies gets no task, and the app is told to update it [4.relay.rule-8] [7.relay.old-daemon]", async () => {
+  await using at = relayFixture();
+  const paths: string[] = [];
+  at.machines.connect(NAMESPACE, MACHINE_ID, (request) => {
+    paths.push(`${request.method} ${new URL(request.url).pathname}`);
+    return Promise.resolve(Response.json({ status: "ok", version: "0.0.1" }));
+  });
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
+  const { refused, data, text } = await one.call("ask_agent", given);
+  assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
+    true,
+    "daemon_too_old",
+    false,
+  ]);
+  assert.match(text, /update the mesh on that machine/);
+  assert.ok(paths.every((route) => route.startsWith("GET ")), paths.join());
+});
+
+Deno.test("a peer that takes no messages refuses before anything is sent", async () => {
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
+  const peer_id = await registerAgent(w, "web");
+  await w.call(provePeer, { params: { id: peer_id }, query: {}, body: { addressable: false } });
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  for (const tool of ["ask_agent", "send_message"]) {
+    const { data } = await one.call(tool, { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+    assert.deepEqual([data["error"], data["may_have_been_delivered"]], [
+      "peer_not_addressable",
+      false,
+    ]);
+  }
+});
+
+Deno.test("a daemon whose answers make no sense is told of as such, never guessed at", async () => {
+  await using at = relayFixture();
+  // deno-fmt-ignore
+  const odd: [answer: () => Response, may: boolean][] = [
+    [() => new Response("<html>"), true],
+    [() => Response.json({ correlation_id: 5 }), true],
+    [() => Response.json({ error: "internal" }, { status: 500 }), true],
+    [() => Response.json({ error: "storage_failed", detail: "Full" }, { status: 503 }), false],
+    [() => Response.json({ error: "queue_full", detail: "1,000 wait" }, { status: 429 }), false],
+  ];
+  for (const [answer, may] of odd) {
+    at.machines.connect(NAMESPACE, MACHINE_ID, (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/ask") return Promise.resolve(answer());
+      const capabilities = { ask_pull_delivery: true };
+      const card = { peer_id: "peer-1", display_name: "web", status: "online", role: "agent" };
+      return Promise.resolve(Response.json({ capabilities, ...card }));
+    });
+    await using one = await connectApp(at, grantToken(at, "t1", { scope: ALL_SCOPES }));
+    const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
+    const { refused, data } = await one.call("ask_agent", given);
+    assert.deepEqual([refused, data["may_have_been_delivered"]], [true, may]);
+  }
 });

@@ -1,4 +1,4 @@
-/** Authorization requests: what an app may ask for, and where a refusal goes. */
+/** Authorization requests: which are refused, and where the refusal and the code are sent. */
 
 import assert from "node:assert/strict";
 import {

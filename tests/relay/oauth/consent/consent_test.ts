@@ -219,7 +219,7 @@ for (const secret of NO_SECRETS) {
     const response = await person.decide(request, "allow", secret);
     assert.equal(response.status, 403);
     const text = await response.text();
-    assert.match(text, /role="alert">That is no relay secret/);
+    assert.match(text, /role="alert">That is not a relay secret/);
     assert.equal(hiddenField(text, "request"), request);
     assert.ok(secret.length < 10 || !text.includes(secret));
     assert.equal((await person.decide(request, "allow", ` ${SECRET}\n`)).status, 303);

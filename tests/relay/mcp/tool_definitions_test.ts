@@ -1,7 +1,8 @@
-/** What the relay's tools say of themselves, and of arguments that do not fit. */
+/** What the tools declare: their schemas and descriptions, and the arguments that they refuse. */
 
 import assert from "node:assert/strict";
-import { relayFixture } from "../../support/relay/composed_relay.ts";
+import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { connectDaemon, relayFixture } from "../../support/relay/composed_relay.ts";
 import { connectApp, grantToken, PROTOCOL_VERSIONS } from "../../support/relay/mcp_apps.ts";
 
 const MACHINE_ID = "dm-000000000001";
@@ -16,7 +17,6 @@ const SIGNATURES: [tool: string, isReadOnly: boolean, takes: string, gives: stri
   ["get_reply",     true,  "daemon_id request_id wait_seconds?", "daemon_id request_id status reply outcome close_reason responder"],
   ["list_requests", true,  "daemon_id",                          "daemon_id requests"],
 ];
-
 for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: the six tools, to the letter, whatever the scope [4.relay.rule-5] [4.relay.tools]`, async () => {
     await using at = relayFixture();
@@ -71,7 +71,6 @@ const INVALID: [why: string, tool: string, given: Record<string, unknown>, patte
   ["a time in words",             "get_reply",     { daemon_id: MACHINE_ID, request_id: "ask-1", wait_seconds: "5" },     /wait_seconds/],
   ["a circle that is no name",    "list_agents",   { daemon_id: MACHINE_ID, circle: "a b" },                              /circle/],
 ];
-
 for (const [why, tool, given, pattern] of INVALID) {
   Deno.test(`a tool says what was wrong with ${why}, and asks no machine [8.relay.get-reply]`, async () => {
     await using at = relayFixture();
@@ -86,3 +85,17 @@ for (const [why, tool, given, pattern] of INVALID) {
     assert.deepEqual(at.machines.forwarded, []);
   });
 }
+
+Deno.test("a message of exactly 64,000 bytes goes through whole", async () => {
+  await using at = relayFixture();
+  await using w = connectDaemon(at, MACHINE_ID);
+  const body = { name: "web", path: "/srv", backend: "codex" as const };
+  const { peer_id } = await w.call(registerPeer, { body });
+  await using one = await connectApp(at, grantToken(at, "t1"));
+  const message = "x".repeat(64_000);
+  const { refused } = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message });
+  assert.equal(refused, false);
+  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
+  const [{ message: shown } = { message: "" }] = data["requests"] as { message: string }[];
+  assert.equal(shown, `${"x".repeat(2000)}…`);
+});

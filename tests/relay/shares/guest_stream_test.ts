@@ -1,4 +1,4 @@
-/** Which events of a daemon's stream pass to the guests of a share. */
+/** The filter of a guest's event stream. */
 
 import assert from "node:assert/strict";
 import { StreamError } from "kit/net/tunnel/stream.ts";
@@ -17,7 +17,6 @@ const FRAMES: [why: string, frame: string, streamState: string | undefined][] = 
   ["where the log ends",                 `event: ready\ndata: {"last":9}`,                             undefined],
   ["a sign of life",                     `: keep-alive`,                                               `: keep-alive`],
 ];
-
 for (const [why, frame, streamState] of FRAMES) {
   Deno.test(`through the sieve of a share: ${why}, in whatever pieces it comes`, async () => {
     const bytes = new TextEncoder().encode(`${frame}\n\n`);
