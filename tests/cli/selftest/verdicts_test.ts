@@ -1,4 +1,4 @@
-/** What results say of a rung, and where that is kept, for the release that was tested. */
+/** The verdicts that the self-test derives from results, and the file that keeps them. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ function result(more: Partial<Result>): Result {
 const FULL_RUN = { at: TESTED_AT, isComplete: true } as const;
 const FAILED = { result: "failed", ms: null, detail: "The draft is gone" } as const;
 
-Deno.test("one failure degrades its rung, and only that one", () => {
+Deno.test("one failure degrades its transport, and only that one", () => {
   const verdict = toVerdict([
     result({}),
     result({ scenario: "draft", ...FAILED }),
@@ -45,14 +45,14 @@ Deno.test("one failure degrades its rung, and only that one", () => {
   });
 });
 
-Deno.test("an agent that could not be started says nothing of its rungs", () => {
+Deno.test("an agent that could not be started yields no verdict", () => {
   const start = result({ scenario: "start", rung: null, ...FAILED });
   assert.equal(toVerdict([start], FULL_RUN), undefined);
   assert.equal(toVerdict([result({ result: "not tested" })], FULL_RUN), undefined);
   assert.equal(toVerdict([], FULL_RUN), undefined);
 });
 
-Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => {
+Deno.test("a partial run clears no transport, but a failure degrades it", () => {
   const part = { at: TESTED_AT, isComplete: false };
   assert.equal(toVerdict([result({})], part), undefined);
   const verdict = toVerdict([result(FAILED), result({ rung: "pane" })], part);
@@ -61,11 +61,11 @@ Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => 
   });
 });
 
-Deno.test("a way that is no rung of ours is no verdict", () => {
+Deno.test("an unknown transport yields no verdict", () => {
   assert.equal(toVerdict([result({ rung: "none", ...FAILED })], FULL_RUN), undefined);
 });
 
-Deno.test("what was not tried this time stays known, and a pass clears a failure", () => {
+Deno.test("an untested transport keeps its verdict, and a pass clears a failure", () => {
   const tested = (rungs: object) => ({ version: "1", at: TESTED_AT, rungs });
   const known = {
     agents: {
@@ -88,7 +88,7 @@ Deno.test("what was not tried this time stays known, and a pass clears a failure
   });
 });
 
-Deno.test("verdicts are kept in the state directory, for nobody else's eyes", () => {
+Deno.test("verdicts are saved in the state directory with mode 0600", () => {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-verdicts-" });
   try {
     const env = { MESH_STATE: join(dir, "state") };
