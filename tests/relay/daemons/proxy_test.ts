@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { routesOf } from "../../../daemon/app/routes.ts";
 import { addPeer, connectPeer, eventData } from "../../support/daemon/peer_clients.ts";
 import { world } from "../../support/world.ts";
 import {
@@ -186,7 +185,7 @@ Deno.test("a browser that leaves is no fault, and none that the log tells of", a
 
 Deno.test("what never goes through and what needs the owner's leave is what the contract says [c9.tunnel.never]", async () => {
   await using w = world();
-  const routes = routesOf(w.daemon).map(({ contract }) => contract);
+  const routes = w.daemon.routes.map(({ contract }) => contract);
   const never =
     /^\/(mcp|metrics|openapi\.json|deliveries\b.*|peers\/identity\/.*|events\/chat|peers\/:id\/turn)$/;
   const admin = /^\/(spawn|peers\/:id\/(kill|restart|link)|panes\/:pane_id\/link)$/;

@@ -1,8 +1,7 @@
-/** A home for `mesh doctor`, and a daemon whose answers a test may change. */
+/** A temporary home for tests of `mesh doctor`, which finds no daemon and no programs there. */
 
 import { dirname, join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
-import { type World, world, type WorldOptions } from "../world.ts";
 import { capturedTerminal } from "./captured_output.ts";
 
 export interface Finding {
@@ -13,8 +12,8 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** A home, a state directory and a PATH of a test's own. */
-export function setup() {
+/** A temporary home, state directory and PATH. */
+export function doctorFixture() {
   const dir = Deno.makeTempDirSync();
   const path = (...args: string[]) => pathOf(dir, ...args);
   for (const name of ["bin", "state"]) Deno.mkdirSync(path(name), { mode: 0o700 });
@@ -47,27 +46,7 @@ export function setup() {
   };
 }
 
-/** A world that listens, and whose answers a test may change. */
-export function listening(
-  settings: WorldOptions["settings"] = {},
-  change: (request: Request, w: World) => Response | undefined = () => undefined,
-) {
-  const w = world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } });
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, { remoteAddr }) => change(request, w) ?? w.daemon.fetch(request, remoteAddr),
-  );
-  return {
-    w,
-    port: String(server.addr.port),
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      await w[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** Nobody listens there. */
+/** A port where nothing listens. */
 export function freePort(): string {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   listener.close();
