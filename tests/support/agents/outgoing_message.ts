@@ -1,4 +1,4 @@
-/** A parcel as the courier hands it to a rung. */
+/** An outgoing message, as the dispatcher hands it to a transport. */
 
 import type { OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 

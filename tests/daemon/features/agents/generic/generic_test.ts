@@ -40,7 +40,7 @@ function addressee(terminal: Terminal, pane: string): AgentPeer {
 async function deliver(terminal: Terminal, pane: string, text: string, ...shells: ["typed"?]) {
   const peer = addressee(terminal, pane);
   const [transport] = adapter(terminal, ...shells).transports(peer, outgoing(text));
-  return await (transport ?? assert.fail("no rung")).deliver(peer, outgoing(text));
+  return await (transport ?? assert.fail("no transport")).deliver(peer, outgoing(text));
 }
 
 async function cat(terminal: Terminal): Promise<string> {

@@ -74,7 +74,7 @@ var DaemonConnection = class {
   #timer;
   #failures = 0;
   #ended = false;
-  /** `state` is the daemon's state directory; `greeting` is what a new connection says first. */
+  /** `state` is the daemon's state directory; `connectFields` fills the first frame. */
   constructor(state, connectFields, listener) {
     this.#state = state;
     this.#connectFields = connectFields;
@@ -200,7 +200,7 @@ var Deliveries = class {
     delivery.state = "waiting";
     this.#queue.unshift(delivery);
   }
-  /** The daemon keeps what was not taken, and sends it again. */
+  /** The daemon keeps undelivered messages and sends them again. */
   dropWaiting() {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
@@ -255,14 +255,14 @@ var Sessions = class {
   constructor(client) {
     this.#client = client;
   }
-  /** Records a session that this process has created. */
+  /** Records a session that this process created. */
   add({ id, parentID }) {
     if (id) (parentID ? this.#children : this.#created).add(id);
   }
   isCreated(id) {
     return this.#created.has(id);
   }
-  /** Whether it is no subagent's. */
+  /** Whether the session does not belong to a subagent. */
   async isRoot(id) {
     if (this.#children.has(id)) return false;
     if (this.#created.has(id)) return true;
@@ -274,7 +274,7 @@ var Sessions = class {
     if (data?.parentID) this.#children.add(id);
     return !data?.parentID;
   }
-  /** Creates a session; undefined where opencode refuses. */
+  /** Creates a session; undefined if opencode refuses. */
   async create() {
     const { data } = await this.#client.session.create({});
     if (data?.id) this.#created.add(data.id);
@@ -294,7 +294,7 @@ var Sessions = class {
     };
     await this.#client._client?.post(options)?.catch?.(() => void 0);
   }
-  /** The session of this folder that was used last. */
+  /** The most recently used session of this folder. */
   async last() {
     const { data } = await this.#client.session.list();
     const roots = (data ?? []).filter(({ parentID }) => !parentID);
@@ -340,7 +340,7 @@ var Turn = class {
   model;
   /** Open dialogs: id to session. */
   #dialogs = /* @__PURE__ */ new Map();
-  /** After a declined dialog opencode ends the turn, and leaves unread what came in meanwhile. */
+  /** After a declined dialog opencode ends the turn without reading what arrived meanwhile. */
   #declined = false;
   #answer = {
     id: "",
@@ -348,7 +348,7 @@ var Turn = class {
   };
   /** Our messages that no answer has followed yet: message id to the delivery's proof. */
   #unread = /* @__PURE__ */ new Map();
-  /** Another session is in front. */
+  /** Another session became active. */
   begin({ hasBegun }) {
     this.busy = false;
     this.hasBegun = hasBegun;
@@ -357,7 +357,7 @@ var Turn = class {
   get atDialog() {
     return this.#dialogs.size > 0;
   }
-  /** False at a dialog: what comes in while one is open is never read if it is declined. */
+  /** False at a dialog: if it is declined, messages that arrived meanwhile are never read. */
   get takesPrompts() {
     return !this.atDialog && !this.#declined;
   }
@@ -367,7 +367,7 @@ var Turn = class {
       this.#declined = reply === "reject" || type.endsWith(".rejected");
     }
   }
-  /** The assistant answers a message, and with it all that came before: ids rise. */
+  /** The assistant answers a message, and all earlier ones, since ids ascend. */
   beginAnswer({ id = "", parentID = "", ...model }) {
     if (id !== this.#answer.id) this.#answer = {
       id,
@@ -405,7 +405,7 @@ var Turn = class {
   get hasUnread() {
     return this.#unread.size > 0;
   }
-  /** The proofs of what is unread; they are named once. */
+  /** The proofs of the unread messages, each returned once. */
   takeUnread() {
     const proofs = [
       ...this.#unread.values()
@@ -413,7 +413,7 @@ var Turn = class {
     this.#unread.clear();
     return proofs;
   }
-  /** As the daemon is told. */
+  /** The status frame for the daemon. */
   get status() {
     const rest = this.hasBegun ? "idle" : "pending_first_turn";
     const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
@@ -447,7 +447,7 @@ var Session = class {
   #turn = new Turn();
   #id;
   #reported = "";
-  /** What a resumed session was told before. */
+  /** Prompts of a resumed session, from an earlier process. */
   #history = "";
   #reading = false;
   #prompting = false;
@@ -499,7 +499,7 @@ var Session = class {
       }
     };
   }
-  /** Gives what waits to the agent, one message after the other. */
+  /** Prompts the agent with the waiting messages, one after the other. */
   async #deliver() {
     if (this.#prompting) return;
     this.#prompting = true;
@@ -516,7 +516,7 @@ var Session = class {
     if (!this.#turn.takesPrompts || this.#reading) return false;
     return this.#turn.busy || !this.#args.includes("run");
   }
-  /** False when no message can be given now. */
+  /** Returns false if no message can be delivered now. */
   async #prompt(delivery) {
     if (this.#history.includes(delivery.proof)) {
       delivery.seen = true;
@@ -544,7 +544,7 @@ var Session = class {
     }
     return true;
   }
-  /** The first screen has no session yet; a draft in its composer stays where it is. */
+  /** The first screen has no session yet. A draft in its composer is kept. */
   async #create() {
     const id = await this.#sessions.create();
     if (!id) return void 0;
@@ -557,7 +557,7 @@ var Session = class {
     if (last) this.#serve(last);
     else this.#connection.open();
   }
-  /** Puts a session in front; a new greeting reports it to the daemon. */
+  /** Makes a session the active one; a new connection reports it to the daemon. */
   #serve(id) {
     if (this.#id === id) return;
     this.#id = id;
@@ -568,7 +568,7 @@ var Session = class {
     if (this.#turn.hasBegun) void this.#readHistory(id);
     this.#connection.open();
   }
-  /** Reads what a resumed session was told by an earlier process. */
+  /** Reads the prompts that a resumed session got from an earlier process. */
   async #readHistory(id) {
     this.#reading = true;
     try {
@@ -579,7 +579,7 @@ var Session = class {
     }
     void this.#deliver();
   }
-  /** A message of the user's, or of ours, in any session of this process. */
+  /** A message of the user, or one of ours, in any session of this process. */
   async said(id, { message, parts }) {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
@@ -627,7 +627,9 @@ var Session = class {
       this.#unreadTimer = later(UNREAD_AFTER_MS, () => this.#nameUnread());
     }
   }
-  /** The user broke a turn off, with our messages in its queue: they are named, not repeated. */
+  /**
+   * The user interrupted a turn with our messages in its queue: names them instead of repeating.
+   */
   async #nameUnread() {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
     const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;
