@@ -1,4 +1,4 @@
-/** An outgoing message, as the dispatcher hands it to a transport. */
+/** A parcel as the courier hands it to a rung. */
 
 import type { OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 
