@@ -38,6 +38,16 @@ export function readTail(path: string, bytes_max: number): string | undefined {
   });
 }
 
+/** The names in a folder, sorted; none if there is no such folder. */
+export function namesIn(folder: string): string[] {
+  try {
+    return Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
 interface Stat {
   readonly size: number;
   readonly uid: number;

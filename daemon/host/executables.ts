@@ -3,19 +3,22 @@
 import { resolve } from "node:path";
 
 /** A command as env(1) takes it: assignments, the program, its arguments. */
-export interface Line {
+export interface CommandLine {
   readonly argv: readonly string[];
   readonly cwd: string;
 }
 
 /** The `PATH` that the assignments before the program set; undefined if none does. */
-export function pathIn(argv: readonly string[]): string | undefined {
+export function assignedPath(argv: readonly string[]): string | undefined {
   const assigned = argv.slice(0, programAt(argv));
   return assigned.findLast((word) => word.startsWith("PATH="))?.slice("PATH=".length);
 }
 
 /** `paths` are search paths; they are ignored for a program that is given with a path. */
-export async function isThere({ argv, cwd }: Line, paths: readonly string[]): Promise<boolean> {
+export async function isInstalled(
+  { argv, cwd }: CommandLine,
+  paths: readonly string[],
+): Promise<boolean> {
   const program = argv[programAt(argv)];
   if (!program) return false;
   if (program.includes("/")) return await isProgram(resolve(cwd, program));

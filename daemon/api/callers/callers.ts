@@ -65,8 +65,8 @@ export class Callers {
     caller: Pick<Caller, "remote">,
   ): HookProcesses {
     const hook = this.isProcess(hook_pid, caller) ? hook_pid : undefined;
-    const is_ancestor = hook !== undefined && this.#isAncestor(agent_pid, hook);
-    const proven = is_ancestor || this.isProcess(agent_pid, caller);
+    const isAncestor = hook !== undefined && this.#isAncestor(agent_pid, hook);
+    const proven = isAncestor || this.isProcess(agent_pid, caller);
     return { hook_pid: hook, agent_pid: proven ? agent_pid : undefined };
   }
 

@@ -1,6 +1,4 @@
-/**
- * The states of the connection to the relay, which `GET /health` reports (contract 9, "Tunnel").
- */
+/** The states of the connection to the relay, as in `GET /health` (contract 9, "Tunnel"). */
 
 import { stateMachine, type StateOf } from "kit/core/state_machine.ts";
 

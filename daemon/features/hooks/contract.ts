@@ -7,7 +7,7 @@ export const postHook = contract({
   id: "agents.hook",
   method: "POST",
   path: "/hooks/:agent",
-  summary: "One hook event of an agent, in the agent's own form",
+  summary: "Report one hook event, in the agent's own format",
   access: "checked",
   tunnel: "never",
   params: z.object({ agent: z.string() }),
@@ -20,13 +20,13 @@ export const waitForWake = contract({
   id: "agents.wait",
   method: "POST",
   path: "/hooks/:agent/wait",
-  summary: "A hook waits until a message is to wake its session, or until it need not",
+  summary: "Block a hook until a message has to wake its session, or waiting is pointless",
   access: "checked",
   tunnel: "never",
   params: z.object({ agent: z.string() }),
   body: z.object({
     session_id: z.string().min(1),
-    /** The delivery that this hook has just written to where its session reads it. */
+    /** The delivery that this hook has just written to its session. */
     written: z.string().optional(),
   }),
   returns: z.object({

@@ -5,6 +5,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import { type Offline, type Registration, type Turn } from "../peers/contract.ts";
+import type { RegistrationEvidence } from "../peers/registration.ts";
 import { Backend } from "../agents/contract.ts";
 import type {
   Decision,
@@ -20,16 +21,10 @@ import { truncateFramed } from "../agents/pane_text.ts";
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 
-/** How a registration was made. */
-export interface Entrance {
-  readonly by_hook: boolean;
-  isProcess(pid: number): boolean;
-}
-
 export interface HookEventsDeps {
   readonly hooks: Hooks;
   readonly peers: {
-    register(registration: Registration, entrance: Entrance): { peer_id: string };
+    register(registration: Registration, evidence: RegistrationEvidence): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
     /** The peer in whose pane this prompt was typed, if its session reported no pane. */
@@ -151,8 +146,8 @@ export class HookEvents {
       provenance: { source: "hook", initiator: "user" },
     };
     // The route has dropped an agent process that is not proved to be the hook's.
-    const entrance = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
-    return this.#deps.peers.register(registration, entrance).peer_id;
+    const evidence = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
+    return this.#deps.peers.register(registration, evidence).peer_id;
   }
 
   /** The context of a prompt: waiting messages in full, and a note for each unproved one. */

@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import type { Log } from "kit/core/log.ts";
-import { isThere, pathIn } from "../executables.ts";
+import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
 import { isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
@@ -211,15 +211,15 @@ export class Panes implements Terminals {
    * The program is found by its own search path, else by the server's, which may differ from ours.
    */
   async hasProgram(socket: string, launch: Launch): Promise<boolean> {
-    const own = pathIn(launch.argv) ?? launch.env["PATH"];
-    if (own !== undefined) return await isThere(launch, [own]);
+    const own = assignedPath(launch.argv) ?? launch.env["PATH"];
+    if (own !== undefined) return await isInstalled(launch, [own]);
     const shown = await this.#options.tmuxServers.at(socket).query([
       "show-environment",
       "-g",
       "PATH",
     ]);
     const [line = ""] = shown.ok ? shown.lines : [];
-    return await isThere(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
+    return await isInstalled(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
 
   isWithin(pid: number, pane_pid: number): boolean {

@@ -163,7 +163,7 @@ Deno.test("the native transport refuses a session's socket that other users coul
 Deno.test("a Codex server's socket that other users could replace is not connected to", async () => {
   await using home = new CodexHome().listen();
   const met = await AppServer.connect(home.dir, systemClock);
-  assert.ok(typeof met !== "string", "it is connected to while it is this user's alone");
+  assert.ok(typeof met !== "string", "a socket of this user alone is connected to");
   met[Symbol.dispose]();
   Deno.chmodSync(home.dir, 0o777);
   assert.equal(await AppServer.connect(home.dir, systemClock), "foreign_socket");

@@ -21,7 +21,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   attempt:  ["job_attempts", "state"],
   template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
-  uplink:   "memory",
+  relay_client:   "memory",
   oauth_client:        ["oauth_clients",        "state"],
   oauth_grant:         ["oauth_grants",         "state"],
   oauth_code:          ["oauth_codes",          "state"],

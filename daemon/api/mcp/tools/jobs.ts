@@ -88,7 +88,7 @@ const create = tool({
   description:
     "Create a job, which outlives this conversation: to a peer (assigned_peer), or to an agent " +
     "that is started for it in a folder (path and backend). It survives restarts, is tracked, " +
-    "and you are told when it ends. Use it for work that takes long, comes later (due_at) or " +
+    "and you are notified when it ends. Use it for work that takes long, comes later (due_at) or " +
     "again and again (cron). Do not use it for a question (ask), a remark (notify_peer), or for " +
     "work that you can do in this turn. It returns at once: do not wait for it.",
   hints: { ...SEND_HINTS, openWorldHint: true },
@@ -123,7 +123,7 @@ const list = tool({
   title: "List jobs",
   description:
     "List jobs and recurring jobs, newest first. Use it to find a job's id, or to see what is " +
-    "under way. Do not use it to wait for a job: you are told when yours ends.",
+    "under way. Do not use it to wait for a job: you are notified when yours ends.",
   hints: READ_HINTS,
   input: z.object({
     state: listJobs.query.shape.state.describe("Only those in this state"),
@@ -154,7 +154,7 @@ const status = tool({
   title: "Show a job",
   description:
     "The state of one job, or of a recurring one by its cal-… id. Do not call it in a loop: you " +
-    "are told when a job of yours ends.",
+    "are notified when a job of yours ends.",
   hints: READ_HINTS,
   input: z.object({ job_id }),
   output: JobOrRecurring,

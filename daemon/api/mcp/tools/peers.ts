@@ -27,7 +27,7 @@ const list = tool({
   name: "list_peers",
   title: "List the peers",
   description:
-    "List the agents and the human who can be asked or told something, with what each works on. " +
+    "List the agents and the human who can be asked or notified, with what each works on. " +
     "Use it before the first ask, or when a name is unknown. Do not poll it to wait for a reply.",
   hints: READ_HINTS,
   input: z.object({ circle: circle.describe("Only this circle; all of them by default") }),

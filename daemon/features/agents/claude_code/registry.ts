@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { readWhole } from "../../../host/agent_files.ts";
+import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { isLaterPatch } from "../definition.ts";
@@ -101,13 +101,4 @@ function startTicks({ procStart }: Session): string | undefined {
  */
 function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
   return shape.safeParse(tryJson(readWhole(path, ENTRY_BYTES_MAX, { own: true }) ?? "")).data;
-}
-
-function namesIn(dir: string): string[] {
-  try {
-    return Array.from(Deno.readDirSync(dir), ({ name }) => name);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
 }

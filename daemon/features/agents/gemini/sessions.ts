@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { readWhole } from "../../../host/agent_files.ts";
+import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 
 /** Text before a session's first prompt that is not conversation. */
@@ -91,13 +91,4 @@ function isConversation(record: unknown): boolean {
 
 function textOf(content: z.infer<typeof ChatRecord>["content"]): string {
   return typeof content === "string" ? content : content.map(({ text }) => text).join("");
-}
-
-function namesIn(dir: string): string[] {
-  try {
-    return Array.from(Deno.readDirSync(dir), ({ name }) => name).sort();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
 }

@@ -103,7 +103,11 @@ Deno.test("where the platform reports no socket owners, the token keeps other us
   assert.equal(await status(w, "/peers"), 200);
   await using closed = world({ sockets, settings: { "daemon.auth_token": TOKEN } });
   assert.equal(await status(closed, "/peers"), 401);
-  assert.equal(await issueCookie(closed), undefined, "only a ticket gives a cookie there");
+  assert.equal(
+    await issueCookie(closed),
+    undefined,
+    "only a ticket gives a cookie on such a platform",
+  );
 });
 
 Deno.test("a page's headers do not replace the token; its cookie does, on this machine only", async () => {
@@ -119,10 +123,10 @@ Deno.test("a page's headers do not replace the token; its cookie does, on this m
       assert.equal(await status(w, path, { ...page, cookie }), 401, path);
     }
   }
-  assert.equal(await status(w, "/peers", { cookie }), 401, "no page of ours sends this");
+  assert.equal(await status(w, "/peers", { cookie }), 401, "our pages do not send this");
   assert.equal(await status(w, "/peers", { cookie, "sec-fetch-site": "none" }), 401);
   const dashboardRequest = new Request(`${BASE}/peers`, { headers: { ...PAGE, cookie } });
-  assert.equal((await w.daemon.fetch(dashboardRequest)).status, 401, "there is no socket");
+  assert.equal((await w.daemon.fetch(dashboardRequest)).status, 401, "the request has no socket");
 });
 
 Deno.test("a configured host name is not loopback, and its pages need the token", async () => {

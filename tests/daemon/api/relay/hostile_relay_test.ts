@@ -28,8 +28,8 @@ const PIECE = new Uint8Array(65_536).fill(0x20);
 async function hostile() {
   const frames: Frame[] = [];
   let daemonEnd: FakeConnection | undefined;
-  const openSocket: OpenSocket = (_address, _headers, ears) => {
-    const [localEnd, remoteEnd] = FakeConnection.pair(ears, {
+  const openSocket: OpenSocket = (_address, _headers, listener) => {
+    const [localEnd, remoteEnd] = FakeConnection.pair(listener, {
       opened: () => undefined,
       received: (data) => {
         if (typeof data === "string") return;

@@ -20,13 +20,13 @@ import {
 const RELAY_SETTINGS = { "relay.enabled": "true", "relay.url": RELAY, "relay.secret": SECRET };
 
 /** A scripted relay: records each connection attempt, and answers it. */
-function scriptedRelay(onDial: (end: FakeConnection, ears: Parameters<OpenSocket>[2]) => void) {
+function scriptedRelay(onDial: (end: FakeConnection, listener: Parameters<OpenSocket>[2]) => void) {
   const dialled_at: number[] = [];
   let clock: { now(): number } | undefined;
   const frames: unknown[] = [];
-  const openSocket: OpenSocket = (_address, _headers, ears) => {
+  const openSocket: OpenSocket = (_address, _headers, listener) => {
     dialled_at.push(clock?.now() ?? 0);
-    const [daemonEnd, relayEnd] = FakeConnection.pair(ears, {
+    const [daemonEnd, relayEnd] = FakeConnection.pair(listener, {
       opened: () => undefined,
       received: (data) => {
         const items = typeof data === "string" ? [data] : unpackMessage(data);
@@ -35,7 +35,7 @@ function scriptedRelay(onDial: (end: FakeConnection, ears: Parameters<OpenSocket
       closed: () => undefined,
     });
     daemonEnd.notifyOpened();
-    onDial(relayEnd, ears);
+    onDial(relayEnd, listener);
     return daemonEnd;
   };
   return {
@@ -93,8 +93,8 @@ Deno.test("health reports the tunnel: connecting, connected, down [c3.health.rel
 });
 
 Deno.test("the event relay_status reports a change once, however many attempts follow [c2.event.relay-status]", async () => {
-  const relay = scriptedRelay((_end, ears) =>
-    queueMicrotask(() => ears.closed(0, "", "NetworkError: tcp connect error"))
+  const relay = scriptedRelay((_end, listener) =>
+    queueMicrotask(() => listener.closed(0, "", "NetworkError: tcp connect error"))
   );
   await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
@@ -106,7 +106,9 @@ Deno.test("the event relay_status reports a change once, however many attempts f
 });
 
 Deno.test("the backoff grows with each failure, up to a minute [c9.tunnel.backoff]", async () => {
-  const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
+  const relay = scriptedRelay((_end, listener) =>
+    queueMicrotask(() => listener.closed(0, "", "no"))
+  );
   await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
   relay.on(w);
   await tickSeconds(w, 200);
@@ -122,7 +124,9 @@ Deno.test("the backoff grows with each failure, up to a minute [c9.tunnel.backof
 
 Deno.test("daemons that lose their relay at the same time do not reconnect at the same time [c9.tunnel.jitter]", async () => {
   const second_dial = async (drawn: string) => {
-    const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", "no")));
+    const relay = scriptedRelay((_end, listener) =>
+      queueMicrotask(() => listener.closed(0, "", "no"))
+    );
     const ids = { ...countingIds(), hex: () => drawn };
     await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS, ids });
     relay.on(w);
@@ -168,7 +172,7 @@ Deno.test("an unsupported protocol version is reported with its number", async (
 });
 
 for (
-  const [error, statusEventCount] of [
+  const [error, explanation] of [
     [
       "NetworkError: failed to connect to WebSocket: Invalid status code: 401",
       /does not accept relay.secret/,
@@ -177,12 +181,14 @@ for (
     ["NetworkError: failed to connect to WebSocket: tcp connect error", /tcp connect error/],
   ] as const
 ) {
-  Deno.test(`the reason of a failed connection is explained: ${statusEventCount.source}`, async () => {
-    const relay = scriptedRelay((_end, ears) => queueMicrotask(() => ears.closed(0, "", error)));
+  Deno.test(`the reason of a failed connection is explained: ${explanation.source}`, async () => {
+    const relay = scriptedRelay((_end, listener) =>
+      queueMicrotask(() => listener.closed(0, "", error))
+    );
     await using w = world({ openSocket: relay.openSocket, settings: RELAY_SETTINGS });
     relay.on(w);
     await w.tick();
-    assert.match((await relayOf(w)).last_error ?? "", statusEventCount);
+    assert.match((await relayOf(w)).last_error ?? "", explanation);
   });
 }
 
@@ -268,7 +274,7 @@ Deno.test("two daemons with different secrets and the same id do not see each ot
 });
 
 for (
-  const [what, said, statusEventCount] of [
+  const [what, settings, refusal] of [
     ["http to elsewhere", { "url": "http://relay.example" }, /relay\.url/],
     ["ws to elsewhere", { "url": "ws://relay.example" }, /relay\.url/],
     ["a path", { "url": "https://relay.example/mesh" }, /relay\.url/],
@@ -282,9 +288,9 @@ for (
   ] as const
 ) {
   Deno.test(`a relay with ${what} stops the start, and its configuration key is named [c9.tunnel.plain]`, () => {
-    const relay = { enabled: true, url: RELAY, secret: SECRET, ...said };
+    const relay = { enabled: true, url: RELAY, secret: SECRET, ...settings };
     const read = () => readConfig({ MESH_CONFIG: "/c.yaml" }, () => JSON.stringify({ relay }));
-    assert.throws(read, statusEventCount);
+    assert.throws(read, refusal);
     assert.throws(read, (error: Error) => !error.message.includes("hunter2"));
   });
 }

@@ -87,7 +87,7 @@ Deno.test("Copilot CLI's records may be a moment late, and a turn may end withou
   assert.equal(await waiting, "Late, but here");
   const never = lastOf(reader, { ...STOP_HOOK, timestamp: 8 });
   await clock.advance(1_000);
-  assert.equal(await never, "Late, but here", "nothing further came");
+  assert.equal(await never, "Late, but here", "no further text came");
   home.write([asked, stopped(7)]);
   assert.equal(await lastOf(reader, STOP_HOOK), "");
   assert.equal(await lastOf(reader, { ...STOP_HOOK, sessionId: "../../x" }), "");
@@ -116,7 +116,7 @@ Deno.test("Gemini CLI's hook holds all texts of a turn; the last one is taken fr
   assert.equal(await last("Let me see\nwho I am\nIt is\nLake Constance"), "It is\nLake Constance");
   assert.equal(await last("It is\nLake Constance"), "It is\nLake Constance");
   const whole = "Let me see\nAnother end";
-  assert.equal(await last(whole), whole, "what its records do not confirm is left whole");
+  assert.equal(await last(whole), whole, "an unconfirmed text is kept in full");
   assert.equal(await last(whole, { cwd: "/elsewhere" }), whole);
   assert.equal(await last(""), "");
 });

@@ -180,7 +180,7 @@ withTmux("no text reaches the program that follows the agent under the same shel
   await addPeer(w, "ada", { backend: "generic", ...location });
   const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
   assert.equal((await waitForSettled(w, delivery_id)).state, "queued");
-  assert.equal(panePid(t, pane), pane_pid, "to tmux the pane is the same");
+  assert.equal(panePid(t, pane), pane_pid, "for tmux the pane is the same");
   assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
   await w.tick();
   assert.partialDeepStrictEqual(eventData(w, "peer_offline"), [{ reason: "agent_exited" }]);
@@ -194,7 +194,11 @@ withTmux(
     await register(w, t, pane);
     const { delivery_id } = await notify(w, "cli", "ada", "for ada alone");
     const { state, reason } = await waitForSettled(w, delivery_id);
-    assert.deepEqual([state, reason], ["sent", "typed_not_submitted"], "pasted, so never again");
+    assert.deepEqual(
+      [state, reason],
+      ["sent", "typed_not_submitted"],
+      "pasted once, so it is not sent again",
+    );
     await systemClock.sleep(3 * SETTLE_MS); // A late Enter would come within this time.
     assert.deepEqual([t.read("got"), t.read("other"), t.cli("list-buffers")], ["", "", ""]);
   },

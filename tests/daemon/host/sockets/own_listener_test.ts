@@ -65,5 +65,5 @@ Deno.test("without a daemon, another user's program at its address receives noth
     await thief.status;
     Deno.removeSync(home, { recursive: true });
   }
-  assert.equal((await stdout.read()).value, undefined, "it was sent nothing");
+  assert.equal((await stdout.read()).value, undefined, "it received nothing");
 });

@@ -208,5 +208,5 @@ withTmux("a tmux client sends its server nothing of the daemon's environment", a
   await tmuxServers.at(server.socket).panes();
   const names = server.environment.map((variable) => variable.split("=")[0]);
   assert.deepEqual(names.sort(), ["LC_ALL", "PATH", "TERM", "TMUX"]);
-  assert.ok(server.ran, "the fixture is as hostile as it says");
+  assert.ok(server.ran, "the fixture's server is hostile");
 });

@@ -114,7 +114,7 @@ withTmux("a socket is checked at each connect, and a refusal is logged once", as
   Deno.chmodSync(t.dir, 0o700);
   assert.ok((await tmux.run(ASK)).ok);
   Deno.chmodSync(t.dir, 0o777);
-  assert.ok((await tmux.run(ASK)).ok, "what is connected stays so");
+  assert.ok((await tmux.run(ASK)).ok, "an open connection stays open");
   t.cli("detach-client", "-s", t.cli("list-clients", "-F", "#{session_name}"));
   const lost = (result: { ok: boolean }) => !result.ok;
   assert.ok(lost(await tmux.query(ASK)));

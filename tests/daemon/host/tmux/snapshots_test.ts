@@ -84,7 +84,7 @@ Deno.test("a server that is gone, or has lost a pane, gives no cached result", a
   server.lists = true;
   server.asked = [];
   await cache.screen("%2");
-  assert.deepEqual(server.asked, ["list-panes", "capture-pane"], "tmux says that it is missing");
+  assert.deepEqual(server.asked, ["list-panes", "capture-pane"], "tmux reports it missing");
 });
 
 withTmux("tmux reports a program's output, so that the next read finds it", async (terminal) => {

@@ -104,7 +104,11 @@ Deno.test("a message queued for a resumed session is not spent on its start", as
   await hook(w, "SessionEnd", { reason: "other" });
   const id = await ask(w, "web", "api-claude-code");
   const { hookSpecificOutput } = await hook(w, "SessionStart", { source: "resume" });
-  assert.equal(hookSpecificOutput, undefined, "a start is read with the first prompt only");
+  assert.equal(
+    hookSpecificOutput,
+    undefined,
+    "context of a start is read with the first prompt only",
+  );
   assert.equal((await stages(w, id)).at(-1), "queued");
   const prompted = await hook(w, "UserPromptSubmit", { prompt: "Go on" });
   assert.match(prompted.hookSpecificOutput.additionalContext, new RegExp(`id="${id}"`));

@@ -137,5 +137,5 @@ Deno.test("interrupting a session interrupts its running turns, and no other", a
   ]);
   home.asked.length = 0;
   await adapterOf(home).interruptTurn?.({ ...SHARED, runtime_session_id: null });
-  assert.deepEqual(home.asked, [], "no session is told");
+  assert.deepEqual(home.asked, [], "without a session no call is made");
 });

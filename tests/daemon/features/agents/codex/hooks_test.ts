@@ -228,7 +228,7 @@ Deno.test("a session goes offline once its server has unloaded it, and back onli
   await hook(w, API, "SessionStart");
   const status = async () => (await peers(w))[0]?.status;
   await w.tick(3);
-  assert.equal(await status(), "online", "what cannot be seen changes nothing");
+  assert.equal(await status(), "online", "a failed observation changes nothing");
   seen = { alive: false, turn_state: null, source: "app server" };
   await w.tick(3);
   assert.equal(await status(), "offline");
@@ -282,12 +282,16 @@ Deno.test("a pane, a process or a thread alone proves nothing for Codex", async 
   await using w = fixture();
   await hook(w, API, "SessionStart", { pid: OWN_HOOK });
   const nobody = { peer_id: null, proof: "none" };
-  assert.deepEqual(await whoami(w, undefined, OWN), nobody, "its very process, and no thread");
-  assert.deepEqual(await whoami(w, WEB), nobody, "a thread that nobody has registered");
-  assert.deepEqual(await whoami(w, API, 999), nobody, "a thread, from below no Codex");
+  assert.deepEqual(await whoami(w, undefined, OWN), nobody, "its own process, without a thread");
+  assert.deepEqual(await whoami(w, WEB), nobody, "an unregistered thread");
+  assert.deepEqual(await whoami(w, API, 999), nobody, "a thread, not sent by a Codex process");
   const [found] = await peers(w);
   assert.deepEqual(await whoami(w, API, OWN_HOOK), { peer_id: found?.peer_id, proof: "session" });
-  assert.deepEqual(await whoami(w, API, PROXY), nobody, "its thread, from below another Codex");
+  assert.deepEqual(
+    await whoami(w, API, PROXY),
+    nobody,
+    "its thread, sent by another Codex process",
+  );
 });
 
 Deno.test("a message in Codex's queue is accepted; its prompt hook proves it seen", async () => {

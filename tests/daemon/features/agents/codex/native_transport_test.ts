@@ -46,7 +46,10 @@ for (const [what, state] of Object.entries({ "an idle": IDLE, "a working": WORKI
     await using home = new CodexHome().listen({ "thread/read": state, "thread/queue/add": add });
     const { socket } = transportsOf(home);
     assert.deepEqual(await socket.check(SHARED, OUTGOING), { ready: true });
-    assert(!home.asked.some(({ method }) => method === "thread/queue/add"), "a look only");
+    assert(
+      !home.asked.some(({ method }) => method === "thread/queue/add"),
+      "a check sends nothing",
+    );
     assert.deepEqual(await socket.deliver(SHARED, OUTGOING), { state: "accepted" });
     assert.deepEqual(home.asked.at(-1), {
       method: "thread/queue/add",

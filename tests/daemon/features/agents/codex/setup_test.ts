@@ -54,7 +54,7 @@ const FILES: Record<string, string> = {
 for (const [what, text] of Object.entries(FILES)) {
   Deno.test(`${what}: our server is added at the end, once, and removed to the byte`, () => {
     const installed = installServer(text, PLAN);
-    assert(installed.startsWith(text), "nothing before it changes");
+    assert(installed.startsWith(text), "the text before it is unchanged");
     const { mcp_servers, ...rest } = read(installed);
     const { mcp_servers: servers = {}, ...others } = read(text);
     const mesh = {

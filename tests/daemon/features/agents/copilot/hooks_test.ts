@@ -131,7 +131,7 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
     const { peers } = await get(w, "/peers");
     return peers.filter(({ backend }: { backend: string }) => backend === "copilot");
   };
-  assert.equal((await names()).length, 0, "its session was not told of yet");
+  assert.equal((await names()).length, 0, "its session is not registered yet");
   await hook("arrived");
   const [peer] = await names();
   await addPeer(w, "ada");
@@ -156,6 +156,6 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
   });
   assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
   const started = { ...common, ...inside, hookName: "subagentStart" };
-  assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "told of by its session");
+  assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "reported by its session");
   assert.equal((await names()).length, 1);
 });

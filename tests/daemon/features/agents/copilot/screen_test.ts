@@ -48,8 +48,8 @@ Deno.test("Copilot CLI's composer holds the pasted text, and shows when more was
   assert(!copilotScreen.composerHolds(draft, "zero one two\nthree"));
   const text = `[mesh] ${"word ".repeat(1_630)}`;
   const long = viewOf("long", [102, 47]);
-  assert(copilotScreen.composerHolds(long, text), "it shows the end of a long text only");
+  assert(copilotScreen.composerHolds(long, text), "a long text shows only its end");
   assert(!copilotScreen.composerHolds(long, `${text} and what was typed before it was pasted`));
   assert(!copilotScreen.composerHolds(viewOf("permission"), "touch zz"));
-  assert.equal(copilotScreen.composerEmpty(viewOf("empty", [9, 47])), false, "blanks are a draft");
+  assert.equal(copilotScreen.composerEmpty(viewOf("empty", [9, 47])), false, "spaces are a draft");
 });

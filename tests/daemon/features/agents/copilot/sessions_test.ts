@@ -128,9 +128,9 @@ Deno.test("records are read only by the process that wrote them, from the end, a
   const padding = Array.from({ length: 500 }, () => ["noise", { text: "x".repeat(400) }] as const);
   const noise = padding.map(([type, data]): [string, Record<string, unknown>] => [type, data]);
   home.session([START, ASKED, ...noise, USER_MESSAGE, ["assistant.message", { model: "gpt-7" }]]);
-  assert.equal(home.currentTurn(), undefined, "nobody has it open");
+  assert.equal(home.currentTurn(), undefined, "no process has it open");
   home.opened(1);
-  assert.equal(home.currentTurn(), undefined, "another has it open");
+  assert.equal(home.currentTurn(), undefined, "another process has it open");
   home.opened();
   const currentTurn = home.currentTurn();
   assert.deepEqual([currentTurn?.turn_state, currentTurn?.model], ["working", "gpt-7"]);
@@ -221,11 +221,11 @@ Deno.test("a session's records are read again only after a change", () => {
     write("session.resume", 1_000);
     assert.equal(turn(), "idle");
     write("assistant.said", 1_000);
-    assert.equal(turn(), "idle", "nothing tells that they have changed");
+    assert.equal(turn(), "idle", "neither size nor time has changed");
     Deno.utimeSync(path, 1_001, 1_001);
-    assert.equal(turn(), null, "what was said tells of no turn");
+    assert.equal(turn(), null, "the record does not change the turn");
     write("user.message", 1_001);
-    assert.equal(turn(), "working", "they are of another length");
+    assert.equal(turn(), "working", "the size has changed");
     Deno.removeSync(path);
     assert.equal(turn(), undefined);
   } finally {

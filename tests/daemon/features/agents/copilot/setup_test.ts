@@ -35,7 +35,7 @@ Deno.test("setup adds our hooks to Copilot CLI's settings once, and keeps those 
     bash: "MESH_AGENT_PID=$PPID '/opt/my tools/mesh' hook copilot agentStop",
     timeoutSec: 5,
   });
-  assert.equal(hooks.permissionRequest[0].timeoutSec, 3_660, "as long as the human may think");
+  assert.equal(hooks.permissionRequest[0].timeoutSec, 3_660, "as long as the human may need");
   const moved = installHooks(installed, { mesh: ["/usr/bin/mesh"] });
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
   assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));

@@ -77,7 +77,11 @@ Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves it
   await addPeer(w, "ada");
   const id = await ask(w, "ada", peer.name, "Which port?");
   const again = await hook("SessionStart", { source: "resume" });
-  assert.equal(again.hookSpecificOutput, undefined, "a start is read with the first prompt only");
+  assert.equal(
+    again.hookSpecificOutput,
+    undefined,
+    "context of a start is read with the first prompt only",
+  );
   const { hookSpecificOutput } = await hook("BeforeAgent", { prompt: "Go on" });
   assert.match(hookSpecificOutput.additionalContext, new RegExp(`id="${id}".*Which port`));
   await hook("AfterAgent", { prompt_response: "Done" });

@@ -176,7 +176,7 @@ Deno.test("an older plugin of ours is replaced, and uninstalling removes it comp
   await home.setup();
   assert.match(home.read(PLUGIN), /export \{\s+MeshPlugin\s+\}/);
   await home.setup("--uninstall");
-  assert(!home.has(PLUGIN), "neither it nor a backup of it");
+  assert(!home.has(PLUGIN), "neither the file nor a backup");
 });
 
 Deno.test("another program's plugin of that name is kept, and setup changes nothing", async () => {
