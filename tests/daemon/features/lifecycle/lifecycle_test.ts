@@ -170,11 +170,7 @@ Deno.test("a peer observed to be gone goes offline, with the source of the obser
     terminal: false,
   }]);
   const far = w.daemon.directory.record(w.daemon.directory.find("far").peer_id);
-  assert.deepEqual(
-    [far.status, far.turn_state],
-    ["online", null],
-    "another machine is not observed",
-  );
+  assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
 });
 
 Deno.test("the age of a turn counts from the time that its observation names", async () => {

@@ -143,18 +143,18 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook finds
   assert.deepEqual([refused.code, refused.err], [
     1,
     "mesh: Nothing reaches that pane: dialog_open\n" +
-    "hint: answer the dialog in the pane, and link again\n",
+    "hint: answer the dialog in the pane, then link again\n",
   ]);
   agents.refusalReason = undefined;
   assert.match((await cli.mesh(...args, "--socket", SOCKET)).out, /linked: ada/);
   assert.match((await cli.mesh("peer", "rehook", "ada")).out, /reachable by pane/);
   w.daemon.peers.offline(w.daemon.directory.find("ada").peer_id, { terminal: false });
   const plan = await cli.mesh("peer", "rehook", "ada");
-  assert.match(plan.out, /would: take it back online/);
+  assert.match(plan.out, /would: bring it back online/);
   assert.equal(eventData(w, "peer_online").length, 0);
   assert.match(
     (await cli.mesh("peer", "rehook", "ada", "--apply")).out,
-    /did: take it back online/,
+    /did: bring it back online/,
   );
   assert.equal(eventData(w, "peer_online").length, 1);
 });
