@@ -32,7 +32,11 @@ Deno.test("run and retry begin another attempt, and only in the allowed states [
   const second = await attemptOf(w, job_id);
   assert.notEqual(first, second);
   await api.beginTurn(api.fires()[0]?.delivery_id);
-  assert.equal(await stateOf(w, job_id), "delivered", "the first message is the job's no more");
+  assert.equal(
+    await stateOf(w, job_id),
+    "delivered",
+    "the first message no longer affects the job",
+  );
   await api.beginTurn();
   for (const verb of ["run", "retry", "pause", "resume"]) assert.deepEqual(await refusal(verb), no);
   await update(w, job_id, { state: "failed", attempt_id: second, error: "No luck" });

@@ -127,7 +127,7 @@ Deno.test("a rehook of an offline peer reports its open socket, and changes noth
   await post(w, "/peers/bob/offline", { reason: "session_end" });
   const looked = await post(w, "/peers/bob/rehook");
   assert.deepEqual([looked.acted, looked.healthy, looked.would_do, looked.reason], [
-    ...[false, false, "take it back online: its socket is open", "session_end"],
+    ...[false, false, "bring it back online: its socket is open", "session_end"],
   ]);
   assert.equal((await get(w, "/peers/bob")).status, "offline");
   const done = await post(w, "/peers/bob/rehook", { apply: true });

@@ -347,7 +347,7 @@ Deno.test("more than 1,000 active schedules are refused", async () => {
   });
   await assert.rejects(schedule(w), { status: 429, message: /^schedules_full/ });
   await w.tick(MINUTE);
-  assert.equal((await ids(w, { state: "fired" })).length, 200, "A beat is bounded");
+  assert.equal((await ids(w, { state: "fired" })).length, 200, "one tick sends a limited number");
   await schedule(w);
 });
 

@@ -97,7 +97,7 @@ Deno.test("a resumed session is linked as the same peer", async () => {
     assert.equal((await job(w, job_id)).result_summary, text);
     worked.push(attempt?.executor_peer_id);
     for (let turn = 0; turn < 60 && (await at.agents()).length > 0; turn++) await w.tick();
-    assert.equal(terminals.panes.size, 0, "it is ended with the fire");
+    assert.equal(terminals.panes.size, 0, "the executor is ended with the fire");
   }
   assert.equal(worked[0], worked[1]);
   assert.equal(terminals.launches.at(-1)?.argv.at(-1), THREAD);

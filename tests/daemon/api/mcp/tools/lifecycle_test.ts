@@ -142,19 +142,21 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook resto
   const refused = await cli.mesh(...args);
   assert.deepEqual([refused.code, refused.err], [
     1,
-    "mesh: Messages cannot reach that pane: dialog_open\n" +
-    "hint: answer the dialog in the pane, and link again\n",
+    "mesh: Messages cannot reach that pane: dialog_open
+" +
+    "hint: answer the dialog in the pane, then link again
+",
   ]);
   agents.refusalReason = undefined;
   assert.match((await cli.mesh(...args, "--socket", SOCKET)).out, /linked: ada/);
   assert.match((await cli.mesh("peer", "rehook", "ada")).out, /reachable by pane/);
   w.daemon.peers.offline(w.daemon.directory.find("ada").peer_id, { terminal: false });
   const plan = await cli.mesh("peer", "rehook", "ada");
-  assert.match(plan.out, /would: take it back online/);
+  assert.match(plan.out, /would: bring it back online/);
   assert.equal(eventData(w, "peer_online").length, 0);
   assert.match(
     (await cli.mesh("peer", "rehook", "ada", "--apply")).out,
-    /did: take it back online/,
+    /did: bring it back online/,
   );
   assert.equal(eventData(w, "peer_online").length, 1);
 });

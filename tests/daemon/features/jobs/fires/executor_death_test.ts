@@ -154,7 +154,7 @@ Deno.test("after a restart the fire of an untraceable executor that does not rec
   await w.tick();
   const returned = await connectWorker(w, "back", { peer_id: back.peer_id });
   await w.tick(RECONNECT_GRACE_MS / 1000 - 2);
-  assert.equal(await stateOf(w, lost.job_id), "running", "it may be on its way");
+  assert.equal(await stateOf(w, lost.job_id), "running", "it may still reconnect");
   await w.tick();
   for (const { job_id } of [delivered, lost]) {
     const { state, state_reason } = await job(w, job_id);
@@ -162,7 +162,7 @@ Deno.test("after a restart the fire of an untraceable executor that does not rec
   }
   await returned.socket.drop();
   await w.tick(3600);
-  assert.equal(await stateOf(w, running.job_id), "running", "it came back, and may come again");
+  assert.equal(await stateOf(w, running.job_id), "running", "it came back once, and may again");
 });
 
 Deno.test("a turn that ended while the daemon was not running fails the fire as unseen", async () => {
@@ -173,7 +173,7 @@ Deno.test("a turn that ended while the daemon was not running fails the fire as 
   w = await restartOn(w, at.start);
   await using _ = w;
   await w.tick(30);
-  assert.equal(await stateOf(w, job_id), "running", "nothing is known of its turn");
+  assert.equal(await stateOf(w, job_id), "running", "the state of its turn is unknown");
   await turn(w, peer_id, { turn_state: "idle" });
   await w.tick();
   const { state, state_reason, error } = await job(w, job_id);

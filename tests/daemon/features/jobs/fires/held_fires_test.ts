@@ -81,14 +81,14 @@ Deno.test("an owner that is the executor is not notified of an end by its own tu
   await api.beginTurn();
   await api.endTurn("Mended");
   await w.clock.settle();
-  assert.deepEqual(ends(), ["failed"], "its check came after its turn");
+  assert.deepEqual(ends(), ["failed"], "the checks run after its turn");
   const { job_id } = await create(w, own);
   await update(w, job_id, { state: "failed", attempt_id: await attemptOf(w, job_id) });
   assert.deepEqual(ends(), ["failed", "failed"]);
   await create(w, own);
   await api.beginTurn();
   await api.endTurn("Mended");
-  assert.deepEqual(ends(), ["failed", "failed"], "it knows what it did itself");
+  assert.deepEqual(ends(), ["failed", "failed"], "it knows of its own turn");
 });
 
 Deno.test("a job whose creator was closed is sent by the daemon", async () => {

@@ -38,7 +38,7 @@ Deno.test("an executor is started for a job in its folder, and ended with the fi
   assert.equal(await stateOf(w, job_id), "running");
   await end(w, api.peer_id, "Mended");
   assert.equal((await job(w, job_id)).result_summary, "Mended");
-  assert.ok(terminals.panes.has(api.pane_id), "it is ended once its end is on the disk");
+  assert.ok(terminals.panes.has(api.pane_id), "the executor is ended after the commit");
   await w.tick();
   assert.ok(!terminals.panes.has(api.pane_id));
   assert.ok(!processes.isAlive(api.pid));
@@ -117,11 +117,15 @@ Deno.test("a recurring job resumes its session, and never runs twice at once", a
   assert.deepEqual(terminals.launches[0]?.argv.includes("resume"), false);
   await begin(w, first.peer_id);
   await w.tick(900);
-  assert.equal((await template(w, calendar_id)).occurrences, 1, "the first is still under way");
+  assert.equal(
+    (await template(w, calendar_id)).occurrences,
+    1,
+    "the first occurrence is still in progress",
+  );
   await end(w, first.peer_id, "One");
   await w.tick();
   assert.equal((await get(w, `/peers/${first.peer_id}`)).status, "offline", "it may come back");
-  assert.equal((await template(w, calendar_id)).occurrences, 2, "what was missed is one fire");
+  assert.equal((await template(w, calendar_id)).occurrences, 2, "missed fires collapse into one");
   await w.tick();
   await launched(at, 2);
   assert.deepEqual(terminals.launches[1]?.argv.slice(-2), ["resume", "s-1"]);
@@ -210,7 +214,7 @@ Deno.test("an executor that never registers is ended and started again, up to a 
   assert.deepEqual([state, state_reason], ["unavailable", "executor_never_registered"]);
   assert.equal(runner.attempt_count, 3);
   await w.tick();
-  assert.equal(terminals.panes.size, 0, "nothing of it is left");
+  assert.equal(terminals.panes.size, 0, "no pane is left");
 });
 
 Deno.test("an executor that ends before it registers makes the job unavailable", async () => {
@@ -327,7 +331,7 @@ Deno.test("an executor that was started during a crash is ended, and another doe
   await using next = start("killed.db");
   for (let second = 0; second < 3; second++) await next.tick();
   await launched({ w: next, folder, terminals }, 2);
-  assert.ok(!processes.isAlive(orphan), "what nobody wrote down is ended");
+  assert.ok(!processes.isAlive(orphan), "an agent that was not stored is ended");
   assert.equal(terminals.panes.size, 1);
   const { state, runner } = await job(next, job_id);
   assert.equal(state, "dispatching");

@@ -31,7 +31,7 @@ Deno.test("a dispatch that is not delivered within its lease is withdrawn and re
     ["acquired", null],
   ]);
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  assert.equal(deliveries.length, 1, "the first message is not delivered any more");
+  assert.equal(deliveries.length, 1, "the first message is withdrawn");
   assert.equal(deliveries[0].delivery_id, second.runner.attempts[1]?.delivery_id);
   assert.deepEqual(jobTransitions(w, job_id), [
     ...["queued", "dispatching", "queued", "dispatching", "delivered"],
@@ -54,7 +54,7 @@ Deno.test("a delivered fire is not ended by lease, deadline or expiry [3.job.nev
   await w.tick(60);
   assert.equal(await stateOf(w, job_id), "delivered");
   assert.match(sam.reports()[0]?.text ?? "", /"Long" is delivered, and its deadline has passed/);
-  assert.equal(sam.reports().length, 1, "the owner is told once");
+  assert.equal(sam.reports().length, 1, "the owner is notified once");
   // Its socket closed long ago; it reports over HTTP.
   const turn = (role: string, text: string) =>
     post(w, "/events/chat", { peer_id: api.peer_id, role, text });
@@ -184,7 +184,7 @@ Deno.test("the end of a job is notified to its owner, else its creator, else the
   assert.deepEqual(await finish({}), [1, 1, 1]);
   await post(w, `/peers/${owner.peer_id}/provenance`, { addressable: false });
   assert.deepEqual(await finish({ owner_peer: "owner", created_by: "maker" }), [1, 2, 1]);
-  assert.deepEqual(await finish({ owner_peer: "api" }), [1, 2, 2], "it knows what it did itself");
+  assert.deepEqual(await finish({ owner_peer: "api" }), [1, 2, 2], "it knows of its own turn");
   assert.deepEqual(await finish({ created_by: "a-program" }), [1, 2, 3]);
 });
 

@@ -86,7 +86,7 @@ async function yearOf(cron: string, timezone: string, from: number, to: number) 
     w.daemon.jobs.tick(clock.now());
     const { last_due_at, last_occurrence_work_id } = await template(w, calendar_id);
     fired.push(Date.parse(last_due_at ?? ""));
-    assert.equal(clock.now(), next, "it fires when it is due, and not a second later");
+    assert.equal(clock.now(), next, "it fires exactly when it is due");
     // No agent can be started here, so each occurrence settles at once.
     for (let turn = 0; turn < 20; turn++) {
       if ((await stateOf(w, last_occurrence_work_id ?? "")) === "unavailable") break;
@@ -172,7 +172,11 @@ Deno.test("a paused template does not fire, a resumed one fires from now on, a c
   assert.deepEqual([paused.occurrences, paused.next_due_at], [0, null]);
   assert.equal(await verb("resume"), "active");
   await w.tick(30);
-  assert.equal((await template(w, calendar_id)).occurrences, 0, "what was due meanwhile is gone");
+  assert.equal(
+    (await template(w, calendar_id)).occurrences,
+    0,
+    "fires during the pause are not made up for",
+  );
   await w.tick(60);
   assert.equal((await template(w, calendar_id)).occurrences, 1);
   assert.equal(await verb("cancel"), "cancelled");

@@ -45,7 +45,7 @@ Deno.test("finished spawns and restarts are deleted after 30 days, except the la
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   await w.fetch("/peers/worker", { method: "DELETE" });
   await days(w, 1);
-  assert.deepEqual(counts(w), { spawns: 0, restarts: 0 }, "nobody needs them");
+  assert.deepEqual(counts(w), { spawns: 0, restarts: 0 }, "no peer needs them");
   assert.deepEqual(w.logged, []);
 });
 
@@ -87,7 +87,7 @@ Deno.test("only the newest entries are kept, and each tick deletes a limited num
   const retention = new SpawnLogRetention(w.daemon.ctx, limits, () => true);
   const now = w.clock.now();
   retention.tick(now);
-  assert.equal(counts(w).spawns, 150, "a beat takes small steps");
+  assert.equal(counts(w).spawns, 150, "one tick deletes a limited number");
   for (let tick = 0; tick < 4; tick++) retention.tick(now);
   assert.equal(counts(w).spawns, 20);
 });

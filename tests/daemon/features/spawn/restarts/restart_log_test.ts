@@ -41,11 +41,11 @@ async function restartAfterCrash(
     await using fixture = await spawningWorld({ ...shared, terminals });
     await fixture.w.clock.settle();
     const notes = eventData(fixture.w, "notification").length;
-    const journal = fixture.w.daemon.ctx.db.all(
+    const records = fixture.w.daemon.ctx.db.all(
       z.object({ status: z.string(), failed: z.string().nullable() }),
       "select status, failed from restarts join peers using (peer_id)",
     );
-    return { answer: await get(fixture.w, "/peers/api/restart"), notes, journal };
+    return { answer: await get(fixture.w, "/peers/api/restart"), notes, records };
   } finally {
     await Deno.remove(dir, { recursive: true });
   }
@@ -63,7 +63,7 @@ Deno.test("after a crash during a restart its record shows the true outcome [3.p
     "stop",
     "daemon_restart",
   ]);
-  assert.equal(stopping.journal[0]?.status, "online", "what was to be stopped runs on");
+  assert.equal(stopping.records[0]?.status, "online", "the old process was not stopped");
   const gone = await restartAfterCrash(launched, { ends: true });
   assert.deepEqual([gone.answer.failed.stage, gone.answer.failed.reason], [
     "register",
@@ -71,7 +71,7 @@ Deno.test("after a crash during a restart its record shows the true outcome [3.p
   ]);
   assert.equal(gone.notes, 0);
   const runs = await restartAfterCrash(launched, {});
-  assert.equal(runs.answer.outcome, "restarted", "what was launched runs: that is evidence");
+  assert.equal(runs.answer.outcome, "restarted", "the running process proves the launch");
 });
 
 /** Advances a restart until it waits for the old process to end. */
@@ -107,8 +107,8 @@ Deno.test("a peer that is removed or retired during its restart is not brought b
       await w.clock.advance(80_000);
       const peers = w.daemon.ctx.db.all(Row, "select peer_id, status from peers");
       assert.deepEqual(peers, [{ peer_id, status: "retired" }], `${reason} at ${stage}`);
-      const failed = eventData(w, "peer_restart_failed").find((told) =>
-        told["restart_id"] === restart_id
+      const failed = eventData(w, "peer_restart_failed").find((event) =>
+        event["restart_id"] === restart_id
       );
       assert.equal(failed?.["reason"], reason, stage);
       assert.equal(terminals.launches.length, stage === "stop" ? 0 : 1);
@@ -119,7 +119,7 @@ Deno.test("a peer that is removed or retired during its restart is not brought b
 
 Deno.test("after a crash the restart of a removed or retired peer has failed, and the daemon starts", async () => {
   for (const end of [remove, retire]) {
-    const { journal: [entry] } = await restartAfterCrash(async (fixture) => {
+    const { records: [entry] } = await restartAfterCrash(async (fixture) => {
       await launched(fixture);
       await end(fixture);
     }, {});

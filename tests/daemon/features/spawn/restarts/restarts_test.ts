@@ -39,7 +39,7 @@ Deno.test("a restart relaunches a live peer with its session, under the same pee
     "online",
     terminals.panes.get(pane_id)?.pane_pid,
   ]);
-  assert.equal(terminals.kept.size, 0, "the pane is as it was");
+  assert.equal(terminals.kept.size, 0, "the pane closes with its program, as before");
 });
 
 Deno.test("each stage of a restart is stored and published with its restart_id [3.peer.restart.journal] [6.peer-restart] [4.peers.restart-last]", async () => {
