@@ -1,7 +1,10 @@
 /** Surfaces that reconnect: catch-up, late receipts, restarts. */
 
 import assert from "node:assert/strict";
-import { world } from "../../../support/world.ts";
+import { join as pathOf } from "node:path";
+import { FakeClock } from "../../../support/clock.ts";
+import { countingIds } from "../../../support/ids.ts";
+import { FakeProcesses, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import {
   lastSentItem,
@@ -11,7 +14,6 @@ import {
   sentItems,
   surface,
 } from "../../../support/daemon/surfaces.ts";
-import { restartableWorld } from "../../../support/daemon/restartable.ts";
 
 const settings = { "human.name": "sam" };
 const withHuman = () => world({ settings });
@@ -227,27 +229,33 @@ Deno.test("a disconnected surface is not listed until it reconnects", async () =
 });
 
 Deno.test("after a restart, unconfirmed pushes are sent again, and shown ones are not", async () => {
-  using at = restartableWorld({ settings });
-  const ids = await (async () => {
-    await using w = at.start();
+  const directory = Deno.makeTempDirSync();
+  const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
+  const start = () => world({ settings, db_path: pathOf(directory, "mesh.db"), ...shared });
+  try {
+    const ids = await (async () => {
+      await using w = start();
+      const phone = await surface(w, "phone");
+      await notifyAndShow(w, phone, "1");
+      await notify(w, "ada", "sam", "no receipt");
+      await notify(w, "ada", "sam", "failed");
+      const [, , failed] = sentItems(phone);
+      await sendReceipt(phone, failed?.delivery_id ?? "", { status: "failed", error_class: "x" });
+      return sentItems(phone).map(({ delivery_id }) => delivery_id);
+    })();
+    await using w = start();
+    await notify(w, "ada", "sam", "after the restart");
     const phone = await surface(w, "phone");
-    await notifyAndShow(w, phone, "1");
-    await notify(w, "ada", "sam", "no receipt");
-    await notify(w, "ada", "sam", "failed");
-    const [, , failed] = sentItems(phone);
-    await sendReceipt(phone, failed?.delivery_id ?? "", { status: "failed", error_class: "x" });
-    return sentItems(phone).map(({ delivery_id }) => delivery_id);
-  })();
-  await using w = at.start();
-  await notify(w, "ada", "sam", "after the restart");
-  const phone = await surface(w, "phone");
-  assert.deepEqual(texts(phone), ["no receipt", "failed", "after the restart"]);
-  assert.deepEqual(
-    sentItems(phone).map(({ delivery_id }) => delivery_id).slice(0, 2),
-    ids.slice(1),
-  );
-  for (const { delivery_id } of sentItems(phone)) await sendReceipt(phone, delivery_id);
-  assert.deepEqual(w.daemon.delivery.counts(), { accepted: 8 });
+    assert.deepEqual(texts(phone), ["no receipt", "failed", "after the restart"]);
+    assert.deepEqual(
+      sentItems(phone).map(({ delivery_id }) => delivery_id).slice(0, 2),
+      ids.slice(1),
+    );
+    for (const { delivery_id } of sentItems(phone)) await sendReceipt(phone, delivery_id);
+    assert.deepEqual(w.daemon.delivery.counts(), { accepted: 8 });
+  } finally {
+    Deno.removeSync(directory, { recursive: true });
+  }
 });
 
 Deno.test("the queue limit does not apply to surfaces", async () => {
