@@ -3,7 +3,8 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Address, AuthorKind, Role } from "../peers/contract.ts";
+import type { Address, AuthorKind } from "../peers/contract.ts";
+import type { Scope, Sender } from "../peers/directory.ts";
 import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
 import {
   type AckAsk,
@@ -27,22 +28,9 @@ import type { Routing } from "./routing/contract.ts";
 /** Asks that one tick evicts, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-}
-
-interface Scope {
-  readonly circle?: string | undefined;
-  readonly bypass_circle?: boolean | undefined;
-  readonly caller?: Sender & { readonly mesh_session_id: string | null };
-}
-
 /** The part of the peers' directory that asks use. */
 interface Directory {
-  sender(argument: string, scope?: Scope): Sender & { readonly mesh_session_id: string | null };
+  sender(argument: string, scope?: Scope): Sender;
   target(argument: string, scope: Scope): Address;
   human(): Address | undefined;
   /** Who counts as the author of a message (contract 2). */

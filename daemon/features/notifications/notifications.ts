@@ -3,19 +3,12 @@
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Address, Role } from "../peers/contract.ts";
+import type { Address } from "../peers/contract.ts";
+import type { Sender } from "../peers/directory.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";
 import type { Broadcast, Notify } from "./contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
-
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-  readonly mesh_session_id: string | null;
-}
 
 export interface NotesDeps {
   readonly directory: {

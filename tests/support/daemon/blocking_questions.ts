@@ -1,10 +1,8 @@
-/** Helpers for blocking questions, and a world whose daemon can end and restart under them. */
+/** Helpers for blocking questions. */
 
-import { join as pathOf } from "node:path";
-import { FakeClock } from "../clock.ts";
-import { countingIds } from "../ids.ts";
-import { FakeProcesses, type World, world } from "../world.ts";
+import { type World, world } from "../world.ts";
 import { post } from "./peer_clients.ts";
+import { restartableWorld } from "./restartable.ts";
 
 export const withHuman = (more: Record<string, string> = {}) =>
   world({ settings: { "human.name": "sam", ...more } });
@@ -46,25 +44,5 @@ export async function askBlockingUntil(
   return pending.then((answer) => answer.json(), () => undefined);
 }
 
-/** A world whose daemon can restart on the same file, or on the file that a crash left. */
-export function restartableDaemon() {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds(), processes: new FakeProcesses() };
-  const start = (name: string) =>
-    world({
-      ...shared,
-      db_path: pathOf(directory, name),
-      settings: { "human.name": "sam" },
-    });
-  return {
-    start: () => start("mesh.db"),
-    /** Starts another daemon on a copy of the file as `kill -9` would leave it. */
-    startFromCrash: () => {
-      for (const end of ["", "-wal"]) {
-        Deno.copyFileSync(pathOf(directory, `mesh.db${end}`), pathOf(directory, `crash.db${end}`));
-      }
-      return start("crash.db");
-    },
-    [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }),
-  };
-}
+/** A world with a human whose daemon can restart. */
+export const restartableDaemon = () => restartableWorld({ settings: { "human.name": "sam" } });

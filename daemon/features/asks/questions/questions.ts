@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../../messages/attachments/contract.ts";
 import type { Address, AuthorKind } from "../../peers/contract.ts";
+import type { Sender } from "../../peers/directory.ts";
 import { alreadyClosed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { Ask } from "../contract.ts";
@@ -12,14 +13,6 @@ import type { HumanInbox, MessageSender } from "../ask_closer.ts";
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 import { publishOpened } from "../ask_events.ts";
-
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Address["role"] | null;
-  readonly mesh_session_id: string | null;
-}
 
 interface Directory {
   sender(argument: string, scope?: { circle?: string | undefined }): Sender;

@@ -2,7 +2,8 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address, Role } from "../../peers/contract.ts";
+import type { Address } from "../../peers/contract.ts";
+import type { Scope, Sender } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";
 import {
@@ -19,20 +20,6 @@ import { mostRelevant, type PastAnswer } from "./relevance.ts";
 
 /** An ask without a recipient. */
 export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
-
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-  readonly mesh_session_id: string | null;
-}
-
-interface Scope {
-  readonly circle?: string | undefined;
-  readonly bypass_circle?: boolean | undefined;
-  readonly caller?: Sender;
-}
 
 export interface RouterDeps {
   readonly asks: Pick<Asks, "open" | "mustGet">;

@@ -1,3 +1,5 @@
+/** Asks: opening, acknowledging, declining, cancelling, eviction, listing. */
+
 import assert from "node:assert/strict";
 import { ackAsk, openAsk, waitAsk } from "../../../../daemon/features/asks/contract.ts";
 import { registerPeer } from "../../../../daemon/features/peers/contract.ts";

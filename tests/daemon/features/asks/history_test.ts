@@ -1,9 +1,9 @@
+/** `GET /asks/history`: closed asks of a peer. */
+
 import assert from "node:assert/strict";
-import { join as pathOf } from "node:path";
-import { FakeClock } from "../../../support/clock.ts";
-import { countingIds } from "../../../support/ids.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../support/daemon/restartable.ts";
 
 const LONG_AGO = "2000-01-01T00:00:00Z";
 
@@ -107,10 +107,8 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
 });
 
 Deno.test("history includes offline and retired peers, and survives a restart [4.asks.history-durable]", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds() };
-  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
-  let w = start();
+  using at = restartableWorld();
+  let w = at.start();
   const [bob, eve, tom] = [
     await addPeer(w, "bob"),
     await addPeer(w, "eve"),
@@ -119,7 +117,7 @@ Deno.test("history includes offline and retired peers, and survives a restart [4
   const other = await closed(w, "tom", "bob");
   const id = await closed(w, "bob", "eve");
   await w[Symbol.asyncDispose]();
-  w = start();
+  w = at.start();
   await post(w, "/peers/eve/offline", { terminal: true });
   for (const peer of ["bob", bob.peer_id, eve.peer_id]) {
     const found = await threads(w, `peer_id=${peer}&since=${LONG_AGO}`);
@@ -130,7 +128,6 @@ Deno.test("history includes offline and retired peers, and survives a restart [4
   await w.fetch(`/peers/${eve.peer_id}`, { method: "DELETE" });
   assert.deepEqual(await threads(w, `peer_id=${eve.peer_id}&since=${LONG_AGO}`), [id]);
   await w[Symbol.asyncDispose]();
-  Deno.removeSync(directory, { recursive: true });
 });
 
 Deno.test("history returns a thousand asks at a time, and continues from the last", async () => {

@@ -1,7 +1,6 @@
+/** Open asks: of unregistered senders, over restarts, in chains. */
+
 import assert from "node:assert/strict";
-import { join as pathOf } from "node:path";
-import { FakeClock } from "../../../support/clock.ts";
-import { countingIds } from "../../../support/ids.ts";
 import { type World, world } from "../../../support/world.ts";
 import {
   addPeer,
@@ -11,17 +10,10 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../support/daemon/restartable.ts";
 
-/** A world whose daemon can restart on the same file. */
-function fixture() {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds() };
-  const db_path = pathOf(directory, "mesh.db");
-  return {
-    start: (): World => world({ ...shared, db_path, settings: { "human.name": "sam" } }),
-    [Symbol.dispose]: () => Deno.removeSync(directory, { recursive: true }),
-  };
-}
+/** A world with a human whose daemon can restart. */
+const restartable = () => restartableWorld({ settings: { "human.name": "sam" } });
 
 async function outstanding(w: World, name: string): Promise<string[]> {
   const query = `peer_id=${encodeURIComponent(name)}&direction=outbound`;
@@ -30,7 +22,7 @@ async function outstanding(w: World, name: string): Promise<string[]> {
 }
 
 Deno.test("an unregistered sender finds its asks, also after a restart", async () => {
-  using at = fixture();
+  using at = restartable();
   let w = at.start();
   await addPeer(w, "bob");
   const ownAsks = [await ask(w, "mcp-a.b_c", "bob"), await ask(w, "mcp-a.b_c", "sam")];
@@ -48,7 +40,7 @@ Deno.test("an unregistered sender finds its asks, also after a restart", async (
 });
 
 Deno.test("a wait that is repeated after a restart gets the answer", async () => {
-  using at = fixture();
+  using at = restartable();
   let w = at.start();
   await addPeer(w, "bob");
   const [early, late] = [await ask(w, "a-stranger", "bob"), await ask(w, "a-stranger", "bob")];
@@ -69,7 +61,7 @@ Deno.test("a wait that is repeated after a restart gets the answer", async () =>
 });
 
 Deno.test("the origin of an ask is stored and shown", async () => {
-  using at = fixture();
+  using at = restartable();
   let w = at.start();
   await addPeer(w, "bob");
   const origin = { surface: "telegram", ref: "41" };

@@ -1,3 +1,5 @@
+/** `POST /asks/:id/wait`: timeouts, pull mode, permissions, shutdown. */
+
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";

@@ -1,3 +1,5 @@
+/** Bridges: plain frames, aliases, and the connection of the human. */
+
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {

@@ -1,3 +1,5 @@
+/** The human's inbox: items, reading, replying, refs. */
+
 import assert from "node:assert/strict";
 
 import { type World, world } from "../../../support/world.ts";

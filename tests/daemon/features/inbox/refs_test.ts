@@ -1,3 +1,5 @@
+/** Refs of surfaces: order, `through_ref`, replies by ref. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";

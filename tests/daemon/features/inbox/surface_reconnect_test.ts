@@ -1,3 +1,5 @@
+/** Surfaces that reconnect: catch-up, late receipts, restarts. */
+
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { FakeClock } from "../../../support/clock.ts";

@@ -1,3 +1,5 @@
+/** A surface over random disconnects and restarts, checked against a model. */
+
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import fc from "fast-check";

@@ -1,3 +1,5 @@
+/** Surfaces: pushes, receipts, threads, the dashboard. */
+
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {

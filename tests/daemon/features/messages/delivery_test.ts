@@ -1,3 +1,5 @@
+/** Deliveries: drains, receipts, queue limit, expiry, traces, listing. */
+
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {

@@ -1,3 +1,5 @@
+/** Ids from row numbers, and back. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";

@@ -1,3 +1,5 @@
+/** Messages that are sent a second time. */
+
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {

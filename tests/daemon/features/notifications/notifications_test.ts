@@ -1,3 +1,5 @@
+/** Notifications and broadcasts. */
+
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import {

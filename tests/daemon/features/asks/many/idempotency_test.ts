@@ -1,9 +1,6 @@
 /** `Idempotency-Key` on asks to many. */
 
 import assert from "node:assert/strict";
-import { join as pathOf } from "node:path";
-import { FakeClock } from "../../../../support/clock.ts";
-import { countingIds } from "../../../../support/ids.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -12,6 +9,7 @@ import {
   eventTypesSince,
   get,
 } from "../../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 const QUESTION = { from_peer: "ada", to_peers: ["bob", "ghost", "eve"], text: "Ready?" };
 
@@ -86,20 +84,14 @@ Deno.test("with a full disk, neither the asks nor the key are stored", async () 
 });
 
 Deno.test("a repeat after a restart returns the same ids, and opens no ask", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds() };
-  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
-  try {
-    let w = start();
-    await addThreePeers(w);
-    const before = await send(w, "k");
-    await w[Symbol.asyncDispose]();
-    w = start();
-    await using _ = w;
-    assert.deepEqual(await send(w, "k"), { ...before, replayed: "true" });
-    assert.equal((await get(w, "/asks")).asks.length, 2);
-    assert.equal((await get(w, `/asks/many/${before.parent_id}`)).state, "pending");
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
-  }
+  using at = restartableWorld();
+  let w = at.start();
+  await addThreePeers(w);
+  const before = await send(w, "k");
+  await w[Symbol.asyncDispose]();
+  w = at.start();
+  await using _ = w;
+  assert.deepEqual(await send(w, "k"), { ...before, replayed: "true" });
+  assert.equal((await get(w, "/asks")).asks.length, 2);
+  assert.equal((await get(w, `/asks/many/${before.parent_id}`)).state, "pending");
 });

@@ -1,8 +1,7 @@
+/** Asks to many: children, results, timeout, retention. */
+
 import assert from "node:assert/strict";
-import { join as pathOf } from "node:path";
 import { due } from "../../../../../daemon/features/asks/many/store.ts";
-import { FakeClock } from "../../../../support/clock.ts";
-import { countingIds } from "../../../../support/ids.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -11,6 +10,7 @@ import {
   get,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 /** Registers the asker and three recipients, except those that connect over a socket. */
 async function addThreePeers(w: World, ...connected: string[]) {
@@ -202,20 +202,17 @@ Deno.test("a parent is deleted after 30 days, unless a child is still open", asy
 });
 
 Deno.test("a parent and its timeout survive a restart", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds() };
-  const start = () => world({ ...shared, db_path: pathOf(directory, "mesh.db") });
-  let w = start();
+  using at = restartableWorld();
+  let w = at.start();
   await addThreePeers(w);
   const lastingAsks = await askMany(w);
   const brief = await askMany(w, { timeout_seconds: 60 });
   await w[Symbol.asyncDispose]();
-  w = start();
+  w = at.start();
   const [first] = idsOf(lastingAsks.children);
   await post(w, "/ack", { correlation_id: first, message: "Yes" });
   await w.tick(61);
   assert.equal((await get(w, `/asks/many/${lastingAsks.parent_id}`)).state, "partial");
   assert.equal((await get(w, `/asks/many/${brief.parent_id}`)).state, "complete");
   await w[Symbol.asyncDispose]();
-  Deno.removeSync(directory, { recursive: true });
 });

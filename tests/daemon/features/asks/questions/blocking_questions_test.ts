@@ -1,3 +1,5 @@
+/** `POST /questions/ask-blocking`: answers, timeouts, chosen ids. */
+
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";

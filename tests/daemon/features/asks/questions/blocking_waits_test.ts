@@ -1,3 +1,5 @@
+/** Blocking questions: disconnects, repeated requests, shutdown, crash. */
+
 import assert from "node:assert/strict";
 import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import {

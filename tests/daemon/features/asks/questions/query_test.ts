@@ -1,3 +1,5 @@
+/** `POST /query`: the legacy blocking route. */
+
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";

@@ -1,3 +1,5 @@
+/** Structured questions: typed answers by agents, the human and surfaces. */
+
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
 import {

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
 import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
-import { FakeClock } from "../../../../support/clock.ts";
-import { countingIds } from "../../../../support/ids.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { askAnyone, assertNothing, leastBusyWorld } from "../../../../support/daemon/routing.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 Deno.test("with `static`, an ask without to_peer is no_target, even if other fields are invalid", async () => {
   await using w = world();
@@ -213,19 +212,14 @@ Deno.test("an unknown or incomplete strategy refuses the start with its config k
 });
 
 Deno.test("the routing of an ask survives a restart", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { clock: new FakeClock(), ids: countingIds(), db_path: `${directory}/mesh.db` };
+  using at = restartableWorld();
   const settings = { "routing.strategy": "least_busy" };
-  try {
-    const before = world({ ...shared, settings });
-    await addPeer(before, "bob");
-    const { correlation_id, routing } = await askAnyone(before);
-    await before[Symbol.asyncDispose]();
-    await using after = world({ ...shared });
-    const record = await after.call(getAsk, { params: { id: correlation_id } });
-    assert.deepEqual([record.state, record.routing], ["open", routing]);
-    assert.equal((await askAnyone(after)).error, "no_target");
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
-  }
+  const before = at.start({ settings });
+  await addPeer(before, "bob");
+  const { correlation_id, routing } = await askAnyone(before);
+  await before[Symbol.asyncDispose]();
+  await using after = at.start();
+  const record = await after.call(getAsk, { params: { id: correlation_id } });
+  assert.deepEqual([record.state, record.routing], ["open", routing]);
+  assert.equal((await askAnyone(after)).error, "no_target");
 });

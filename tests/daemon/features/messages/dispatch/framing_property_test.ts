@@ -1,3 +1,5 @@
+/** Properties of frames for arbitrary texts. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { StoredMessage } from "../../../../../daemon/features/messages/contract.ts";

@@ -1,3 +1,5 @@
+/** Messages that a transport is sending while something else happens. */
+
 import assert from "node:assert/strict";
 import type {
   Adapter,

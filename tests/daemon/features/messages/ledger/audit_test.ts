@@ -1,3 +1,5 @@
+/** The conservation count, unaccounted messages, and late receipts. */
+
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
 import {

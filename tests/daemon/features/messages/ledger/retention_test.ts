@@ -1,5 +1,6 @@
+/** Retention: which messages are deleted, and when. */
+
 import assert from "node:assert/strict";
-import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -10,6 +11,7 @@ import {
   notify,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 const DAYS = 86_400;
 
@@ -141,27 +143,22 @@ Deno.test("above the maximum number, finished messages are deleted early, oldest
 });
 
 Deno.test("the number of a deleted message is not reused, not even after a restart", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
-  try {
-    let first = "";
-    {
-      await using w = world(shared);
-      await connectPeerWithReceipts(w, "bob");
-      first = (await notify(w, "ada", "bob", "plum")).delivery_id;
-      await post(w, "/deliveries/receipts", { delivery_ids: [first], status: "seen" });
-      await days(w, 31);
-      assert.equal(await status(w, `/messages/${first}`), 404);
-    }
-    await using w = world(shared);
-    const second = (await notify(w, "ada", "bob", "plum")).delivery_id;
-    assert.notEqual(second, first);
-    await w.tick();
-    const { messages } = await get(w, "/messages?q=plum");
-    assert.deepEqual(messages.map(({ delivery_id }: Record<string, string>) => delivery_id), [
-      second,
-    ]);
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
+  using at = restartableWorld();
+  let first = "";
+  {
+    await using w = at.start();
+    await connectPeerWithReceipts(w, "bob");
+    first = (await notify(w, "ada", "bob", "plum")).delivery_id;
+    await post(w, "/deliveries/receipts", { delivery_ids: [first], status: "seen" });
+    await days(w, 31);
+    assert.equal(await status(w, `/messages/${first}`), 404);
   }
+  await using w = at.start();
+  const second = (await notify(w, "ada", "bob", "plum")).delivery_id;
+  assert.notEqual(second, first);
+  await w.tick();
+  const { messages } = await get(w, "/messages?q=plum");
+  assert.deepEqual(messages.map(({ delivery_id }: Record<string, string>) => delivery_id), [
+    second,
+  ]);
 });

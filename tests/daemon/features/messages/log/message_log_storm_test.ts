@@ -1,3 +1,5 @@
+/** The message log over random sends, deletions and restarts, checked against a model. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";

@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../../../../daemon/features/messages/log/search_terms.ts";
 import * as z from "zod";
-import { FakeClock } from "../../../../support/clock.ts";
 import { world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -16,6 +15,7 @@ import {
   post,
 } from "../../../../support/daemon/peer_clients.ts";
 import { page, texts } from "../../../../support/daemon/message_pages.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 Deno.test("a search matches all words in any order, without regard to case or accents", async () => {
   await using w = world();
@@ -104,59 +104,49 @@ Deno.test("a snippet shows the match on one line, and splits no character", () =
 });
 
 Deno.test("the index catches up after a flood, and continues after a restart", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
+  using at = restartableWorld();
   const settings = { "daemon.queue.max_per_peer": "100000" };
-  try {
-    {
-      await using w = world({ ...shared, settings });
-      await addPeer(w, "bob");
-      for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
-      // A search indexes only a part.
-      assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
-      w.daemon.tick();
-      const { db } = w.daemon.ctx;
-      db.flush();
-    }
-    await using w = world({ ...shared, settings });
-    const partly = (await texts(w, { q: "plum", limit: "500" })).length;
-    assert.ok(partly > 0, "indexed messages stay indexed");
-    for (let ticks = 0; ticks < 5; ticks++) await w.tick();
-    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
-    assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
-    assert.deepEqual(w.logged.filter((line) => line.includes("error")), []);
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
+  {
+    await using w = at.start({ settings });
+    await addPeer(w, "bob");
+    for (let count = 0; count < 450; count++) await notify(w, "ada", "bob", `plum ${count}`);
+    // A search indexes only a part.
+    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 400);
+    w.daemon.tick();
+    const { db } = w.daemon.ctx;
+    db.flush();
   }
+  await using w = at.start({ settings });
+  const partly = (await texts(w, { q: "plum", limit: "500" })).length;
+  assert.ok(partly > 0, "indexed messages stay indexed");
+  for (let ticks = 0; ticks < 5; ticks++) await w.tick();
+  assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 450);
+  assert.deepEqual(await texts(w, { q: "plum 449" }), ["plum 449"]);
+  assert.deepEqual(w.logged.filter((line) => line.includes("error")), []);
 });
 
 Deno.test("ticks index a database from before the search existed, replies included", async () => {
-  const directory = Deno.makeTempDirSync();
-  const shared = { db_path: `${directory}/mesh.db`, clock: new FakeClock() };
-  try {
-    {
-      await using w = world(shared);
-      await addPeer(w, "bob");
-      const correlation_id = await ask(w, "ada", "bob", "Which plum?");
-      await post(w, "/ack", { correlation_id, message: "The damson" });
-      for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
-    }
-    const before = new DatabaseSync(shared.db_path);
-    before.exec(
-      "insert into message_words (message_words) values ('delete-all'); delete from word_marks",
-    );
-    before.close();
-    await using w = world(shared);
-    await w.tick();
-    const { db } = w.daemon.ctx;
-    const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
-    assert.ok((fed?.seq ?? 0) > 0, "ticks have indexed a part");
-    assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
-    for (let ticks = 0; ticks < 3; ticks++) await w.tick();
-    assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
-  } finally {
-    Deno.removeSync(directory, { recursive: true });
+  using at = restartableWorld();
+  {
+    await using w = at.start();
+    await addPeer(w, "bob");
+    const correlation_id = await ask(w, "ada", "bob", "Which plum?");
+    await post(w, "/ack", { correlation_id, message: "The damson" });
+    for (let count = 0; count < 250; count++) await notify(w, "ada", "bob", `plum ${count}`);
   }
+  const before = new DatabaseSync(at.db_path);
+  before.exec(
+    "insert into message_words (message_words) values ('delete-all'); delete from word_marks",
+  );
+  before.close();
+  await using w = at.start();
+  await w.tick();
+  const { db } = w.daemon.ctx;
+  const fed = db.get(z.object({ seq: z.number() }), "select seq from word_marks");
+  assert.ok((fed?.seq ?? 0) > 0, "ticks have indexed a part");
+  assert.deepEqual(await texts(w, { q: "damson" }), ["Which plum?"]);
+  for (let ticks = 0; ticks < 3; ticks++) await w.tick();
+  assert.equal((await texts(w, { q: "plum", limit: "500" })).length, 251);
 });
 
 Deno.test("a tick without new messages writes nothing", async () => {
