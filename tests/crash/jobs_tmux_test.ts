@@ -120,7 +120,7 @@ for (const phase of ["started", "running", "ended"] as const) {
     await until("the end of the job", async () => await stateOf() === "completed");
     const { runner, result_summary } = await at.get(`/jobs/${job_id}`);
     assert.equal(result_summary, "Done");
-    assert.equal(at.begun().length, 1, "nobody worked on it twice");
+    assert.equal(at.begun().length, 1, "it was begun more than once");
     await until("the end of its pane", () => at.panes().length === 0);
     const done = runner.attempts.at(-1);
     assert.deepEqual([done.executor, done.state], ["spawned", "completed"]);

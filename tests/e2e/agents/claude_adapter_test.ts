@@ -147,7 +147,7 @@ withLab(import.meta.url, "after /clear the registry names the new conversation",
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
 });
 
-withLab(import.meta.url, "a session that was killed is neither seen nor written to", async () => {
+withLab(import.meta.url, "a killed session is neither observed nor written to", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const peer = addressee(lab, claude);

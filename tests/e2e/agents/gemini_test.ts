@@ -50,7 +50,7 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) 
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-withGemini("a session of Gemini CLI is taken up again under its id", async (fixture) => {
+withGemini("a session of Gemini CLI is resumed by its id", async (fixture) => {
   const peer = await fixture.start();
   await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
   await until("the end of the turn", () => fixture.screen.includes("DONE 1"));

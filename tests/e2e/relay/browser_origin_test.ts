@@ -12,8 +12,8 @@ const ATTACKER_ID = "dm-aaaaaaaaaaaa", VICTIM = "dm-bbbbbbbbbbbb";
 const VICTIM_SECRET = `mesh_sk_${"v".repeat(43)}`;
 const CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic"];
 
-const openSocket: OpenSocket = (address, headers, ears) =>
-  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, listener) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), listener);
 
 /** Reads and commands the victim's machine for as long as the tab is open. */
 const SCRIPT = `

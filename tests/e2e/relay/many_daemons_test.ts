@@ -7,8 +7,8 @@ import { NAMESPACE, RealRelay, SECRET, until } from "../../support/e2e/relay_lab
 
 const DAEMONS = 500;
 const SECRETS = 10;
-const openSocket: OpenSocket = (address, headers, ears) =>
-  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, listener) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), listener);
 
 Deno.test("five hundred daemons keep their tunnels, and each is asked by its own id", async () => {
   await using relay = new RealRelay();
