@@ -2,10 +2,8 @@
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { until } from "../support/waiting.ts";
 import { pause } from "../support/programs/process_facts.ts";
-
-const POLL_MS = 50;
-const TIMEOUT_MS = 30_000;
 
 /** An agent that finds its daemon again after each kill, and works once it is allowed to. */
 const AGENT = String.raw`
@@ -82,12 +80,6 @@ function fixture() {
       state[Symbol.dispose]();
     },
   };
-}
-
-async function until(what: string, matches: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + TIMEOUT_MS; !await matches(); await pause(POLL_MS)) {
-    assert.ok(performance.now() < end, `Timed out waiting for: ${what}`);
-  }
 }
 
 const hasTmux = () => {

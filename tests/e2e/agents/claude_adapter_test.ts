@@ -8,7 +8,7 @@ import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;

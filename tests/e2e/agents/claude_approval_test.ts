@@ -6,7 +6,7 @@ import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
 import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const CONFIG = {
   human: { name: "sam" },

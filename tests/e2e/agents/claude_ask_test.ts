@@ -6,7 +6,7 @@ import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const RULES: readonly Rule[] = [
   ASKS,

@@ -7,7 +7,7 @@ import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { MAIN, run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const TIMEOUT_MS = 60_000;
 

@@ -6,7 +6,7 @@ import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { argumentsOf } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 /** A daemon, and a Claude Code after `mesh setup`. */
 class ClaudeFixture implements AsyncDisposable {

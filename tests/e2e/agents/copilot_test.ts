@@ -23,7 +23,7 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts";
 
 const RULES = [ANSWERS, COPILOT_TOUCH_RULE];

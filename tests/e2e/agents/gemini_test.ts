@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { resumeOf } from "../../../daemon/features/agents/gemini/sessions.ts";
 import { geminiCli } from "../../support/e2e/installed_agents.ts";
 import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 
 function withGemini(name: string, test: (fixture: AgentFixture) => Promise<void>): void {

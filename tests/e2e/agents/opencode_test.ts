@@ -10,7 +10,7 @@ import { withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { ANSWERS, ANSWERS_LATER, TOUCHES } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
 

@@ -17,7 +17,7 @@ import {
 } from "../../support/e2e/installed_agents.ts";
 import { withLab } from "../../support/e2e/lab.ts";
 import { denoDir, MAIN } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const Answer = z.object({
   ok: z.boolean(),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { CallersFixture, has } from "../../support/e2e/callers_fixture.ts";
 import { run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;

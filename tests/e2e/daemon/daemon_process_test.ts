@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { urlOf } from "../../../relay/web/origin_policy.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 

@@ -6,7 +6,8 @@ import { toConnection } from "kit/net/tunnel/connection.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
-import { RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 const ATTACKER_ID = "dm-aaaaaaaaaaaa", VICTIM = "dm-bbbbbbbbbbbb";
 const VICTIM_SECRET = `mesh_sk_${"v".repeat(43)}`;
