@@ -13,9 +13,9 @@ const relay = new Relay({
   ids: randomIds,
   proxy: { mode: "direct" },
   oauth: undefined,
-  accept: (request, ears) => {
+  accept: (request, listener) => {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    return { response, connection: toConnection(socket, ears) };
+    return { response, connection: toConnection(socket, listener) };
   },
 });
 const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };

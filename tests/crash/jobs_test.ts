@@ -44,7 +44,7 @@ class FakeExecutor implements AsyncDisposable {
   readonly waiting: string[] = [];
 
   /** Leases what is queued and sends receipts; it drops messages that it knows already. */
-  async drain(fixture: DaemonFixture): Promise<void> {
+  async lease(fixture: DaemonFixture): Promise<void> {
     const { deliveries, drain_id } = await fixture.get(
       `/deliveries/pending?peer_id=${this.#peer_id}&max_results=500`,
     );
@@ -143,7 +143,7 @@ async function advanceToPhase(
   if (phase === "queued") return job_id;
   await fixture.until(job_id, ({ state }) => state === "dispatching");
   if (phase === "dispatching") return job_id;
-  await executor.drain(fixture);
+  await executor.lease(fixture);
   const [delivery_id = ""] = executor.waiting;
   if (phase === "delivered") return job_id;
   await executor.beginTurn(fixture, delivery_id);
@@ -165,7 +165,7 @@ for (const phase of PHASES) {
     await fixture.start();
     if (phase === "queued" || phase === "dispatching") {
       await fixture.until(job_id, ({ state }) => state === "dispatching");
-      await executor.drain(fixture);
+      await executor.lease(fixture);
     }
     const [delivery_id = ""] = executor.received.keys();
     if (phase !== "running" && phase !== "checking") {
@@ -175,7 +175,7 @@ for (const phase of PHASES) {
     if (phase !== "checking") await executor.endTurn(fixture, "Mended");
     const done = await fixture.until(job_id, ({ state }) => state === "completed");
     assert.deepEqual([done.result_summary, done.runner.attempt_count], ["Mended", 1]);
-    await executor.drain(fixture);
+    await executor.lease(fixture);
     assert.equal(
       executor.received.size,
       1,
@@ -238,7 +238,7 @@ Deno.test("every acknowledged job is done once in the end, through kills at any 
   /** Works on one message after the other until the daemon is gone. */
   const work = async () => {
     for (;;) {
-      await executor.drain(fixture);
+      await executor.lease(fixture);
       const delivery_id = executor.waiting.at(0);
       if (delivery_id === undefined) return;
       const { text = "" } = executor.received.get(delivery_id) ?? {};

@@ -2,10 +2,8 @@
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { until } from "../support/waiting.ts";
 import { pause } from "../support/programs/process_facts.ts";
-
-const POLL_MS = 50;
-const TIMEOUT_MS = 30_000;
 
 /** An agent that finds its daemon again after each kill, and works once it is allowed to. */
 const AGENT = String.raw`
@@ -84,12 +82,6 @@ function fixture() {
   };
 }
 
-async function until(what: string, matches: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + TIMEOUT_MS; !await matches(); await pause(POLL_MS)) {
-    assert.ok(performance.now() < end, `Timed out waiting for: ${what}`);
-  }
-}
-
 const hasTmux = () => {
   try {
     return new Deno.Command("tmux", { args: ["-V"], stdout: "null" }).outputSync().success;
@@ -120,7 +112,7 @@ for (const phase of ["started", "running", "ended"] as const) {
     await until("the end of the job", async () => await stateOf() === "completed");
     const { runner, result_summary } = await at.get(`/jobs/${job_id}`);
     assert.equal(result_summary, "Done");
-    assert.equal(at.begun().length, 1, "nobody worked on it twice");
+    assert.equal(at.begun().length, 1, "it was begun more than once");
     await until("the end of its pane", () => at.panes().length === 0);
     const done = runner.attempts.at(-1);
     assert.deepEqual([done.executor, done.state], ["spawned", "completed"]);

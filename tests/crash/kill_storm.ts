@@ -138,7 +138,7 @@ async function finalRun(
   await using daemon = await RealDaemon.start(state, { settings: SETTINGS });
   starts_ms.push(daemon.start_ms);
   await connectClients(clients, daemon.port, false);
-  const drained = await drainAll(daemon, clients.absent.peer_id);
+  const leased = await leaseAll(daemon, clients.absent.peer_id);
   const deadline = performance.now() + FINAL_RUN_MS_MAX;
   let before = -1;
   while (before !== clients.withReceipts.received.size && performance.now() < deadline) {
@@ -148,17 +148,17 @@ async function finalRun(
   const answer = await fetch(`${daemon.base}/deliveries?limit=1`);
   const { counts } = await answer.json();
   await Promise.all([clients.withReceipts.disconnect(), clients.withoutReceipts.disconnect()]);
-  return { counts, drained };
+  return { counts, leased };
 }
 
 /** Leases everything that is queued for the absent client, page by page, with receipts. */
-async function drainAll({ base }: RealDaemon, peer_id: string): Promise<string[]> {
-  const drained: string[] = [];
+async function leaseAll({ base }: RealDaemon, peer_id: string): Promise<string[]> {
+  const leased: string[] = [];
   for (;;) {
     const page = await fetch(`${base}/deliveries/pending?peer_id=${peer_id}&max_results=500`);
     const { deliveries, drain_id } = await page.json();
-    if (drain_id === null) return drained;
-    for (const { delivery_id } of deliveries) drained.push(identOf(delivery_id));
+    if (drain_id === null) return leased;
+    for (const { delivery_id } of deliveries) leased.push(identOf(delivery_id));
     const body = JSON.stringify({ drain_id, status: "accepted" });
     const settled = await fetch(`${base}/deliveries/receipts`, { method: "POST", body });
     await settled.body?.cancel();

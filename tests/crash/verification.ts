@@ -26,7 +26,7 @@ export interface Acknowledged {
 export interface FinalReport {
   readonly counts: Record<string, number>;
   /** What the leases of the absent client returned, in order. */
-  readonly drained: readonly string[];
+  readonly leased: readonly string[];
 }
 
 /** Longer than the daemon waits for a proof. */
@@ -70,12 +70,12 @@ export async function evaluate(path: string, context: StormContext) {
   const rows = rowsOf(path);
   const idents = [...messages.keys()];
   const received = new Set([...withReceipts.received.keys()].map(identOf));
-  const drained = new Set(finalReport.drained);
+  const leased = new Set(finalReport.leased);
   const counted_total = Object.values(finalReport.counts).reduce((sum, count) => sum + count, 0);
   const undelivered_messages = idents.filter((ident) =>
     messages.get(ident) === "careful" && !received.has(ident)
   );
-  const undrained = idents.filter((ident) => messages.get(ident) === "away" && !drained.has(ident));
+  const notLeased = idents.filter((ident) => messages.get(ident) === "away" && !leased.has(ident));
   const appliedTexts = new Set(withReceipts.applied);
   const undeliveredReplies = [...replies.keys()].filter((id) => !appliedTexts.has(`end of ${id}`));
   return {
@@ -83,10 +83,10 @@ export async function evaluate(path: string, context: StormContext) {
     lost: idents.filter((ident) => !rows.idents.has(ident)).length +
       [...replies].filter(([id, reply]) => rows.replies.get(identOf(id)) !== reply).length,
     undelivered: undelivered_messages.length + undeliveredReplies.length +
-      undrained.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
+      notLeased.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
     repeats: [...withReceipts.received.values()].reduce((sum, { times }) => sum + times - 1, 0),
-    applied_twice: withReceipts.applied.length - appliedTexts.size + finalReport.drained.length -
-      drained.size,
+    applied_twice: withReceipts.applied.length - appliedTexts.size + finalReport.leased.length -
+      leased.size,
     sent_twice: [...withoutReceipts.received.values()].filter(({ times }) => times > 1).length,
     out_of_order: outOfOrder(withReceipts.applied) + outOfOrder(withoutReceipts.applied),
     unlisted: await unlisted(path),

@@ -102,8 +102,8 @@ export class Actor {
     if (ping) await connection.socket.send({ type: "pong", ping_id: ping.ping_id });
   }
 
-  /** Records what a lease returned; a lost response reaches nobody. */
-  recordDrained(
+  /** Records what a lease returned, unless its response was lost. */
+  recordLeased(
     peer_id: string,
     deliveries: readonly { delivery_id: string; from_peer_name: string; text: string }[],
     lost: boolean,
@@ -112,7 +112,7 @@ export class Actor {
     for (const { delivery_id, from_peer_name, text } of deliveries) {
       assert.ok(
         !received.receipted.has(delivery_id),
-        `${delivery_id} was drained after its receipt`,
+        `${delivery_id} was leased after its receipt`,
       );
       if (lost) received.lateIds.add(delivery_id);
       else record(received, delivery_id, `${from_peer_name} ${text}`, true);

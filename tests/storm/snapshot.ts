@@ -88,7 +88,7 @@ export interface Snapshot {
   readonly messages: readonly Message[];
   readonly byIdent: ReadonlyMap<string, Message>;
   readonly peers: ReadonlyMap<string, Peer>;
-  readonly checkInboxItems: readonly z.output<typeof Item>[];
+  readonly inboxItems: readonly z.output<typeof Item>[];
 }
 
 export function takeSnapshot({ ctx: { db, events } }: Daemon): Snapshot {
@@ -105,7 +105,7 @@ export function takeSnapshot({ ctx: { db, events } }: Daemon): Snapshot {
        pane_id, agent_pid, agent_started
      from peers`,
   );
-  const checkInboxItems = db.all(
+  const inboxItems = db.all(
     Item,
     "select item_id, kind, correlation_id, replied_at from inbox_items",
   );
@@ -128,7 +128,7 @@ export function takeSnapshot({ ctx: { db, events } }: Daemon): Snapshot {
     messages,
     byIdent: new Map(messages.map((message) => [message.ident, message])),
     peers: new Map(peers.map((peer) => [peer.peer_id, peer])),
-    checkInboxItems,
+    inboxItems,
   };
 }
 

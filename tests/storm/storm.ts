@@ -74,7 +74,7 @@ export class Storm implements AsyncDisposable {
   readonly accepted = new Map<string, string>();
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
-  readonly drains: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
+  readonly leases: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];
   /** The reported close reason of each ask. */
   readonly ended = new Map<string, string>();
@@ -257,7 +257,7 @@ export class Storm implements AsyncDisposable {
   #startAgain(): void {
     for (const wait of this.waits) wait.abort = true;
     for (const actor of this.actors) actor.forgetConnection();
-    this.drains.length = 0;
+    this.leases.length = 0;
     assert.deepEqual(this.w.logged, []);
     this.#runs.start();
   }

@@ -155,8 +155,8 @@ const noPrograms: ProgramRunner = {
 };
 
 /** A network without a relay: every dial fails in the next turn. */
-const unreachableRelay: OpenSocket = (_address, _headers, ears) => {
-  queueMicrotask(() => ears.closed(0, "", "nobody listens there"));
+const unreachableRelay: OpenSocket = (_address, _headers, listener) => {
+  queueMicrotask(() => listener.closed(0, "", "connection refused"));
   return { open: false, buffered: 0, send: () => undefined, close: () => undefined };
 };
 
@@ -207,7 +207,7 @@ export function world(options: WorldOptions = {}) {
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
-    send: options.send ?? (() => Promise.reject(new TypeError("nobody listens there"))),
+    send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };

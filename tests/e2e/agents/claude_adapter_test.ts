@@ -8,7 +8,7 @@ import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
@@ -147,7 +147,7 @@ withLab(import.meta.url, "after /clear the registry names the new conversation",
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
 });
 
-withLab(import.meta.url, "a session that was killed is neither seen nor written to", async () => {
+withLab(import.meta.url, "a killed session is neither observed nor written to", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const peer = addressee(lab, claude);

@@ -6,7 +6,7 @@ import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
 import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const CONFIG = {
   human: { name: "sam" },
@@ -61,33 +61,41 @@ class ApprovalFixture implements AsyncDisposable {
   }
 }
 
-withLab(import.meta.url, "a gated tool runs once the human has allowed it elsewhere", async () => {
-  await using fixture = new ApprovalFixture();
-  const claude = await fixture.start();
-  const item = await fixture.asked(claude);
-  assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
-  assert.equal(fixture.written, undefined);
-  await fixture.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
-  await until("the file", () => fixture.written === "x");
-  await until("the end of the turn", () => claude.isIdle);
-});
+withLab(
+  import.meta.url,
+  "a gated tool runs once the human has allowed it on another surface",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    const item = await fixture.asked(claude);
+    assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
+    assert.equal(fixture.written, undefined);
+    await fixture.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
+    await until("the file", () => fixture.written === "x");
+    await until("the end of the turn", () => claude.isIdle);
+  },
+);
 
-withLab(import.meta.url, "a gated tool that the human denies elsewhere does not run", async () => {
-  await using fixture = new ApprovalFixture();
-  const claude = await fixture.start();
-  const { correlation_id } = await fixture.asked(claude);
-  const decision = { option_id: "deny", message: "Use the trash" };
-  await fixture.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...decision } });
-  await until("the model hears why", () => {
-    return fixture.lab.model.requests.some(({ results }) =>
-      results.join().includes("Use the trash")
-    );
-  });
-  await until("the end of the turn", () => claude.isIdle);
-  assert.equal(fixture.written, undefined);
-});
+withLab(
+  import.meta.url,
+  "a gated tool that the human denies on another surface does not run",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    const { correlation_id } = await fixture.asked(claude);
+    const decision = { option_id: "deny", message: "Use the trash" };
+    await fixture.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...decision } });
+    await until("the model hears why", () => {
+      return fixture.lab.model.requests.some(({ results }) =>
+        results.join().includes("Use the trash")
+      );
+    });
+    await until("the end of the turn", () => claude.isIdle);
+    assert.equal(fixture.written, undefined);
+  },
+);
 
-withLab(import.meta.url, "what the human answers in the pane is no question any more", async () => {
+withLab(import.meta.url, "an answer in the pane ends the question", async () => {
   await using fixture = new ApprovalFixture();
   const claude = await fixture.start();
   const { correlation_id } = await fixture.asked(claude);

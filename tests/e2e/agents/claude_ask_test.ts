@@ -6,7 +6,7 @@ import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const RULES: readonly Rule[] = [
   ASKS,
@@ -66,9 +66,9 @@ function stagesOf({ stages }: Awaited<ReturnType<ClaudeFixture["trace"]>>): stri
   return stages.map(({ stage }) => stage);
 }
 
-const WHOLE_LIFE = ["created", "sent", "seen", "acked", "closed"];
+const ALL_STAGES = ["created", "sent", "seen", "acked", "closed"];
 
-withLab(import.meta.url, "one Claude asks, another answers, and the trace tells it", async () => {
+withLab(import.meta.url, "one Claude asks, another answers, and the trace shows it", async () => {
   await using fixture = new ClaudeFixture();
   await fixture.lab.mesh.setUp();
   await fixture.lab.mesh.up();
@@ -79,13 +79,13 @@ withLab(import.meta.url, "one Claude asks, another answers, and the trace tells 
   assert((await fixture.answered()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
     const stages = stagesOf(await fixture.trace(id));
-    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+    return ALL_STAGES.every((stage) => stages.includes(stage));
   });
   const stages = stagesOf(await fixture.trace(id));
-  assert.deepEqual(stages.filter((stage) => WHOLE_LIFE.includes(stage)), WHOLE_LIFE);
+  assert.deepEqual(stages.filter((stage) => ALL_STAGES.includes(stage)), ALL_STAGES);
 });
 
-withLab(import.meta.url, "an ask outlives a daemon that is killed before the answer", async () => {
+withLab(import.meta.url, "an ask survives a daemon that is killed before the answer", async () => {
   const rules = RULES.map((rule) => ({
     ...rule,
     steps: rule.steps.map((step) => "sleep_ms" in step ? { sleep_ms: 4_000 } : step),
@@ -104,7 +104,7 @@ withLab(import.meta.url, "an ask outlives a daemon that is killed before the ans
   assert((await fixture.answered()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
     const stages = stagesOf(await fixture.trace(id));
-    return WHOLE_LIFE.every((stage) => stages.includes(stage));
+    return ALL_STAGES.every((stage) => stages.includes(stage));
   });
   const prompts = fixture.lab.model.asked('<peer-message type="ask"');
   assert.equal(prompts.filter(({ results }) => results.length === 0).length, 1, "sent once");

@@ -7,9 +7,9 @@ import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { MAIN, run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A lab whose daemon may start Claude Code for jobs, in the lab's own tmux server. */
 class WorkingLab implements AsyncDisposable {
@@ -87,7 +87,7 @@ withLab(
     const peer = await until("its retirement", async () => {
       const found = await fixture.call(getPeer, { params, query: {} });
       return found.status === "retired" && found;
-    }, PATIENCE_MS);
+    }, TIMEOUT_MS);
     assert(peer.agent_pid !== null && !isAlive(peer.agent_pid), "its process has ended");
     const panes = run("tmux", ["-S", lab.tmux_socket, "list-panes", "-a", "-F", "#{pane_id}"]);
     assert(!panes.split("\n").includes(peer.pane_id ?? ""), `its pane is closed: ${panes}`);

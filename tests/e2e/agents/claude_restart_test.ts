@@ -8,7 +8,7 @@ import { spawnPeer } from "../../../daemon/features/spawn/contract.ts";
 import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
 import { sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 /** A lab whose daemon may spawn Claude Code, in the lab's own tmux server. */
 class SpawningLab implements AsyncDisposable {

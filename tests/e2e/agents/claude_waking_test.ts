@@ -6,7 +6,7 @@ import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { argumentsOf } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 /** A daemon, and a Claude Code after `mesh setup`. */
 class ClaudeFixture implements AsyncDisposable {
@@ -76,13 +76,17 @@ withLab(
   },
 );
 
-withLab(import.meta.url, "no hook waits for a Claude Code that is reached better", async () => {
-  await using fixture = new ClaudeFixture();
-  await fixture.up();
-  const claude = await fixture.lab.claude("api");
-  await claude.sendPrompt("@@SAY ready");
-  await until("its turn's end", async () => (await fixture.peer())?.turn_state === "idle");
-  await until("no hook", () => waiting() === 0);
-  assert.deepEqual(await fixture.tell("Lindau"), ["attempting native", "sent", "seen"]);
-  await until("no hook", () => waiting() === 0);
-});
+withLab(
+  import.meta.url,
+  "no hook waits for a Claude Code that has a better transport",
+  async () => {
+    await using fixture = new ClaudeFixture();
+    await fixture.up();
+    const claude = await fixture.lab.claude("api");
+    await claude.sendPrompt("@@SAY ready");
+    await until("its turn's end", async () => (await fixture.peer())?.turn_state === "idle");
+    await until("no hook", () => waiting() === 0);
+    assert.deepEqual(await fixture.tell("Lindau"), ["attempting native", "sent", "seen"]);
+    await until("no hook", () => waiting() === 0);
+  },
+);

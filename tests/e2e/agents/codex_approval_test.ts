@@ -7,7 +7,7 @@ import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contra
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { type Codex, CodexLab } from "../../support/e2e/codex_lab.ts";
 import { withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const approvalSettings = (timeout_seconds: number) => ({
   human: { name: "sam" },

@@ -10,7 +10,7 @@ import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { CodexLab, sessionIds } from "../../support/e2e/codex_lab.ts";
 import { withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const RULES = [ASKS, ANSWERS];
 

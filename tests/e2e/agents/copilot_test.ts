@@ -23,7 +23,7 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts";
 
 const RULES = [ANSWERS, COPILOT_TOUCH_RULE];
@@ -63,7 +63,7 @@ withAgentFixture(
     const { model } = fixture.agentUnderTest;
     const peer = await fixture.start();
     assert.deepEqual([peer.transport, peer.path, peer.turn_state], ["pane", fixture.path, "idle"]);
-    assert.equal(model.turns.length, 0, "nobody has spoken to it yet");
+    assert.equal(model.turns.length, 0, "it has had no turn yet");
     const first = await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
     assert.deepEqual([first.reply, first.responder], ["Port 8080", peer.name]);
     for (const stage of ["attempting", "sent", "seen"]) assert(first.stages.includes(stage), stage);

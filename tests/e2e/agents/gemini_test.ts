@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { resumeOf } from "../../../daemon/features/agents/gemini/sessions.ts";
 import { geminiCli } from "../../support/e2e/installed_agents.ts";
 import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 
 function withGemini(name: string, test: (fixture: AgentFixture) => Promise<void>): void {
@@ -50,7 +50,7 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) 
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-withGemini("a session of Gemini CLI is taken up again under its id", async (fixture) => {
+withGemini("a session of Gemini CLI is resumed by its id", async (fixture) => {
   const peer = await fixture.start();
   await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
   await until("the end of the turn", () => fixture.screen.includes("DONE 1"));

@@ -26,7 +26,7 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { MAIN, run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 import {
   prepareCodex,
   prepareCopilot,

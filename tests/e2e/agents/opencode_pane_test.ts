@@ -13,7 +13,7 @@ import { withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { TOUCHES } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 function addressee({ tmux_socket, pane: { pid, pane_id } }: OpencodeLab): AgentPeer {
   return {

@@ -10,7 +10,7 @@ import { withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { ANSWERS, ANSWERS_LATER, TOUCHES } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
 
@@ -69,7 +69,7 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   }
 }, opencodeCli);
 
-withLab(import.meta.url, "opencode: asked in a turn that its user cuts off", async () => {
+withLab(import.meta.url, "opencode: asked in a turn that its user interrupts", async () => {
   await using lab = new OpencodeLab(RULES);
   await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();
@@ -108,7 +108,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   await lab.mesh.up();
   await lab.connected("awaiting_input");
   assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
-  assert(lab.screen.includes("Allow once"), "nobody has answered it");
+  assert(lab.screen.includes("Allow once"), "the dialog is still open");
   lab.press("Right");
   lab.press("Right");
   await until("the choice", () => lab.screen.includes("Reject"));

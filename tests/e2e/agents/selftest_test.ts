@@ -17,7 +17,7 @@ import {
 } from "../../support/e2e/installed_agents.ts";
 import { withLab } from "../../support/e2e/lab.ts";
 import { denoDir, MAIN } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const Answer = z.object({
   ok: z.boolean(),
@@ -142,7 +142,7 @@ withLab(
   },
 );
 
-withLab(import.meta.url, "selftest passes with Codex, a note held back included", async () => {
+withLab(import.meta.url, "selftest passes with Codex, and a notify is held back", async () => {
   using machine = machineWith(codexCli);
   const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
   const before = sockets();
@@ -166,7 +166,7 @@ withLab(
       "all not tested, native",
     ]);
     assert.equal(code, 0);
-    assert.equal(machine.verdicts, undefined, "to pass on a part says nothing of the transport");
+    assert.equal(machine.verdicts, undefined, "a partial run records no result");
     machine.assertClean();
   },
   geminiCli,

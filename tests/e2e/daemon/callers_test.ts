@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { CallersFixture, has } from "../../support/e2e/callers_fixture.ts";
 import { run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
 const NOBODY_UID = 65_534;
 
 /** What an agent with a shell tries, each attempt with a text of its own. */
-const TRICKS = `
+const ATTEMPTS = `
 exec 2>/dev/null
 curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
 post() { curl -s "$@" "$URL/notify"; }
@@ -33,10 +33,10 @@ Deno.test("an agent with a shell cannot speak as the human", {
   await fixture.ready();
   fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
   Deno.writeTextFileSync(
-    `${fixture.dir}/tricks.sh`,
-    `URL=${fixture.url}\nPATH=$HOME:$PATH${TRICKS}`,
+    `${fixture.dir}/attempts.sh`,
+    `URL=${fixture.url}\nPATH=$HOME:$PATH${ATTEMPTS}`,
   );
-  fixture.start(["bash", `${fixture.dir}/tricks.sh`]);
+  fixture.start(["bash", `${fixture.dir}/attempts.sh`]);
   for (
     const trick of [
       "plain",
@@ -60,7 +60,7 @@ Deno.test("an agent with a shell cannot speak as the human", {
 });
 
 /** The same in a terminal that a person opened: only the agent itself is in the way. */
-const TRICKS_AT_HOME = `
+const ATTEMPTS_IN_TERMINAL = `
 exec 2>/dev/null
 register() { curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$1'}' "$URL/peers"; }
 alone() { env -i HOME="$HOME" PATH="$PATH" URL="$URL" MESH_STATE="$MESH_STATE" \
@@ -87,13 +87,13 @@ Deno.test("an agent in a person's terminal cannot become the person by leaving t
   await fixture.ready();
   fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
   Deno.writeTextFileSync(`${fixture.dir}/deep.sh`, DEEP);
-  const tricks = `URL=${fixture.url}\nPATH=$HOME:$PATH${TRICKS_AT_HOME}`;
-  Deno.writeTextFileSync(`${fixture.dir}/tricks.sh`, tricks);
+  const script = `URL=${fixture.url}\nPATH=$HOME:$PATH${ATTEMPTS_IN_TERMINAL}`;
+  Deno.writeTextFileSync(`${fixture.dir}/attempts.sh`, script);
   const type = (line: string) =>
     fixture.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
   type(`${fixture.dir}/mesh notify victim before --from sam`);
   assert.equal(await fixture.voice("before"), "human");
-  type(`bash ${fixture.dir}/tricks.sh`);
+  type(`bash ${fixture.dir}/attempts.sh`);
   for (
     const trick of [
       "while it is registered",

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { CallersFixture } from "../../support/e2e/callers_fixture.ts";
 import { MAIN } from "../../support/e2e/programs.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
 /** How many files the process may open, and how many connections are made to it. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { urlOf } from "../../../relay/web/origin_policy.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
@@ -111,10 +111,10 @@ Deno.test("a daemon starts anywhere, writes its address, and carries an ask and 
   assert.equal((await bob.waitForFrame("ask"))["correlation_id"], correlation_id);
   bob.socket.send(JSON.stringify({ type: "ack", request_id: "1", correlation_id, message: "Yes" }));
   assert.equal((await ada.waitForFrame("ack"))["text"], "Yes");
-  let told = "";
+  let received = "";
   await until("the ack's event", async () => {
-    told += (await reader.read()).value ?? "";
-    return told.includes("event: ack\n") || undefined;
+    received += (await reader.read()).value ?? "";
+    return received.includes("event: ack\n") || undefined;
   });
   await reader.cancel();
   assert.equal((await post(url, "/peer/unregister", { peer_id: "bob" })).ok, true);
@@ -156,7 +156,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 
 Deno.test("a read-only copy of the sources works as well", async () => {
   using at = setup();
-  const copy = join(at.cwd, "house");
+  const copy = join(at.cwd, "copy");
   const files = ["main.ts", "cli.ts", "deno.json", "deno.lock", "cli", "daemon", "kit", "relay"];
   Deno.mkdirSync(copy);
   for (const file of files) {
@@ -188,8 +188,9 @@ Deno.test("a relay whose port is taken ends, and names the setting for another o
   const RELAY_PORT = String(taken.addr.port);
   await using child = new Child("relay", at.cwd, { RELAY_PORT });
   assert.equal((await child.process.status).code, 2);
-  const said = `Cannot listen on 127.0.0.1, port ${RELAY_PORT}: .*; see RELAY_HOST and RELAY_PORT`;
-  await until("its refusal", () => new RegExp(said).exec(child.stderr));
+  const refusal =
+    `Cannot listen on 127.0.0.1, port ${RELAY_PORT}: .*; see RELAY_HOST and RELAY_PORT`;
+  await until("its refusal", () => new RegExp(refusal).exec(child.stderr));
 });
 
 Deno.test("a relay's port is a whole number, else the refusal says what is allowed", () => {

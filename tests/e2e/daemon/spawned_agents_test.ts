@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { AgentFleet, FLEET_SIZE } from "../../support/programs/spawned_agents.ts";
 import { temporary } from "../../support/programs/child.ts";
-import { until } from "../../support/e2e/waiting.ts";
+import { until } from "../../support/waiting.ts";
 
 Deno.test("for 20 spawned peers only the daemon, its tmux client and the stdio proxies run", async () => {
   using state = temporary();

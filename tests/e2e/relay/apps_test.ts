@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { connectApp, WholeRelay } from "../../support/e2e/relay_apps_lab.ts";
-import { NAMESPACE, RealDaemon, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { NAMESPACE, RealDaemon, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 /** Posts to a daemon itself, as an agent of that machine. */
 async function post(url: string, path: string, body: unknown) {

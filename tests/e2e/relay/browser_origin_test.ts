@@ -6,14 +6,15 @@ import { toConnection } from "kit/net/tunnel/connection.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
-import { RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 const ATTACKER_ID = "dm-aaaaaaaaaaaa", VICTIM = "dm-bbbbbbbbbbbb";
 const VICTIM_SECRET = `mesh_sk_${"v".repeat(43)}`;
 const CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic"];
 
-const openSocket: OpenSocket = (address, headers, ears) =>
-  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, listener) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), listener);
 
 /** Reads and commands the victim's machine for as long as the tab is open. */
 const SCRIPT = `

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
-import { until } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 

@@ -3,12 +3,13 @@ import { toConnection } from "kit/net/tunnel/connection.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { daemonId } from "../../support/relay/relay_world.ts";
-import { NAMESPACE, RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { NAMESPACE, RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 const DAEMONS = 500;
 const SECRETS = 10;
-const openSocket: OpenSocket = (address, headers, ears) =>
-  toConnection(new WebSocket(address, { headers: { ...headers } }), ears);
+const openSocket: OpenSocket = (address, headers, listener) =>
+  toConnection(new WebSocket(address, { headers: { ...headers } }), listener);
 
 Deno.test("five hundred daemons keep their tunnels, and each is asked by its own id", async () => {
   await using relay = new RealRelay();

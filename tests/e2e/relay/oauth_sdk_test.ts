@@ -44,7 +44,7 @@ Deno.test("the protocol's own client registers, connects and refreshes by itself
   await using relay = await OAuthRelay.start();
   const memory = new Memory();
   await assert.rejects(connected(relay, memory), UnauthorizedError);
-  assert.ok(memory.address, "it was told where to go");
+  assert.ok(memory.address, "it has an address for the browser");
   const back = await relay.consent(memory.address);
   const transport = new StreamableHTTPClientTransport(new URL(`${relay.issuer}/mcp`), {
     authProvider: memory,

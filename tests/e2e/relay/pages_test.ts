@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { chromium, type Page } from "playwright-core";
 import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
 import { WholeRelay } from "../../support/e2e/relay_apps_lab.ts";
-import { NAMESPACE, RealDaemon, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { NAMESPACE, RealDaemon, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 /** A browser for one test; without a browser, the test is skipped and says so. */
 async function browsing(what: string, visit: (browser: Browser) => Promise<void>): Promise<void> {

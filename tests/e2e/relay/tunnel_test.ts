@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 import { isUnreachable } from "../../../relay/daemons/contract.ts";
-import { RealDaemon, RealRelay, SECRET, until } from "../../support/e2e/relay_lab.ts";
+import { RealDaemon, RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
+import { until } from "../../support/waiting.ts";
 
 const FILE_BYTES = 25 * 1024 * 1024;
 

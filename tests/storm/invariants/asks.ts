@@ -84,14 +84,14 @@ function requeueUnanswered(storm: Storm) {
 
 function checkInboxItems(
   { w, hasForgotten }: Storm,
-  { messages, checkInboxItems, peers }: Snapshot,
+  { messages, inboxItems, peers }: Snapshot,
 ): void {
   const human = w.daemon.directory.human()?.peer_id;
   assert.ok(human !== undefined && peers.has(human));
   const reportedReason = messages.filter(({ to_peer_id }) => to_peer_id === human);
-  if (!hasForgotten) assert.equal(checkInboxItems.length, reportedReason.length);
+  if (!hasForgotten) assert.equal(inboxItems.length, reportedReason.length);
   const asks = new Map(messages.map((message) => [message.correlation_id, message]));
-  for (const { kind, correlation_id, item_id, replied_at } of checkInboxItems) {
+  for (const { kind, correlation_id, item_id, replied_at } of inboxItems) {
     const ask = kind === "ask" ? asks.get(correlation_id) : undefined;
     if (!ask) continue;
     const answered = ["ack", "ack_with_msg", "answered", "declined"]

@@ -22,7 +22,7 @@ export const MESSAGE_VERBS: readonly Verb[] = [
   { name: "read",             weight: 30, run: read },
   { name: "receipt",          weight: 30, run: receipt },
   { name: "receipt for another's message",    weight: 6,  run: strayReceipt },
-  { name: "lease",            weight: 8,  run: drain },
+  { name: "lease",            weight: 8,  run: lease },
   { name: "receipts for a lease",           weight: 8,  run: sendReceipts },
   { name: "prompt",           weight: 4,  run: prompt },
   { name: "ack",              weight: 16,  run: (storm) => answer(storm, "/ack", storm.chance.oneIn(3) ? {} : { message: SECRET_WORD }) },
@@ -132,7 +132,7 @@ async function strayReceipt(storm: Storm): Promise<void> {
   await actor.socket?.send({ type: "delivery_ack", delivery_id: `qd-${ident}`, status });
 }
 
-async function drain(storm: Storm): Promise<void> {
+async function lease(storm: Storm): Promise<void> {
   const actor = storm.actor();
   const { peer_id } = actor;
   if (!peer_id) return;
@@ -145,15 +145,15 @@ async function drain(storm: Storm): Promise<void> {
     drain_id: string;
   };
   const lost = storm.chance.oneIn(4);
-  actor.recordDrained(peer_id, deliveries, lost);
+  actor.recordLeased(peer_id, deliveries, lost);
   const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
-  if (!lost) storm.drains.push({ peer_id, drain_id, delivery_ids });
+  if (!lost) storm.leases.push({ peer_id, drain_id, delivery_ids });
 }
 
 /** A receipt for a lease: in time, late, or repeated. */
 async function sendReceipts(storm: Storm): Promise<void> {
-  if (storm.drains.length === 0) return;
-  const { peer_id, drain_id, delivery_ids } = storm.chance.pick(storm.drains.slice(-4));
+  if (storm.leases.length === 0) return;
+  const { peer_id, drain_id, delivery_ids } = storm.chance.pick(storm.leases.slice(-4));
   const status = storm.chance.pick(["accepted", "accepted", "seen", "failed"]);
   const target = storm.chance.oneIn(2) ? { drain_id } : { delivery_ids };
   const answer = await storm.post("/deliveries/receipts", { ...target, status });
@@ -235,10 +235,10 @@ async function inboxReply(storm: Storm): Promise<void> {
 }
 
 async function postToItem(storm: Storm, verb: string, body: Record<string, unknown>) {
-  const { checkInboxItems } = storm.before;
-  if (checkInboxItems.length === 0) return undefined;
+  const { inboxItems } = storm.before;
+  if (inboxItems.length === 0) return undefined;
   return await storm.post(
-    `/inbox/${storm.chance.pick(checkInboxItems.slice(-6)).item_id}/${verb}`,
+    `/inbox/${storm.chance.pick(inboxItems.slice(-6)).item_id}/${verb}`,
     body,
   );
 }

@@ -11,7 +11,7 @@ import { binOf, type Installed } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";
 import { retryUntil } from "./typing.ts";
-import { print, until } from "./waiting.ts";
+import { print, until } from "../waiting.ts";
 
 const START_MS = 40_000;
 

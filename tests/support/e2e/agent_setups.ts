@@ -34,7 +34,7 @@ import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
 import type { Lab } from "./lab.ts";
 import type { AgentFixture, AgentUnderTest } from "./agent_harness.ts";
 import { denoDir, inPane, run } from "./programs.ts";
-import { until } from "./waiting.ts";
+import { until } from "../waiting.ts";
 
 export interface Copilot extends AgentUnderTest {
   readonly model: ChatModel;

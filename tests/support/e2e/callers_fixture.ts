@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { MAIN, run } from "./programs.ts";
-import { until } from "./waiting.ts";
+import { until } from "../waiting.ts";
 
 /** Whether a program is installed on this machine. */
 export const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";

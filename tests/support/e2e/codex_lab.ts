@@ -13,7 +13,7 @@ import { isRemoved } from "../../../cli/selftest/harness.ts";
 import { binOf, codexCli, makeRunDir } from "./installed_agents.ts";
 import { denoDir, inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
-import { until } from "./waiting.ts";
+import { until } from "../waiting.ts";
 
 /** A daemon, and Codex sessions after `mesh setup`; disposing it ends all their processes. */
 export class CodexLab implements AsyncDisposable {

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { run } from "./programs.ts";
-import { print } from "./waiting.ts";
+import { print } from "../waiting.ts";
 
 interface Release {
   /** The name of the npm package. */

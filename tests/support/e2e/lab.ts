@@ -20,7 +20,7 @@ import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
-import { print, until } from "./waiting.ts";
+import { print, until } from "../waiting.ts";
 
 /** Marks a test process that runs in the namespace. */
 const INSIDE_NAMESPACE = "MESH_LAB_INSIDE";

@@ -7,7 +7,8 @@ import type { Database } from "kit/data/sqlite.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
-import { RealDaemon, SECRET, until } from "./relay_lab.ts";
+import { RealDaemon, SECRET } from "./relay_lab.ts";
+import { until } from "../waiting.ts";
 
 /** A relay with every feature, and one connected daemon. */
 export class OAuthRelay implements AsyncDisposable {

@@ -19,7 +19,7 @@ import { isRemoved } from "../../../cli/selftest/harness.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
 import { inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
 import { retryUntil, typePrompt } from "./typing.ts";
-import { until } from "./waiting.ts";
+import { until } from "../waiting.ts";
 
 const START_MS = 60_000;
 

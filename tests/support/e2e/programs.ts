@@ -11,7 +11,7 @@ import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
-import { until } from "./waiting.ts";
+import { until } from "../waiting.ts";
 
 export const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 

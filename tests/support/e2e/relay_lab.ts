@@ -7,23 +7,12 @@ import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import type { MachineRequest } from "../../../relay/daemons/contract.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
+import { until } from "../waiting.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
-const DEADLINE_MS = 30_000;
-const POLL_MS = 25;
 
 export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
-
-/** Polls until there is an answer, up to a deadline. */
-export async function until<T>(what: string, probe: () => T | undefined | Promise<T | undefined>) {
-  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    const found = await probe();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`Timed out: ${what}`);
-}
 
 /** A relay that listens, ticks, and knows one browser. */
 export class RealRelay implements AsyncDisposable {

@@ -1,6 +1,6 @@
 /** Types into an agent's terminal, checks the screen, and types again what was not taken. */
 
-import { print, until } from "./waiting.ts";
+import { print, until } from "../waiting.ts";
 
 /** How long a screen may take to show the input before it is typed again. */
 const RETRY_MS = 4_000;

@@ -5,9 +5,11 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { type Tmux, TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
+import { until as waitUntil } from "../waiting.ts";
 
 /** How long a condition may take to come true on a busy machine. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
+const POLL_MS = 5;
 
 /** Where the tests find tmux. */
 export const SEARCH_PATH = Deno.env.get("PATH") ?? "";
@@ -46,15 +48,9 @@ function tmuxIsMissing(): boolean {
   }
 }
 
-/** Polls until `probe` returns a value that is not undefined, false or an empty text. */
-export async function until<T>(what: string, probe: () => T | undefined | false): Promise<T> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (Date.now() < deadline) {
-    const found = probe();
-    if (found !== undefined && found !== false && found !== "") return found;
-    await systemClock.sleep(5);
-  }
-  throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
+/** Polls faster, and for a shorter time, than tests of real agents do. */
+export function until<T>(what: string, probe: () => T | undefined | false): Promise<T> {
+  return waitUntil(what, probe, TIMEOUT_MS, POLL_MS);
 }
 
 export class Terminal implements AsyncDisposable {
@@ -136,7 +132,7 @@ export function recorder(file: string): string {
 
 /** The same without yielding, for a hook that must be done when it returns. */
 export function waitSync(what: string, probe: () => boolean): void {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (Date.now() < deadline) if (probe()) return;
   throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
 }

@@ -4,11 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
 import { isOurs, running } from "./program.ts";
+import { until } from "../waiting.ts";
 
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
 export const FLEET_SIZE = 20;
-const START_MS_MAX = 60_000;
-const POLL_MS = 50;
 
 /** What an agent sends to its MCP server first. */
 const INITIALIZE = [
@@ -148,14 +147,6 @@ export class AgentFleet implements AsyncDisposable {
     if (isOurs(command_line, "mcp")) return "stdio proxy";
     return /^(?:\S*\/)?tmux /.test(command_line) ? "tmux client" : "other";
   }
-}
-
-async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + START_MS_MAX; Date.now() < deadline;) {
-    if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`Timed out waiting for: ${what}`);
 }
 
 /** All processes of the machine: their command lines and their parents. */

@@ -99,7 +99,7 @@ const answering = (status: number, body: BodyInit) => () =>
 // deno-fmt-ignore
 const REFUSED: [why: string, options: WorldOptions, peer: string, status: number, error: RegExp][] = [
   ["without a relay",              {},                  "web", 503, /^relay_disabled/],
-  ["with an unreachable relay",    { settings: RELAY_SETTINGS }, "web", 502, /^relay_unreachable: .*nobody listens there/],
+  ["with an unreachable relay",    { settings: RELAY_SETTINGS }, "web", 502, /^relay_unreachable: .*connection refused/],
   ["of an unknown peer",           { settings: RELAY_SETTINGS }, "none", 404, /^unknown_peer/],
   ["that the relay refuses",       { settings: RELAY_SETTINGS, send: answering(429, '{"error":"too_many_shares","detail":"There are 100"}') }, "web", 502, /^relay_refused: .*There are 100/],
   ["at a server that is no relay", { settings: RELAY_SETTINGS, send: answering(404, "<html>") }, "web", 502, /^relay_refused: .*HTTP 404/],

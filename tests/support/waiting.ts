@@ -11,12 +11,13 @@ export async function until<T>(
   what: string,
   probe: () => T | undefined | null | false | Promise<T | undefined | null | false>,
   timeout_ms = TIMEOUT_MS,
+  poll_ms = POLL_MS,
 ): Promise<T> {
   const deadline = Date.now() + timeout_ms;
   while (Date.now() < deadline) {
     const found = await probe();
     if (found !== undefined && found !== null && found !== false && found !== "") return found;
-    await systemClock.sleep(POLL_MS);
+    await systemClock.sleep(poll_ms);
   }
   throw new assert.AssertionError({ message: `Timed out waiting for: ${what}` });
 }
