@@ -1,10 +1,30 @@
 /** Job records: made from a request with its defaults, and shortened for a list. */
 
 import { Problem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { Role } from "../peers/contract.ts";
 import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+/** Resolves the peers that a request names. */
+export interface JobDirectory {
+  sender(argument: string): Sender;
+  /** A peer by name or id. Refuses a retired one. */
+  find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
+    readonly peer_id: string;
+    readonly circle: string;
+  };
+}
 
 /** The fields that a template shares with the jobs made from it. */
 export type JobFields = Pick<
@@ -17,6 +37,41 @@ export type JobFields = Pick<
 export type JobSource =
   & Pick<StoredJob, "source_kind" | "source_id" | "due_at">
   & Partial<Pick<StoredJob, "deadline_at" | "expires_at">>;
+
+/** The fields of a request, with its peers resolved and its defaults filled in. */
+export function toJobFields(
+  body: JobBody,
+  calledByHuman: boolean,
+  { directory, checks }: {
+    readonly directory: JobDirectory;
+    readonly checks: Readonly<Record<string, unknown>>;
+  },
+): JobFields {
+  const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
+  const scope = { circle: body.circle, caller };
+  const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
+  const owner = body.owner_peer && directory.find(body.owner_peer, scope);
+  const known = Object.keys(checks);
+  const check = body.checks?.find((name) => !known.includes(name));
+  if (check !== undefined) {
+    throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
+  }
+  const proven_human = calledByHuman && caller.role === "human";
+  return {
+    title: body.title ?? titleOf(body),
+    kind: body.kind ?? "task",
+    owner_peer_id: owner ? owner.peer_id : null,
+    created_by_peer_id: caller.peer_id,
+    mesh_session_id: caller.mesh_session_id,
+    circle: body.circle ?? caller.circle ?? (assigned ? assigned.circle : "default"),
+    scope: "circle",
+    visibility: "circle",
+    request: body.request ?? null,
+    provenance: { created_by: caller.name, human: proven_human },
+    execution: executionOf(body, assigned ? assigned.peer_id : null),
+    proven_human,
+  };
+}
 
 /** A new job, queued. */
 export function newJob(job_id: string, fields: JobFields, source: JobSource, now: number) {
@@ -51,14 +106,14 @@ export function newJob(job_id: string, fields: JobFields, source: JobSource, now
 }
 
 /** The default title. It does not quote the prompt, which a summary leaves out. */
-export function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
+function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
   if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
   return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
     .slice(0, 255);
 }
 
 /** The execution of a request, with the defaults of specification 2. */
-export function executionOf(body: JobBody, assigned_peer_id: string | null): Execution {
+function executionOf(body: JobBody, assigned_peer_id: string | null): Execution {
   const { cron, timezone, due_at = null } = body;
   return {
     prompt: { body: body.prompt ?? body.title ?? "" },
