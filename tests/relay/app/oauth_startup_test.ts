@@ -1,4 +1,4 @@
-/** What a relay with OAuth needs to start, what holds its database, and what it says of itself. */
+/** Starting a relay with OAuth: its configuration, its metadata and its database file. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ for (const [what, env, line] of REFUSED) {
   });
 }
 
-Deno.test("all mistakes of the configuration are told in one run", () => {
+Deno.test("all mistakes of the configuration are reported at once", () => {
   const env = { RELAY_PORT: "x", RELAY_OAUTH_ISSUER: ISSUER, RELAY_OAUTH_PROXY_MODE: "cloudlb" };
   assert.throws(() => readRelayConfig(env), ({ message }: Error) => {
     assert.deepEqual(
@@ -83,7 +83,7 @@ for (const [header, issuer] of ISSUERS) {
   });
 }
 
-Deno.test("the proxy is direct unless it is said to be a load balancer [5.oauth.proxy.direct]", () => {
+Deno.test("the default proxy mode is direct [5.oauth.proxy.direct]", () => {
   assert.deepEqual(readRelayConfig({}).proxy, { mode: "direct" });
   assert.equal(readRelayConfig({}).oauth, undefined);
   const behind = { RELAY_OAUTH_PROXY_MODE: "cloudlb", RELAY_OAUTH_LB_FORWARDING_IP: "203.0.113.9" };
@@ -105,7 +105,7 @@ Deno.test("a trusted proxy is named by addresses and ranges [c9.proxy.trusted]",
   });
 });
 
-Deno.test("without an issuer remote MCP and its OAuth are not there [5.oauth.disabled]", async () => {
+Deno.test("without an issuer remote MCP and OAuth answer 404 [5.oauth.disabled]", async () => {
   const clock = new FakeClock();
   await using relay = new Relay({
     clock,
@@ -153,7 +153,7 @@ Deno.test("both discovery paths name the authorization server [4.oauth.resource]
   }
 });
 
-Deno.test("the server's metadata names what it does and nothing else [4.oauth.server]", async () => {
+Deno.test("the server metadata lists exactly what is supported [4.oauth.server]", async () => {
   using w = oauthWorld();
   const metadata = await (await w.fetch("/.well-known/oauth-authorization-server")).json();
   assert.equal(metadata.issuer, ISSUER);
@@ -185,13 +185,13 @@ Deno.test("the issuer is never taken from a request [5.oauth.issuer.never-derive
   }
 });
 
-/** A directory of its own, gone at the end. */
+/** A temporary directory. */
 function directory() {
   const path = Deno.makeTempDirSync({ prefix: "mesh-oauth-" });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
 
-Deno.test("the database and what lies beside it are for its owner alone [5.oauth.db.private]", () => {
+Deno.test("the database and SQLite's other files are readable by their owner only [5.oauth.db.private]", () => {
   using dir = directory();
   const path = join(dir.path, "deep/er/oauth.db");
   Deno.mkdirSync(join(dir.path, "deep/er"), { recursive: true });
@@ -205,7 +205,7 @@ Deno.test("the database and what lies beside it are for its owner alone [5.oauth
   }
 });
 
-Deno.test("a database belongs to its issuer for good [5.oauth.db.bound]", () => {
+Deno.test("a database is bound to its first issuer [5.oauth.db.bound]", () => {
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   for (const _ of [1, 2]) {
@@ -219,7 +219,7 @@ Deno.test("a database belongs to its issuer for good [5.oauth.db.bound]", () => 
   assert.ok(again.db);
 });
 
-Deno.test("a database is held by one relay at a time, by whatever name [8.relay.replica]", () => {
+Deno.test("only one relay can open a database, even by another path [8.relay.replica]", () => {
   using dir = directory();
   const path = join(dir.path, "oauth.db"), alias = join(dir.path, "alias.db");
   {
@@ -235,7 +235,7 @@ Deno.test("a database is held by one relay at a time, by whatever name [8.relay.
   assert.ok(held.db);
 });
 
-Deno.test("a file that is no database is told so, and let go of", () => {
+Deno.test("opening a file that is no database fails and releases its lock", () => {
   using dir = directory();
   const path = join(dir.path, "oauth.db");
   Deno.writeTextFileSync(path, "no database at all ".repeat(100));

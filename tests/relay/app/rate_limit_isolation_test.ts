@@ -1,4 +1,4 @@
-/** One stranger, or one tenant, does not use up what all others share. */
+/** Rate limits: one stranger or one tenant cannot use up the limits of others. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -21,7 +21,7 @@ const open = () => openRateLimits({ clock: new FakeClock(), proxy: { mode: "dire
 const request = new Request("https://relay.test/");
 const from = (hostname: string) => ({ transport: "tcp", hostname, port: 50_000 }) as const;
 
-Deno.test("guests of one tenant's shares hold up no guest of another [c9.pace.lockout]", () => {
+Deno.test("guests of one tenant's shares do not limit guests of another [c9.pace.lockout]", () => {
   const { guestAsks } = open();
   for (let share = 0; share < SHARES_EACH_MAX; share++) {
     for (let time = 0; time < 10; time++) guestAsks.acquire(`sh_attacker_${share}`);
@@ -29,7 +29,7 @@ Deno.test("guests of one tenant's shares hold up no guest of another [c9.pace.lo
   assert.equal(guestAsks.acquire("sh_victim"), undefined);
 });
 
-Deno.test("a stranger with many IPv6 networks holds up nobody's login, draw or visit [c9.pace.lockout]", () => {
+Deno.test("a stranger with many IPv6 networks does not limit sign-ins, registrations or visits of others [c9.pace.lockout]", () => {
   const { login, register, shareVisits } = open();
   for (const pace of [login, register, shareVisits]) {
     for (let at = 0; at < 8000; at++) pace.take(request, from(`2001:db8:0:${at.toString(16)}::1`));
@@ -37,7 +37,7 @@ Deno.test("a stranger with many IPv6 networks holds up nobody's login, draw or v
   }
 });
 
-Deno.test("a stranger with many sessions holds up nobody's decision about an app [c9.pace.lockout]", () => {
+Deno.test("a stranger with many sessions does not limit consent decisions of others [c9.pace.lockout]", () => {
   const { consents } = open();
   for (let session = 0; session < 200; session++) {
     for (let time = 0; time < 60; time++) consents.take(request, from("192.0.2.1"), `s${session}`);
@@ -45,7 +45,7 @@ Deno.test("a stranger with many sessions holds up nobody's decision about an app
   assert.equal(consents.take(request, from("192.0.2.2"), "victim"), undefined);
 });
 
-Deno.test("one address does not take all places for daemons [c9.pace.lockout]", () => {
+Deno.test("one address cannot use up the limit of daemons [c9.pace.lockout]", () => {
   const clock = new FakeClock();
   const log = jsonLog(clock, "error", () => undefined);
   const machines = new MachineRegistry({ clock, log, recordRequest: () => undefined });
@@ -68,7 +68,7 @@ Deno.test("one address does not take all places for daemons [c9.pace.lockout]", 
   openSocket(99_998, "192.0.2.1");
 });
 
-Deno.test("shares are made so often from one address, so that they are not used up at once [c9.pace.lockout]", async () => {
+Deno.test("creating shares is rate-limited per address [c9.pace.lockout]", async () => {
   await using at = relayFixture();
   await using _w = connectDaemon(at, "dm-000000000001");
   at.limits.shareCreations.wait = 7;

@@ -1,4 +1,4 @@
-/** How often strangers may knock: dials without a secret, and decisions about apps. */
+/** Rate limits: of connecting daemons, of consent decisions, registrations and tokens. */
 
 import assert from "node:assert/strict";
 import { mustParseRange } from "../../../relay/web/net/ip_address.ts";
@@ -17,7 +17,7 @@ const DIALS_WITH_SECRET = 2000;
 const DECISIONS = 60;
 const EXCHANGES = 600;
 
-Deno.test("dials that show no secret are counted by address, and hold up none that shows one", async () => {
+Deno.test("connects without a secret are limited by address and do not delay those with a secret", async () => {
   await using r = relayWorld();
   const openSocket = (authorization: string, hostname = "192.0.2.1") => {
     const headers = { authorization, "x-mesh-daemon-id": "dm-000000000009" };
@@ -31,13 +31,13 @@ Deno.test("dials that show no secret are counted by address, and hold up none th
   assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "2"]);
   assert.equal((await limited.json()).error, "rate_limited");
   assert.equal((await openSocket("Bearer x", "192.0.2.2")).status, 401);
-  // It goes on to the next check, which is that it asks for no socket.
+  // It passes to the next check, and fails because it requests no WebSocket.
   assert.equal((await openSocket(`Bearer ${SECRET}`)).status, 426);
   await r.clock.advance(2000);
   assert.equal((await openSocket("Bearer x")).status, 401);
 });
 
-Deno.test("daemons of one address dial so often, and those of another are not held up by it", async () => {
+Deno.test("connects of daemons are rate-limited per address", async () => {
   await using r = relayWorld();
   const openSocket = async (hostname: string) => {
     const headers = { "authorization": `Bearer ${SECRET}`, "x-mesh-daemon-id": "dm-000000000009" };
@@ -51,7 +51,7 @@ Deno.test("daemons of one address dial so often, and those of another are not he
   assert.equal(await openSocket("192.0.2.2"), 426);
 });
 
-Deno.test("a session decides so often about apps, and another one is not held up by it", async () => {
+Deno.test("consent decisions are rate-limited per session", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const [busy, other] = [new Person(w), new Person(w)];
@@ -68,7 +68,7 @@ Deno.test("a session decides so often about apps, and another one is not held up
   assert.equal((await busy.decide(form, "allow")).status, 303);
 });
 
-Deno.test("whoever is not signed in decides as often as its address may", async () => {
+Deno.test("consent decisions without a session are rate-limited per address", async () => {
   using w = oauthWorld();
   const decide = (from: string) =>
     w.fetch("/oauth/authorize", {
@@ -84,7 +84,7 @@ Deno.test("whoever is not signed in decides as often as its address may", async 
   assert.equal((await decide("192.0.2.2")).status, 400);
 });
 
-Deno.test("behind a trusted proxy one visitor's registrations hold up no other's [c9.proxy.trusted]", async () => {
+Deno.test("behind a trusted proxy registrations are rate-limited per client [c9.proxy.trusted]", async () => {
   const proxies = [mustParseRange("172.30.83.0/24")];
   using w = oauthWorld({ proxy: { mode: "trusted", proxies } });
   const register = async (visitor: string) => {
@@ -99,7 +99,7 @@ Deno.test("behind a trusted proxy one visitor's registrations hold up no other's
   assert.equal(await register("198.51.100.7"), 201);
 });
 
-Deno.test("a connection has tokens so often, and its token is good for the next time", async () => {
+Deno.test("token exchanges are rate-limited per grant, and a refused token stays valid", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   let { refresh_token } = await app.connect();
@@ -115,7 +115,7 @@ Deno.test("a connection has tokens so often, and its token is good for the next 
   assert.equal((await app.refresh(refresh_token)).status, 200);
 });
 
-Deno.test("whoever knows an app's id and none of its tokens holds up none of them [c9.pace.lockout]", async () => {
+Deno.test("requests with a client id but no token do not use up the grant's limit [c9.pace.lockout]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();

@@ -1,4 +1,4 @@
-/** What a daemon may show a browser under the relay's origin: data and downloads, never a page. */
+/** Responses of daemons under the relay's origin: data and downloads, never a page. */
 
 import assert from "node:assert/strict";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
@@ -24,7 +24,7 @@ interface ScriptedResponse {
   readonly body?: string | null;
 }
 
-/** A daemon that answers every request with exactly this. */
+/** A daemon that answers every request with this response. */
 async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promise<ScriptedDaemon> {
   const { status = 200, headers = [], body = PAGE } = scripted;
   const address = RELAY.replace("https", "wss");
@@ -46,7 +46,7 @@ async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promi
   return daemon;
 }
 
-/** What a signed-in browser gets of such a daemon. */
+/** What a signed-in browser receives of such a daemon. */
 async function shown(
   scripted: ScriptedResponse,
   path = "/peers",
@@ -69,12 +69,12 @@ Deno.test("a daemon's own policy does not replace the relay's sandbox [c9.tunnel
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-Deno.test("an answer is never cached, whatever the daemon says [c9.tunnel.no-pages]", async () => {
+Deno.test("a response is never cached, even if the daemon allows it [c9.tunnel.no-pages]", async () => {
   const { headers } = await shown({ headers: [["cache-control", "public, max-age=31536000"]] });
   assert.equal(headers.get("cache-control"), "no-store");
 });
 
-Deno.test("a header that would act on the relay's origin does not pass [c9.tunnel.no-pages]", async () => {
+Deno.test("headers that affect the relay's origin do not pass [c9.tunnel.no-pages]", async () => {
   const acting: Pairs = [
     ["service-worker-allowed", "/"],
     ["set-cookie", "__Host-mesh=x; Path=/; Secure"],
@@ -168,7 +168,7 @@ for (const [scripted, name] of NAMES) {
   });
 }
 
-Deno.test("JSON that the daemon calls an attachment stays a download", async () => {
+Deno.test("JSON with an attachment disposition is a download", async () => {
   const { headers } = await shown({
     headers: [["content-type", "application/json"], ["content-disposition", "attachment"]],
   });
@@ -177,7 +177,7 @@ Deno.test("JSON that the daemon calls an attachment stays a download", async () 
 });
 
 for (const status of [300, 301, 302, 303, 307, 308]) {
-  Deno.test(`a redirect by a daemon (${status}) goes nowhere and shows nothing of it`, async () => {
+  Deno.test(`a redirect by a daemon (${status}) is refused without its content`, async () => {
     const answer = await shown({ status, headers: [["location", "https://evil.test/"]] });
     assert.equal(answer.status, 502);
     assert.equal(JSON.parse(answer.text).error, "bad_daemon_answer");
@@ -195,7 +195,7 @@ for (const status of [204, 205, 304]) {
   });
 }
 
-Deno.test("an error page of a daemon is a download as well", async () => {
+Deno.test("an error page of a daemon is a download, too", async () => {
   const { status, headers } = await shown({
     status: 500,
     headers: [["content-type", "text/html"]],
@@ -208,7 +208,7 @@ Deno.test("an error page of a daemon is a download as well", async () => {
 for (
   const path of ["/dashboard", "/dashboard/", "/dashboard/app.js", "/%64ashboard", "//dashboard"]
 ) {
-  Deno.test(`a daemon provides nothing at ${path}, where the relay's own files go [c9.tunnel.no-pages]`, async () => {
+  Deno.test(`a daemon cannot provide ${path}, which is the relay's own [c9.tunnel.no-pages]`, async () => {
     const answer = await shown({ headers: [["content-type", "text/html"], ...OWN_POLICY] }, path);
     assert.equal(answer.status, 404);
     assert.equal(JSON.parse(answer.text).error, "not_found");
@@ -216,7 +216,7 @@ for (
   });
 }
 
-Deno.test("a script of a daemon becomes no service worker [c9.tunnel.no-pages]", async () => {
+Deno.test("a script of a daemon cannot become a service worker [c9.tunnel.no-pages]", async () => {
   const script = { headers: [["content-type", "text/javascript"]] as Pairs, body: "self.x = 1" };
   const answer = await shown(script, "/sw.js", { "service-worker": "script" });
   assert.equal(answer.status, 403);

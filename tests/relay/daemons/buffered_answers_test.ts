@@ -1,4 +1,4 @@
-/** Answers that are wanted whole: what becomes of one that stops, breaks off, or has no end. */
+/** Responses that are read whole: ones that stop, are aborted, or never end. */
 
 import assert from "node:assert/strict";
 import { Problem } from "kit/core/problem.ts";
@@ -19,7 +19,7 @@ const ANSWER_SECONDS_MAX = 10;
 const utf8 = new TextEncoder();
 const AGENT = { peer_id: "peer-1", display_name: "web", status: "online" };
 
-/** A daemon that answers look-ups, and begins every other answer: the test goes on with it. */
+/** A daemon that answers look-ups, and begins every other response, which the test continues. */
 async function startRequest(r: RelayWorld) {
   const address = RELAY.replace("https", "wss");
   const daemon = ScriptedDaemon.openSocket(r.openSocket, {
@@ -52,7 +52,7 @@ async function refusal(asking: Promise<unknown>): Promise<[string, unknown]> {
   return [error.code, (error.fields as Record<string, unknown>)["may_have_been_delivered"]];
 }
 
-Deno.test("a machine that stops within its answer is given up in time [c9.tunnel.concurrent]", async () => {
+Deno.test("a machine that stops inside of its response times out [c9.tunnel.concurrent]", async () => {
   await using r = relayWorld();
   const { daemon, begun } = await startRequest(r);
   const result = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
@@ -63,7 +63,7 @@ Deno.test("a machine that stops within its answer is given up in time [c9.tunnel
   assert.equal(daemon.of("cancel").length, 1);
 });
 
-Deno.test("a machine that is lost within its answer is offline, and no fault of ours [c9.tunnel.lost]", async () => {
+Deno.test("losing a machine inside of its response is machine_offline, not a 500 [c9.tunnel.lost]", async () => {
   await using r = relayWorld();
   const { begun } = await startRequest(r);
   const result = refusal(asker(r).notify(AGENT.peer_id, "Hello"));
@@ -73,7 +73,7 @@ Deno.test("a machine that is lost within its answer is offline, and no fault of 
   assert.deepEqual(await result, ["machine_offline", true]);
 });
 
-Deno.test("a look-up that fails within its answer has delivered nothing", async () => {
+Deno.test("a look-up that fails inside of its response has delivered nothing", async () => {
   await using r = relayWorld();
   await startRequest(r);
   const result = refusal(asker(r).health());
@@ -82,7 +82,7 @@ Deno.test("a look-up that fails within its answer has delivered nothing", async 
   assert.deepEqual(await result, ["machine_offline", false]);
 });
 
-Deno.test("a whole answer is no longer than was said, and its rest is not read [c9.tunnel.bounds]", async () => {
+Deno.test("a response beyond its size limit is refused and not read further [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
   const { daemon, begun } = await startRequest(r);
   const result = refusal(r.ask(1, "/health", { whole_bytes_max: 10 }));
@@ -95,7 +95,7 @@ Deno.test("a whole answer is no longer than was said, and its rest is not read [
 
 const BODILESS = [204, 205, 304];
 for (const status of BODILESS) {
-  Deno.test(`an answer of ${status} whose body broke off is that answer [c9.tunnel.bad-frames]`, async () => {
+  Deno.test(`an answer of ${status} is complete even if its body is aborted [c9.tunnel.bad-frames]`, async () => {
     await using r = relayWorld();
     const { daemon } = await startRequest(r);
     daemon.on = (frame) => {
@@ -113,7 +113,7 @@ for (const status of BODILESS) {
   });
 }
 
-Deno.test("a head alone is told, whatever becomes of the body that came with it", async () => {
+Deno.test("a response to HEAD has no body, even if the machine's body fails", async () => {
   await using r = relayWorld();
   const { daemon } = await startRequest(r);
   daemon.on = (frame) => {
@@ -129,7 +129,7 @@ Deno.test("a head alone is told, whatever becomes of the body that came with it"
   assert.deepEqual([answer.status, answer.headers.get("etag")], [200, "x"]);
 });
 
-Deno.test("a relay outlives what nobody waits for, and tells of it in its log", () => {
+Deno.test("an unhandled rejection is logged and does not end the relay", () => {
   const result: unknown[] = [];
   const reason = new Error("nobody waits");
   const disconnect = () => {
@@ -149,7 +149,7 @@ Deno.test("a relay outlives what nobody waits for, and tells of it in its log", 
   assert.deepEqual(result, [reason, reason]);
 });
 
-Deno.test("a whole answer of several pieces is read as one", async () => {
+Deno.test("a response of several chunks is joined", async () => {
   await using r = relayWorld();
   const { daemon, begun } = await startRequest(r);
   const result = r.ask(1, "/health", { whole_bytes_max: 10 });

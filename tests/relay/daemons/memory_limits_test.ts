@@ -1,4 +1,4 @@
-/** What all tenants together may make the relay hold: the one that makes it hold most pays. */
+/** The memory limit of all tenants together: the daemon that holds most is cut off first. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -24,7 +24,7 @@ function registry() {
   });
 }
 
-/** A daemon whose answers a test says by hand. */
+/** A daemon whose responses the test sends. */
 function registeredDaemon(at: MachineRegistry, namespace: string, buffered = 0) {
   const connection = {
     open: true,
@@ -44,7 +44,7 @@ function registeredDaemon(at: MachineRegistry, namespace: string, buffered = 0) 
   });
   ears?.received(JSON.stringify(helloFrame("here")));
   const sendItems = (...items: MessageItem[]) => ears?.received(packMessage(items).buffer);
-  /** The answer to the request of this number, of which so many pieces have come. */
+  /** Sends so many chunks of the response to a request. */
   const answer = async (id: number, pieces: number, whole_bytes_max?: number) => {
     const request = { method: "GET", path: "/x", timeout_ms: 10_000 } as const;
     const whole = whole_bytes_max === undefined ? {} : { whole_bytes_max };
@@ -61,7 +61,7 @@ function registeredDaemon(at: MachineRegistry, namespace: string, buffered = 0) 
   return { connection, answer };
 }
 
-Deno.test("past the relay's bound the slowest reader of the daemon that holds most is cut off [c9.tunnel.bounds-of-all]", async () => {
+Deno.test("beyond the relay's limit the slowest reader of the daemon that holds most is cut off [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
   const attacker = registeredDaemon(at, ATTACKER), victim = registeredDaemon(at, VICTIM);
   const kept = await victim.answer(1, 1);
@@ -76,7 +76,7 @@ Deno.test("past the relay's bound the slowest reader of the daemon that holds mo
   assert.equal((await (await kept.asking).bytes()).length, CHUNK_BYTES_MAX);
 });
 
-Deno.test("answers that are gathered whole count as what is held [c9.tunnel.bounds-of-all]", async () => {
+Deno.test("collected responses count for the limit [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
   const attacker = registeredDaemon(at, ATTACKER), victim = registeredDaemon(at, VICTIM);
   const gathered = await attacker.answer(1, 5, 100 * CHUNK_BYTES_MAX);
@@ -90,7 +90,7 @@ Deno.test("answers that are gathered whole count as what is held [c9.tunnel.boun
   assert.equal(at.held_bytes, 0);
 });
 
-Deno.test("answers of a daemon that has left count until they are read [c9.tunnel.bounds-of-all]", async () => {
+Deno.test("responses of a disconnected daemon count until they are read [c9.tunnel.bounds-of-all]", async () => {
   const at = registry();
   for (let time = 1; time <= 3; time++) {
     const attacker = registeredDaemon(at, ATTACKER);
@@ -105,7 +105,7 @@ Deno.test("answers of a daemon that has left count until they are read [c9.tunne
   assert.equal(at.held_bytes, 4 * CHUNK_BYTES_MAX);
 });
 
-Deno.test("a daemon that takes nothing of what it is sent is left [c9.tunnel.bounds-of-all]", () => {
+Deno.test("a daemon that does not read is disconnected [c9.tunnel.bounds-of-all]", () => {
   const at = registry();
   const attacker = registeredDaemon(at, ATTACKER, 2 * HELD_MAX),
     victim = registeredDaemon(at, VICTIM);

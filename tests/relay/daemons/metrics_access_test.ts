@@ -1,4 +1,4 @@
-/** Who may read the relay's numbers: programs on its own machine, and nobody by way of a proxy. */
+/** Access to the relay's metrics: for programs on its machine, but not through a proxy. */
 
 import assert from "node:assert/strict";
 import { relayWorld } from "../../support/relay/relay_world.ts";
@@ -18,7 +18,7 @@ const READERS: readonly [who: string, hostname: string, headers: Record<string, 
 ];
 
 for (const [who, hostname, headers, status] of READERS) {
-  Deno.test(`${who} ${status === 200 ? "reads" : "does not read"} the relay's numbers [c9.metrics.local]`, async () => {
+  Deno.test(`${who} ${status === 200 ? "reads" : "does not read"} the relay's metrics [c9.metrics.local]`, async () => {
     await using r = relayWorld();
     const request = new Request("https://relay.test/metrics", { headers });
     const answer = await r.relay.fetch(request, { transport: "tcp", hostname, port: 50_000 });

@@ -12,7 +12,7 @@ import {
 const COOKIE = "mesh=a-random-id";
 const SIGNED_IN = { cookie: COOKIE, "sec-fetch-site": "same-origin" };
 
-/** A browser that is signed in, on a page of the relay's. */
+/** A signed-in browser on a page of the relay. */
 function browse(r: RelayWorld, path: string, init: RequestInit = {}) {
   r.sessions.set(COOKIE, NAMESPACE);
   return r.fetch(`/m/${daemonId(1)}${path}`, { headers: SIGNED_IN, ...init });
@@ -58,7 +58,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`a request to a machine ${what} is refused, reading too [c9.tunnel.same-origin]`, async () => {
+  Deno.test(`a request to a machine ${what} is refused, also for GET [c9.tunnel.same-origin]`, async () => {
     await using r = relayWorld();
     await using _w = await r.daemon(1);
     for (const path of ["/peers", "/health", "/events/stream"]) {
@@ -69,14 +69,14 @@ for (
   });
 }
 
-Deno.test("our own Origin is as good as the browser's word for the site", async () => {
+Deno.test("the relay's own Origin header is accepted without Sec-Fetch-Site", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const headers = { cookie: COOKIE, origin: "https://relay.test" };
   assert.equal((await browse(r, "/peers", { headers })).status, 200);
 });
 
-Deno.test("a session of another secret sees no machine of ours", async () => {
+Deno.test("a session of another secret cannot reach the machine", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1, { secret: OTHER_SECRET });
   const answer = await browse(r, "/peers");
@@ -94,7 +94,7 @@ for (
     "/ws",
   ]
 ) {
-  Deno.test(`${path} is never reached through the tunnel [c9.tunnel.never]`, async () => {
+  Deno.test(`${path} is never available through the tunnel [c9.tunnel.never]`, async () => {
     await using r = relayWorld();
     await using _w = await r.daemon(1);
     const answer = await browse(r, path);
@@ -117,7 +117,7 @@ for (
     "/peers/api/provenance",
   ]
 ) {
-  Deno.test(`POST ${path} is never reached through the tunnel [c9.tunnel.never]`, async () => {
+  Deno.test(`POST ${path} is never available through the tunnel [c9.tunnel.never]`, async () => {
     await using r = relayWorld();
     await using w = await r.daemon(1, { settings: { "relay.allow_admin": "true" } });
     await addPeer(w, "api");
@@ -125,11 +125,11 @@ for (
   });
 }
 
-/** However a path is spelt, it is one route or none. */
+/** Other spellings of forbidden paths. */
 for (
   const path of ["/peers/identity%2Fvalidate", "//metrics", "/./metrics", "/%6Detrics", "/metrics/"]
 ) {
-  Deno.test(`another spelling is no way around: ${path}`, async () => {
+  Deno.test(`another spelling of a forbidden path is refused: ${path}`, async () => {
     await using r = relayWorld();
     await using _w = await r.daemon(1);
     const answer = await browse(r, path);
@@ -155,7 +155,7 @@ const ADMIN = [
 ] as const;
 
 for (const [method, path] of ADMIN) {
-  Deno.test(`${method} ${path} goes through only with relay.allow_admin [c9.tunnel.admin]`, async () => {
+  Deno.test(`${method} ${path} is available through the tunnel only with relay.allow_admin [c9.tunnel.admin]`, async () => {
     await using r = relayWorld();
     await using w = await r.daemon(1);
     await using v = await r.daemon(2, { settings: { "relay.allow_admin": "true" } });
@@ -171,7 +171,7 @@ for (const [method, path] of ADMIN) {
   });
 }
 
-Deno.test("a browser that leaves is no fault, and none that the log tells of", async () => {
+Deno.test("a request that the browser aborts is not logged as an error", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   r.connections[0]?.[1].stall();
@@ -183,7 +183,7 @@ Deno.test("a browser that leaves is no fault, and none that the log tells of", a
   assert.deepEqual(r.logged.filter((line) => line.includes(`"level":"error"`)), []);
 });
 
-Deno.test("what never goes through and what needs the owner's leave is what the contract says [c9.tunnel.never]", async () => {
+Deno.test("the tunnel enforces the `tunnel` field of each contract [c9.tunnel.never]", async () => {
   await using w = world();
   const routes = w.daemon.routes.map(({ contract }) => contract);
   const never =
@@ -196,7 +196,7 @@ Deno.test("what never goes through and what needs the owner's leave is what the 
   }
 });
 
-Deno.test("a request out of the tunnel needs no token of the daemon, and proves none [c9.tunnel.authority]", async () => {
+Deno.test("a request from the tunnel needs no token, and does not count as having one [c9.tunnel.authority]", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1, { settings: { "daemon.auth_token": "sixteen-letters!" } });
   assert.equal((await browse(r, "/peers")).status, 200);
@@ -204,7 +204,7 @@ Deno.test("a request out of the tunnel needs no token of the daemon, and proves 
   assert.equal((await w.fetch("/peers")).status, 401);
 });
 
-Deno.test("what says who it is does not go through: cookies, tokens, terminals", async () => {
+Deno.test("cookies, tokens and terminals do not pass the tunnel", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const spied = { "authorization": "Bearer x", "x-mesh-terminal": "1", "x-mesh-peer": "peer-1" };
@@ -218,28 +218,28 @@ Deno.test("what says who it is does not go through: cookies, tokens, terminals",
   }
 });
 
-/** Who an agent is told that it hears from. */
-async function receivedHeaders(door: "browser" | "program") {
+/** The text, with its sender, that an agent receives from a browser or a program. */
+async function framedTextFrom(origin: "browser" | "program") {
   await using r = relayWorld();
   await using w = await r.daemon(1, { settings: { "human.name": "sam" } });
   const api = await connectPeer(w, "api", { capabilities: ["delivery_receipts", "framed_text"] });
   const body = { from_peer: "sam", to_peer: "api", text: "Stop that" };
-  if (door === "browser") await post(r, "/notify", body);
+  if (origin === "browser") await post(r, "/notify", body);
   else await r.ask(1, "/notify", { method: "POST", body: JSON.stringify(body) });
   await r.clock.settle();
   const [frame] = api.of("notify");
   return (frame as { framed?: string } | undefined)?.framed ?? "";
 }
 
-Deno.test("a signed-in browser is a door of the human, a program is none [c2.human.tunnel]", async () => {
-  assert.match(await receivedHeaders("browser"), /^\[mesh\] @sam → @api: Stop that/);
+Deno.test("a signed-in browser acts for the human, and a program does not [c2.human.tunnel]", async () => {
+  assert.match(await framedTextFrom("browser"), /^\[mesh\] @sam → @api: Stop that/);
   assert.match(
-    await receivedHeaders("program"),
+    await framedTextFrom("program"),
     /<peer-message .*from="@sam" .*unverified="true">/,
   );
 });
 
-Deno.test("what a daemon sends runs nothing under the relay's address", async () => {
+Deno.test("a daemon's response runs nothing under the relay's origin", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const { headers } = await browse(r, "/peers");
@@ -248,7 +248,7 @@ Deno.test("what a daemon sends runs nothing under the relay's address", async ()
   assert.equal(headers.get("set-cookie"), null);
 });
 
-Deno.test("HEAD tells of a machine's answer without its body", async () => {
+Deno.test("HEAD returns the head of a machine's response", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const answer = await browse(r, "/peers", { method: "HEAD" });
@@ -256,14 +256,14 @@ Deno.test("HEAD tells of a machine's answer without its body", async () => {
   assert.equal(await answer.text(), "");
 });
 
-Deno.test("a method that no machine takes is told which it does", async () => {
+Deno.test("an unsupported method is a 405 with the supported ones", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const answer = await browse(r, "/peers", { method: "PUT", body: "{}" });
   assert.equal(answer.status, 405);
 });
 
-Deno.test("a path or a head that no frame can take is refused, and the tunnel stands", async () => {
+Deno.test("a path or a head that exceeds a frame is refused, and the tunnel stays open", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   assert.equal((await browse(r, `/peers?q=${"x".repeat(20_000)}`)).status, 422);
@@ -276,7 +276,7 @@ Deno.test("a path or a head that no frame can take is refused, and the tunnel st
   assert.equal(eventData(w, "relay_status").length, 1);
 });
 
-Deno.test("an upload that is announced as too large is refused before a byte of it", async () => {
+Deno.test("an upload with a too large content-length is refused before it is read", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const headers = { ...SIGNED_IN, "content-length": "99999999999" };
@@ -284,7 +284,7 @@ Deno.test("an upload that is announced as too large is refused before a byte of 
   assert.equal(answer.status, 413);
 });
 
-Deno.test("the relay's numbers tell of daemons and requests, and of nobody's name", async () => {
+Deno.test("the relay's metrics count daemons and requests and contain no names", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   await (await browse(r, "/peers")).text();
@@ -295,7 +295,7 @@ Deno.test("the relay's numbers tell of daemons and requests, and of nobody's nam
   assert.equal((await (await r.fetch("/health")).json()).daemons, 1);
 });
 
-Deno.test("a relay that goes down says so, and takes no more", async () => {
+Deno.test("a relay that is shutting down refuses requests", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   r.relay.shutDown();

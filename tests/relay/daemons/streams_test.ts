@@ -25,7 +25,7 @@ async function scripted(r: RelayWorld, number = 1) {
   return daemon;
 }
 
-/** Sends a body as a daemon would that keeps to what it was told of room, until there is none. */
+/** Sends a body as a daemon would, as far as its credit allows. */
 function sender(daemon: ScriptedDaemon, id: number) {
   let [room, trunk, sent] = [STREAM_WINDOW_BYTES, CONNECTION_WINDOW_BYTES, 0];
   daemon.on = (frame) => {
@@ -37,7 +37,7 @@ function sender(daemon: ScriptedDaemon, id: number) {
     get sent() {
       return sent;
     },
-    /** As much of it as may go now. */
+    /** Sends as much as the credit allows now. */
     fill(max: number): void {
       while (sent < max && room > 0 && trunk > 0) {
         const length = Math.min(CHUNK_BYTES_MAX, room, trunk, max - sent);
@@ -56,7 +56,7 @@ async function begin(r: RelayWorld, daemon: ScriptedDaemon, path: `/${string}`) 
   return { id, response: await asking };
 }
 
-Deno.test("a body that nobody reads stops at its window, and goes on as it is read [c9.tunnel.flow]", async () => {
+Deno.test("a body that is not read stops at its window, and continues when it is read [c9.tunnel.flow]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/big");
@@ -93,7 +93,7 @@ Deno.test("a slow reader delays no other request [c9.tunnel.concurrent]", async 
   await slow.response.body?.cancel();
 });
 
-Deno.test("many slow readers hold so much and no more: the slowest is cut off [c9.tunnel.bounds]", async () => {
+Deno.test("at the limit of unread bytes the slowest reader is cut off [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   const count = HELD_BYTES_MAX / STREAM_WINDOW_BYTES + 4;
@@ -113,7 +113,7 @@ Deno.test("many slow readers hold so much and no more: the slowest is cut off [c
   assert.equal(r.relay.machines.held_bytes, 0);
 });
 
-Deno.test("a reader that leaves ends the work on the daemon [c9.tunnel.cancel]", async () => {
+Deno.test("cancelling a response cancels the request at the daemon [c9.tunnel.cancel]", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1, { settings: { "human.name": "sam" } });
   const surfaces = async () => (await notify(w, "cli", "sam")).surfaces;
@@ -127,7 +127,7 @@ Deno.test("a reader that leaves ends the work on the daemon [c9.tunnel.cancel]",
   assert.equal(r.relay.machines.requests, 0);
 });
 
-Deno.test("the event stream comes through as it happens [c9.tunnel.streams]", async () => {
+Deno.test("the event stream passes the tunnel without delay [c9.tunnel.streams]", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   const stream = await r.ask(1, "/events/stream");
@@ -140,7 +140,7 @@ Deno.test("the event stream comes through as it happens [c9.tunnel.streams]", as
   await reader?.cancel();
 });
 
-Deno.test("a tunnel that breaks under a body breaks the body off, never ends it whole", async () => {
+Deno.test("a body fails when the tunnel is lost, and does not end as complete", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/big");
@@ -150,7 +150,7 @@ Deno.test("a tunnel that breaks under a body breaks the body off, never ends it 
   await assert.rejects(response.bytes(), /the tunnel broke/);
 });
 
-Deno.test("a body that had come whole is read whole, though the tunnel broke", async () => {
+Deno.test("a completely received body can be read after the tunnel is lost", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   const { id, response } = await begin(r, daemon, "/small");
@@ -161,7 +161,7 @@ Deno.test("a body that had come whole is read whole, though the tunnel broke", a
   assert.equal((await response.bytes()).length, 10);
 });
 
-Deno.test("an upload stops at the daemon's window until it is taken, and is cancelled with its source", async () => {
+Deno.test("an upload waits at the daemon's window, and is cancelled with its source", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   let pulled = 0, left = false;
@@ -187,7 +187,7 @@ Deno.test("an upload stops at the daemon's window until it is taken, and is canc
   assert.equal(left, true);
 });
 
-Deno.test("a stalled line gives up nothing that waits, and flows on when it is back", async () => {
+Deno.test("a stalled connection loses nothing, and continues afterwards", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   r.connections[0]?.[1].stall();
@@ -197,7 +197,7 @@ Deno.test("a stalled line gives up nothing that waits, and flows on when it is b
   assert.equal((await asking).status, 200);
 });
 
-Deno.test("a daemon that gives more credit than was taken is cut off", async () => {
+Deno.test("a daemon that sends too much credit is disconnected", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r);
   daemon.sendFrame({ type: "credit", id: 0, bytes: CONNECTION_WINDOW_BYTES });
@@ -205,7 +205,7 @@ Deno.test("a daemon that gives more credit than was taken is cut off", async () 
   assert.equal(daemon.closed?.code, 4002);
 });
 
-Deno.test("what proves who calls does not go through with a head", () => {
+Deno.test("headers that identify the caller do not pass the tunnel", () => {
   const browserHeaders = new Headers({
     "Authorization": "x",
     "Cookie": "y",

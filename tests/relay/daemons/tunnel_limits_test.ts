@@ -25,7 +25,7 @@ import {
 
 const open = { open: true, buffered: 0, send: () => undefined, close: () => undefined };
 
-/** A daemon that is there, and does nothing. */
+/** A connected daemon that does nothing. */
 function registeredDaemon(r: RelayWorld, number: number) {
   const identity = { namespace: NAMESPACE, daemon_id: daemonId(number) };
   let ears: ConnectionListener | undefined;
@@ -46,7 +46,7 @@ async function openSocket(r: RelayWorld, number: number): Promise<unknown> {
   return (await answer.json()).error;
 }
 
-Deno.test("a secret has so many machines and no more, and each may come back [c9.tunnel.bounds]", async () => {
+Deno.test("machines are limited per secret, and each may reconnect [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
   for (let number = 1; number <= DAEMONS_OF_SECRET_MAX; number++) registeredDaemon(r, number);
   assert.equal(r.relay.machines.size, DAEMONS_OF_SECRET_MAX);
@@ -55,7 +55,7 @@ Deno.test("a secret has so many machines and no more, and each may come back [c9
   assert.equal(r.relay.machines.size, DAEMONS_OF_SECRET_MAX);
 });
 
-Deno.test("a dial whose line never stands holds no place [c9.tunnel.bounds]", async () => {
+Deno.test("a failed upgrade does not count as a connection [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
   const identity = { namespace: NAMESPACE, daemon_id: daemonId(1) };
   const { machines } = r.relay;
@@ -68,13 +68,13 @@ Deno.test("a dial whose line never stands holds no place [c9.tunnel.bounds]", as
   machines.refuseIfFull(identity);
 });
 
-Deno.test("half a handshake is refused by what it lacks, and is no fault of ours", () => {
+Deno.test("an incomplete WebSocket handshake is a 426, not a 500", () => {
   const asked = new Request("http://127.0.0.1/ws/daemon", { headers: { upgrade: "websocket" } });
   const ears = { opened: () => undefined, received: () => undefined, closed: () => undefined };
   assert.throws(() => accept(asked, ears), /upgrade_required/);
 });
 
-Deno.test("a daemon takes so many requests at once, and says of the next that it did not", async () => {
+Deno.test("beyond its limit of open requests a daemon cancels the next as not taken", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const [relayEnd, daemonEnd] = r.connections[0] ?? [];
@@ -99,7 +99,7 @@ Deno.test("a daemon takes so many requests at once, and says of the next that it
   assert.deepEqual(cancels.map(({ id, taken }) => [id, taken]), [[STREAMS_MAX + 1, false]]);
 });
 
-Deno.test("a daemon that pings without end is left [c9.tunnel.bad-frames]", async () => {
+Deno.test("a daemon that sends too many pings is disconnected [c9.tunnel.bad-frames]", async () => {
   await using r = relayWorld();
   const address = RELAY.replace("https", "wss");
   const wishes = { address, secret: SECRET, daemon_id: daemonId(1) };
@@ -119,7 +119,7 @@ Deno.test("a daemon that pings without end is left [c9.tunnel.bad-frames]", asyn
   assert.equal(daemon.closed?.code, 4002);
 });
 
-Deno.test("an end that takes nothing of what is said to it is left [c9.tunnel.bounds]", () => {
+Deno.test("an end that does not read is disconnected [c9.tunnel.bounds]", () => {
   let [buffered, closed] = [UNTAKEN_BYTES_MAX, 0];
   const connection = {
     get open() {
@@ -140,7 +140,7 @@ Deno.test("an end that takes nothing of what is said to it is left [c9.tunnel.bo
   assert.equal(closed, 4013);
 });
 
-Deno.test("a request whose number was used is no request, and the line ends", async () => {
+Deno.test("a request with a used id closes the connection", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   const head = { type: "request", method: "GET", path: "/health", headers: [], body: false };
@@ -150,7 +150,7 @@ Deno.test("a request whose number was used is no request, and the line ends", as
   assert.equal(w.daemon.relayClient?.report().status, "down");
 });
 
-Deno.test("a head that is longer than a frame may be is none", () => {
+Deno.test("a head longer than a frame is refused", () => {
   const long = "x".repeat(HEAD_BYTES_MAX + 1);
   assert.equal(typeof unpackMessage(packMessage([long]).buffer), "string");
   assert.deepEqual(unpackMessage(packMessage([long.slice(1)]).buffer), [long.slice(1)]);

@@ -16,13 +16,13 @@ const head: Action = (daemon, id) =>
 const piece: Action = (daemon, id) => daemon.sendChunk(id, new Uint8Array(10));
 const end: Action = (daemon, id) => daemon.sendFrame({ type: "end", id });
 
-/** How the tunnel is lost, as seen by the relay. */
+/** The ways in which the tunnel is lost. */
 const DISCONNECTS: Readonly<Record<string, (r: RelayWorld, daemon: ScriptedDaemon) => void>> = {
   "the network is cut": (r) => r.connections.at(-1)?.[1].cut(),
   "the daemon closes it": (_r, daemon) => daemon.close(),
   "a newer connection takes its place": (r) => void openSocket(r),
   "the daemon breaks a rule": (_r, daemon) => daemon.sendFrame({ type: "response" }),
-  "the relay goes down": (r) => r.relay.shutDown(),
+  "the relay shuts down": (r) => r.relay.shutDown(),
 };
 
 // deno-fmt-ignore
@@ -42,7 +42,7 @@ function openSocket(r: RelayWorld): ScriptedDaemon {
   });
 }
 
-/** What the one who asked is told in the end. */
+/** The error that the caller receives. */
 async function outcome(asking: Promise<Response>): Promise<string> {
   let response: Response;
   try {
@@ -76,7 +76,7 @@ for (const [cutName, disconnect] of Object.entries(DISCONNECTS)) {
   }
 }
 
-Deno.test("an upload that the tunnel breaks under is given up, and its source is told", async () => {
+Deno.test("losing the tunnel cancels the source of an upload", async () => {
   await using r = relayWorld();
   const daemon = openSocket(r);
   await daemon.opened;
@@ -94,7 +94,7 @@ Deno.test("an upload that the tunnel breaks under is given up, and its source is
   assert.equal(left, true);
 });
 
-Deno.test("an upload whose source breaks off is told to the daemon, and never as whole", async () => {
+Deno.test("an aborted upload is cancelled at the daemon and not ended as complete", async () => {
   await using r = relayWorld();
   const daemon = openSocket(r);
   await daemon.opened;
@@ -113,7 +113,7 @@ Deno.test("an upload whose source breaks off is told to the daemon, and never as
   assert.equal(await answered, "machine_offline, may have been delivered");
 });
 
-Deno.test("a head that is no header of HTTP ends the tunnel, and fails no route", async () => {
+Deno.test("a response head with an invalid header closes the tunnel and fails no route", async () => {
   for (const value of ["a\r\nset-cookie: x=1", "\u20ac", "\0"]) {
     await using r = relayWorld();
     const daemon = openSocket(r);

@@ -19,7 +19,7 @@ import {
 
 const ADDRESS = RELAY.replace("https", "wss");
 
-/** A daemon that says and does only what the test does with it. */
+/** A daemon that does only what the test does with it. */
 async function scripted(
   r: RelayWorld,
   number = 1,
@@ -32,14 +32,14 @@ async function scripted(
   return daemon;
 }
 
-/** What a request was refused with. */
+/** The problem that a request was refused with. */
 async function refusal(asking: Promise<unknown>) {
   const error: unknown = await asking.then(() => undefined, (error) => error);
   assert.ok(isUnreachable(error), String(error));
   return { code: error.code, delivered: error.fields.may_have_been_delivered };
 }
 
-Deno.test("a daemon that dialled is listed with what it said of itself [c9.tunnel.hello]", async () => {
+Deno.test("a connected daemon is listed with the data of its hello [c9.tunnel.hello]", async () => {
   await using r = relayWorld();
   await using _d = await r.daemon(1);
   assert.deepEqual(r.relay.machines.list(NAMESPACE), [{
@@ -51,7 +51,7 @@ Deno.test("a daemon that dialled is listed with what it said of itself [c9.tunne
   }]);
 });
 
-Deno.test("a request through the tunnel is answered by the daemon's own route", async () => {
+Deno.test("a request through the tunnel is answered by the daemon's route", async () => {
   await using r = relayWorld();
   await using d = await r.daemon(1);
   const answer = await r.ask(1, "/health");
@@ -59,7 +59,7 @@ Deno.test("a request through the tunnel is answered by the daemon's own route", 
   assert.equal((await answer.json()).daemon_id, d.daemon.identity.daemon_id);
 });
 
-Deno.test("a refusal of the daemon's is an answer, and no failure of the tunnel", async () => {
+Deno.test("a refusal of the daemon is passed on as its response", async () => {
   await using r = relayWorld();
   await using _d = await r.daemon(1);
   const answer = await r.ask(1, "/peers/nobody");
@@ -67,7 +67,7 @@ Deno.test("a refusal of the daemon's is an answer, and no failure of the tunnel"
   assert.equal((await answer.json()).error, "unknown_peer");
 });
 
-Deno.test("the secret is dialled with in a header, never in the address [c9.tunnel.dial]", async () => {
+Deno.test("a daemon sends its secret in a header, not in the URL [c9.tunnel.dial]", async () => {
   await using r = relayWorld();
   await using _d = await r.daemon(1);
   assert.equal(r.dials.length, 1);
@@ -101,7 +101,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`a dial with ${what} is refused, and told why`, async () => {
+  Deno.test(`a connect with ${what} is refused with a reason`, async () => {
     await using r = relayWorld();
     const answer = await r.fetch("/ws/daemon", { headers });
     assert.equal(answer.status, status);
@@ -110,7 +110,7 @@ for (
   });
 }
 
-Deno.test("any secret of the right form is a namespace of its own [c9.no-list]", async () => {
+Deno.test("every well-formed secret has its own namespace [c9.no-list]", async () => {
   await using r = relayWorld();
   await using _a = await r.daemon(1);
   await using _b = await r.daemon(2, { secret: OTHER_SECRET });
@@ -124,7 +124,7 @@ Deno.test("any secret of the right form is a namespace of its own [c9.no-list]",
   assert.deepEqual(await listed(`mesh_sk_${"n".repeat(43)}`), []);
 });
 
-Deno.test("a machine of another secret is unknown, as if it did not exist [c9.tunnel.namespace]", async () => {
+Deno.test("a machine of another secret is unknown [c9.tunnel.namespace]", async () => {
   await using r = relayWorld();
   await using _b = await r.daemon(2, { secret: OTHER_SECRET });
   assert.deepEqual(await refusal(r.ask(2, "/health")), {
@@ -133,7 +133,7 @@ Deno.test("a machine of another secret is unknown, as if it did not exist [c9.tu
   });
 });
 
-Deno.test("a request never falls back on another machine of the same secret [c9.tunnel.exact]", async () => {
+Deno.test("a request never falls back to another machine of the same secret [c9.tunnel.exact]", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);
   await using _two = await r.daemon(2);
@@ -144,7 +144,7 @@ Deno.test("a request never falls back on another machine of the same secret [c9.
   assert.equal((await (await r.ask(2, "/health")).json()).daemon_id, daemonId(2));
 });
 
-Deno.test("a version that the relay does not speak is refused by its name [c9.tunnel.version]", async () => {
+Deno.test("an unsupported protocol version is refused with its number [c9.tunnel.version]", async () => {
   await using r = relayWorld();
   const hello = { type: "hello", protocol: 7, machine: "new", version: "9", capabilities: {} };
   const daemon = await scripted(r, 1, { hello });
@@ -155,13 +155,13 @@ Deno.test("a version that the relay does not speak is refused by its name [c9.tu
   assert.deepEqual(r.relay.machines.list(NAMESPACE), []);
 });
 
-Deno.test("a first frame that is no hello ends the line", async () => {
+Deno.test("a first frame other than hello closes the connection", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1, { hello: { type: "ping", ping_id: 1 } });
   assert.equal(daemon.closed?.code, 4000);
 });
 
-Deno.test("who says nothing is let go after its time", async () => {
+Deno.test("a connection without a hello is closed after its time", async () => {
   await using r = relayWorld();
   let closed: number | undefined;
   const close = (code: number) => closed = code;
@@ -173,7 +173,7 @@ Deno.test("who says nothing is let go after its time", async () => {
   assert.equal(closed, 4000);
 });
 
-Deno.test("the newer connection of a daemon takes the older one's place [c9.tunnel.newest]", async () => {
+Deno.test("a newer connection of a daemon replaces the older one [c9.tunnel.newest]", async () => {
   await using r = relayWorld();
   const older = await scripted(r, 1);
   const asking = refusal(r.ask(1, "/health"));
@@ -188,7 +188,7 @@ Deno.test("the newer connection of a daemon takes the older one's place [c9.tunn
   assert.equal((await r.ask(1, "/health")).status, 204);
 });
 
-Deno.test("a newer connection that is refused leaves the older one alone", async () => {
+Deno.test("a refused newer connection leaves the older one open", async () => {
   await using r = relayWorld();
   const older = await scripted(r, 1);
   await scripted(r, 1, { hello: { type: "hello", protocol: 2 } });
@@ -196,7 +196,7 @@ Deno.test("a newer connection that is refused leaves the older one alone", async
   assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
 });
 
-Deno.test("a hanging request delays no other, and times out by itself [c9.tunnel.concurrent]", async () => {
+Deno.test("a hanging request delays no other and times out [c9.tunnel.concurrent]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
@@ -218,7 +218,7 @@ Deno.test("a hanging request delays no other, and times out by itself [c9.tunnel
   ]]);
 });
 
-Deno.test("answers come in whatever order the daemon gives them", async () => {
+Deno.test("responses arrive in any order", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   const texts = ["/a", "/b", "/c"].map(async (path) =>
@@ -233,7 +233,7 @@ Deno.test("answers come in whatever order the daemon gives them", async () => {
   assert.deepEqual(await Promise.all(texts), ["of /a", "of /b", "of /c"]);
 });
 
-Deno.test("with no more room for requests the next is refused, and was not sent", async () => {
+Deno.test("at the limit of open requests the next one is refused and not sent", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   const hanging = Array.from({ length: STREAMS_MAX }, () => refusal(r.ask(1, "/hang")));
@@ -245,7 +245,7 @@ Deno.test("with no more room for requests the next is refused, and was not sent"
   await Promise.all(hanging);
 });
 
-Deno.test("an end without an answer is no answer, and leaves nobody waiting", async () => {
+Deno.test("an end without a response rejects the request", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
@@ -257,7 +257,7 @@ Deno.test("an end without an answer is no answer, and leaves nobody waiting", as
   });
 });
 
-Deno.test("what the daemon says it did not take was not delivered", async () => {
+Deno.test("a request that the daemon did not take counts as not delivered", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
@@ -270,7 +270,7 @@ Deno.test("what the daemon says it did not take was not delivered", async () => 
   });
 });
 
-Deno.test("a caller that gives up is told so at once, and so is the daemon [c9.tunnel.cancel]", async () => {
+Deno.test("aborting a request rejects it at once and cancels it at the daemon [c9.tunnel.cancel]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   const abort = new AbortController();
@@ -283,7 +283,7 @@ Deno.test("a caller that gives up is told so at once, and so is the daemon [c9.t
   assert.equal(r.relay.machines.requests, 0);
 });
 
-Deno.test("two pings without an answer end the line [c9.tunnel.heartbeat]", async () => {
+Deno.test("two unanswered pings close the connection [c9.tunnel.heartbeat]", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   await r.tick(3 * PING_EVERY_MS / 1000);
@@ -295,7 +295,7 @@ Deno.test("two pings without an answer end the line [c9.tunnel.heartbeat]", asyn
   });
 });
 
-Deno.test("a daemon that answers its pings stays", async () => {
+Deno.test("a daemon that answers pings stays connected", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   daemon.on = (frame) => {
@@ -305,7 +305,7 @@ Deno.test("a daemon that answers its pings stays", async () => {
   assert.equal(daemon.closed, undefined);
 });
 
-Deno.test("a daemon that sends more than there is room for is cut off", async () => {
+Deno.test("a daemon that exceeds its window is disconnected", async () => {
   await using r = relayWorld();
   const daemon = await scripted(r, 1);
   const asking = r.ask(1, "/big");

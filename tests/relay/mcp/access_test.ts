@@ -1,4 +1,4 @@
-/** The door of the relay's `/mcp`: Host and Origin, tokens, scopes, forms; and what tools say. */
+/** Access to the relay's `/mcp`: Host and Origin, tokens, scopes, bodies and limits. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -31,7 +31,7 @@ const UNAUTHENTICATED: [why: string, headers: Record<string, string>, error: str
   ["a cookie",                { cookie: "__Host-mesh=1" },                 "unauthorized"],
 ];
 for (const [why, headers, error] of UNAUTHENTICATED) {
-  Deno.test(`${why} gets 401, and is told where tokens come from [4.relay.challenge]`, async () => {
+  Deno.test(`${why} gets 401 with the address of the resource metadata [4.relay.challenge]`, async () => {
     await using at = relayFixture();
     grantToken(at, "t1");
     for (const method of ["POST", "GET", "DELETE"]) {
@@ -52,13 +52,13 @@ for (const [why, headers, error] of UNAUTHENTICATED) {
   });
 }
 
-Deno.test("a token in the address is no token: none is ever put there [5.relay.no-token-in-url]", async () => {
+Deno.test("a token in the URL is not accepted [5.relay.no-token-in-url]", async () => {
   await using at = relayFixture();
   grantToken(at, "t1");
   assert.equal((await at.send("/mcp?access_token=t1", LIST)).status, 401);
 });
 
-Deno.test("a revoked token is refused from the next request on [5.relay.revoked]", async () => {
+Deno.test("a revoked token is refused at the next request [5.relay.revoked]", async () => {
   await using at = relayFixture();
   const held = grantToken(at, "t1");
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
@@ -66,7 +66,7 @@ Deno.test("a revoked token is refused from the next request on [5.relay.revoked]
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 401);
 });
 
-Deno.test("where the tokens cannot be checked, nobody gets in [7.relay.database]", async () => {
+Deno.test("if tokens cannot be checked, every request is refused [7.relay.database]", async () => {
   await using at = relayFixture();
   const held = grantToken(at, "t1");
   at.tokens.get = () => {
@@ -87,7 +87,7 @@ const NEEDS: [tool: string, scope: "agents:read" | "agents:write"][] = [
   ["list_requests", "agents:read"],
 ];
 for (const [tool, deps] of NEEDS) {
-  Deno.test(`${tool} needs ${deps}, and says so with 403 [4.relay.scopes]`, async () => {
+  Deno.test(`${tool} needs ${deps}, and is a 403 without it [4.relay.scopes]`, async () => {
     await using at = relayFixture();
     const reader = grantToken(at, "reader", { scope: "agents:read" });
     const allowed = await at.send("/mcp", withHeaders(rawCall(tool), reader));
@@ -104,7 +104,7 @@ for (const [tool, deps] of NEEDS) {
   });
 }
 
-Deno.test("a batch is refused whole for the one tool that is not allowed", async () => {
+Deno.test("a batch is refused entirely if one of its tools is not allowed", async () => {
   await using at = relayFixture();
   const reader = grantToken(at, "reader", { scope: "agents:read" });
   const call = (id: number, name: string) => {
@@ -135,7 +135,7 @@ const HOSTS: [why: string, issuer: string, headers: Record<string, string>, stat
   ["another port of loopback", "http://127.0.0.1:8378", { host: "127.0.0.1:8378", origin: "http://127.0.0.1:3000" },     403],
 ];
 for (const [why, issuer, headers, status] of HOSTS) {
-  Deno.test(`Host and Origin are the issuer's own: ${why} is ${status} [4.relay.rebinding]`, async () => {
+  Deno.test(`Host and Origin must be the issuer's: ${why} is ${status} [4.relay.rebinding]`, async () => {
     await using at = relayFixture({ issuer });
     const response = await at.send(
       "/mcp",
@@ -145,7 +145,7 @@ for (const [why, issuer, headers, status] of HOSTS) {
   });
 }
 
-Deno.test("without sessions and streams, GET and DELETE answer 405 to whoever may call", async () => {
+Deno.test("GET and DELETE answer 405 to a valid token", async () => {
   await using at = relayFixture();
   for (const method of ["GET", "DELETE"]) {
     const response = await at.send("/mcp", { method, headers: grantToken(at, "t1") });
@@ -161,14 +161,14 @@ const BODIES: [why: string, body: string, type: string, status: number][] = [
   ["another content type", "{}",                  "text/plain",       415],
 ];
 for (const [why, body, type, status] of BODIES) {
-  Deno.test(`a body is refused that is: ${why}`, async () => {
+  Deno.test(`a body is refused: ${why}`, async () => {
     await using at = relayFixture();
     const headers = { "content-type": type, ...grantToken(at, "t1") };
     assert.equal((await at.send("/mcp", { method: "POST", body, headers })).status, status);
   });
 }
 
-Deno.test("calls of one grant at once are bounded, and another grant's are not its own", async () => {
+Deno.test("concurrent calls are limited per grant", async () => {
   await using at = relayFixture();
   const pendingResponse = Promise.withResolvers<Response>();
   at.machines.connect(NAMESPACE, MACHINE_ID, () => pendingResponse.promise);
@@ -186,7 +186,7 @@ Deno.test("calls of one grant at once are bounded, and another grant's are not i
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
-Deno.test("a call that breaks off is refused, and is no fault", async () => {
+Deno.test("an aborted request body is a 400, not a 500", async () => {
   await using at = relayFixture();
   const broken = new ReadableStream({
     start: (controller) => controller.error(new Error("The caller left")),
@@ -196,7 +196,7 @@ Deno.test("a call that breaks off is refused, and is no fault", async () => {
   assert.deepEqual(at.logged, []);
 });
 
-Deno.test("a batch counts as the calls that it holds", async () => {
+Deno.test("a batch counts as as many calls as it has messages", async () => {
   await using at = relayFixture();
   const held = grantToken(at, "t1");
   const pendingResponse = Promise.withResolvers<Response>();
@@ -216,7 +216,7 @@ Deno.test("a batch counts as the calls that it holds", async () => {
   assert.equal((await at.send("/mcp", withHeaders(LIST, held))).status, 200);
 });
 
-Deno.test("whoever hangs up ends the request to the machine as well", async () => {
+Deno.test("aborting a call cancels the request to the machine", async () => {
   await using at = relayFixture();
   at.machines.connect(
     NAMESPACE,
@@ -236,7 +236,7 @@ Deno.test("whoever hangs up ends the request to the machine as well", async () =
   assert.deepEqual(at.logged, []);
 });
 
-Deno.test("whatever is posted, there is no fault, and no line of the log holds a token", async () => {
+Deno.test("no posted body causes a 500, and the log contains no token", async () => {
   await using at = relayFixture();
   const token = "mt_0123456789abcdefghij";
   const held = grantToken(at, token);

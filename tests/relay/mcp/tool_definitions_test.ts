@@ -7,7 +7,7 @@ import { connectApp, grantToken, PROTOCOL_VERSIONS } from "../../support/relay/m
 
 const MACHINE_ID = "dm-000000000001";
 
-/** Specification 4; a question mark stands behind what may be left out. */
+/** The tools of specification 4. A question mark follows an optional argument. */
 // deno-fmt-ignore
 const SIGNATURES: [tool: string, isReadOnly: boolean, takes: string, gives: string][] = [
   ["list_machines", true,  "",                                   "machines"],
@@ -18,7 +18,7 @@ const SIGNATURES: [tool: string, isReadOnly: boolean, takes: string, gives: stri
   ["list_requests", true,  "daemon_id",                          "daemon_id requests"],
 ];
 for (const protocolVersion of PROTOCOL_VERSIONS) {
-  Deno.test(`${protocolVersion}: the six tools, to the letter, whatever the scope [4.relay.rule-5] [4.relay.tools]`, async () => {
+  Deno.test(`${protocolVersion}: tools/list has exactly the six tools, with any scope [4.relay.rule-5] [4.relay.tools]`, async () => {
     await using at = relayFixture();
     await using one = await connectApp(
       at,
@@ -44,7 +44,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   });
 }
 
-Deno.test("descriptions promise no push, no exactly-once and no keeping [4.relay.rule-6] [4.relay.rule-9]", async () => {
+Deno.test("descriptions promise no push, no exactly-once delivery and no storage [4.relay.rule-6] [4.relay.rule-9]", async () => {
   await using at = relayFixture();
   await using one = await connectApp(at, grantToken(at, "t1"));
   const descriptionOf = (name: string) =>
@@ -72,7 +72,7 @@ const INVALID: [why: string, tool: string, given: Record<string, unknown>, patte
   ["a circle that is no name",    "list_agents",   { daemon_id: MACHINE_ID, circle: "a b" },                              /circle/],
 ];
 for (const [why, tool, given, pattern] of INVALID) {
-  Deno.test(`a tool says what was wrong with ${why}, and asks no machine [8.relay.get-reply]`, async () => {
+  Deno.test(`a tool refuses ${why} with a reason and sends no request [8.relay.get-reply]`, async () => {
     await using at = relayFixture();
     await using one = await connectApp(at, grantToken(at, "t1"));
     const { refused, data } = await one.call(tool, given);
@@ -86,7 +86,7 @@ for (const [why, tool, given, pattern] of INVALID) {
   });
 }
 
-Deno.test("a message of exactly 64,000 bytes goes through whole", async () => {
+Deno.test("a message of exactly 64,000 bytes is delivered unchanged", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const body = { name: "web", path: "/srv", backend: "codex" as const };

@@ -18,7 +18,7 @@ const FRAMES: [why: string, frame: string, streamState: string | undefined][] = 
   ["a sign of life",                     `: keep-alive`,                                               `: keep-alive`],
 ];
 for (const [why, frame, streamState] of FRAMES) {
-  Deno.test(`through the sieve of a share: ${why}, in whatever pieces it comes`, async () => {
+  Deno.test(`the guest's filter and ${why}, in chunks of any size`, async () => {
     const bytes = new TextEncoder().encode(`${frame}\n\n`);
     for (const size of [1, 7, bytes.length]) {
       const pieces = Array.from(
@@ -32,7 +32,7 @@ for (const [why, frame, streamState] of FRAMES) {
   });
 }
 
-Deno.test("what is no event stream is not held for ever", async () => {
+Deno.test("the guest's filter fails for an endless frame", async () => {
   const endless = ReadableStream.from([new TextEncoder().encode("x".repeat(65_537))]);
   await assert.rejects(
     new Response(endless.pipeThrough(filterEvents("peer-1"))).text(),

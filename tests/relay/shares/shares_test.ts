@@ -1,4 +1,4 @@
-/** Share links: whose they are, what a guest may see and do, and how they end. */
+/** Shares: their owner, what a guest may see and do, and how they end. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -28,7 +28,7 @@ async function share(at: RelayFixture, peer_id: string, more: Record<string, unk
   return await at.call(createShare, { body });
 }
 
-/** A guest at a stream: what it has heard, whether it is over, and whether it broke off. */
+/** Reads a guest's stream: its text, whether it has ended, and whether it failed. */
 function listen(response: Response) {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   const streamState = { text: "", over: false, broke: false };
@@ -48,7 +48,7 @@ function listen(response: Response) {
   return { streamState, done, types, leave: () => reader?.cancel() };
 }
 
-Deno.test("a share is a link that nobody can guess, to one peer, for as long as was said [c9.share.bound]", async () => {
+Deno.test("a share has a random link to one peer and expires as requested [c9.share.bound]", async () => {
   await using at = relayFixture({ ids: randomIds });
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -79,7 +79,7 @@ const REFUSED: [why: string, body: Record<string, unknown>, status: number, erro
   ["31 days",              { ttl_seconds: 31 * 86_400 },      422, "invalid_request"],
 ];
 for (const [why, body, status, error] of REFUSED) {
-  Deno.test(`no share is made of ${why}`, async () => {
+  Deno.test(`creating a share with ${why} is refused`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await registerAgent(w, "web");
@@ -88,14 +88,14 @@ for (const [why, body, status, error] of REFUSED) {
   });
 }
 
-Deno.test("the human is shared with nobody", async () => {
+Deno.test("the human cannot be shared", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const human = await registerAgent(w, "sam", { role: "human" });
   await assert.rejects(share(at, human), { status: 404, message: /^unknown_peer/ });
 });
 
-Deno.test("only the owner's secret, or a page of whoever is signed in with it, makes and ends shares", async () => {
+Deno.test("creating and revoking shares needs the secret, or a page of a session with it", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -125,7 +125,7 @@ Deno.test("only the owner's secret, or a page of whoever is signed in with it, m
   await assert.rejects(at.call(revokeShare, { params }), { status: 404 });
 });
 
-Deno.test("a guest hears the events that name the peer, and no others [c9.share.stream]", async () => {
+Deno.test("a guest receives only events that name the peer [c9.share.stream]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const [web, api] = [await registerAgent(w, "web"), await registerAgent(w, "api")];
@@ -151,7 +151,7 @@ Deno.test("a guest hears the events that name the peer, and no others [c9.share.
   await guest.leave();
 });
 
-Deno.test("a guest never hears of the inbox, even where the peer is named [5.relay.no-inbox]", async () => {
+Deno.test("a guest never receives inbox events, even if they name the peer [5.relay.no-inbox]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   await registerAgent(w, "sam", { role: "human" });
@@ -170,7 +170,7 @@ Deno.test("a guest never hears of the inbox, even where the peer is named [5.rel
   await guest.leave();
 });
 
-Deno.test("revoking a share ends its streams at once, and every door of it [c9.share.revoked]", async () => {
+Deno.test("revoking a share ends its streams at once, and all its routes refuse [c9.share.revoked]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -192,7 +192,7 @@ Deno.test("revoking a share ends its streams at once, and every door of it [c9.s
   assert.equal((await at.call(listShares, {})).shares[0]?.viewers, 0);
 });
 
-Deno.test("a share that is over is over for whoever watches, too [c9.share.expiry]", async () => {
+Deno.test("the expiry of a share ends its open streams [c9.share.expiry]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await share(at, await registerAgent(w, "web"), { ttl_seconds: 1 });
@@ -210,7 +210,7 @@ Deno.test("a share that is over is over for whoever watches, too [c9.share.expir
   assert.deepEqual((await at.call(listShares, {})).shares, []);
 });
 
-Deno.test("shares are in memory: another relay knows none of them [5.relay.shares-in-memory]", async () => {
+Deno.test("shares are in memory: a new relay has none of them [5.relay.shares-in-memory]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await share(at, await registerAgent(w, "web"));
@@ -218,7 +218,7 @@ Deno.test("shares are in memory: another relay knows none of them [5.relay.share
   assert.equal((await next.send(`/s/${share_id}`)).status, 404);
 });
 
-Deno.test("a guest may ask where the share says so, as one whom no peer can pose as", async () => {
+Deno.test("a guest of an rw share can ask, as a sender whose name no peer can have", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -235,7 +235,7 @@ Deno.test("a guest may ask where the share says so, as one whom no peer can pose
   assert.equal(asked?.reply_delivery, "pull");
 });
 
-Deno.test("a guest without a script asks by a form, and reads the answer on the page", async () => {
+Deno.test("a guest without scripts asks by a form and reads the answer on the page", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -251,7 +251,7 @@ Deno.test("a guest without a script asks by a form, and reads the answer on the 
   assert.match(page, /Half &lt;b&gt;done&lt;\/b&gt;/);
 });
 
-Deno.test("a guest reads answers to its own questions alone", async () => {
+Deno.test("a guest reads answers to its own questions only", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -263,7 +263,7 @@ Deno.test("a guest reads answers to its own questions alone", async () => {
   assert.ok(!page.includes("Between us"));
 });
 
-Deno.test("a foreign page cannot ask with a guest's browser, and guests are slowed down", async () => {
+Deno.test("a foreign page cannot ask, and guests are rate-limited", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await share(at, await registerAgent(w, "web"), { permissions: "rw" });
@@ -276,7 +276,7 @@ Deno.test("a foreign page cannot ask with a guest's browser, and guests are slow
   assert.deepEqual(at.limits.guestAsks.keys, [share_id]);
 });
 
-Deno.test("a guest is told that its question may have arrived only where it was sent", async () => {
+Deno.test("may_have_been_delivered is true only if the guest's question was sent", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await share(at, await registerAgent(w, "web"), { permissions: "rw" });
@@ -290,7 +290,7 @@ Deno.test("a guest is told that its question may have arrived only where it was 
   assert.deepEqual(await ask(/^\/ask$/), [504, true]);
 });
 
-Deno.test("the page of a share tells how the peer is, and that its machine is away", async () => {
+Deno.test("the page of a share shows the state of the peer, or that its machine is offline", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -315,7 +315,7 @@ Deno.test("the page of a share tells how the peer is, and that its machine is aw
   assert.equal((await at.call(listShares, {})).shares[0]?.viewers, 0);
 });
 
-Deno.test("shares of one secret, and guests of one share, are bounded", async () => {
+Deno.test("shares per secret and viewers per share are limited", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");

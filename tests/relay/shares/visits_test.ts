@@ -1,4 +1,4 @@
-/** How often a visitor looks at shares, and how their answers are kept harmless in a browser. */
+/** Visits of shares: their rate limit, and that responses are harmless in a browser. */
 
 import assert from "node:assert/strict";
 import { createShare } from "../../../relay/shares/contract.ts";
@@ -23,7 +23,7 @@ async function shareOf(at: RelayFixture, w: ReturnType<typeof connectDaemon>) {
   });
 }
 
-Deno.test("a share is looked at so often from one address, and a page says when to come back [c9.share.pace]", async () => {
+Deno.test("visits of shares are rate-limited per address, and a page says when to reload [c9.share.pace]", async () => {
   await using r = relayWorld();
   const visit = async (hostname: string, path = "/s/sh_none") => {
     const request = new Request(`https://relay.test${path}`);
@@ -43,7 +43,7 @@ Deno.test("a share is looked at so often from one address, and a page says when 
   assert.equal((await visit("192.0.2.1")).status, 404);
 });
 
-Deno.test("a visitor that comes too often costs the machine no request [c9.share.pace]", async () => {
+Deno.test("a rate-limited visit sends no request to the machine [c9.share.pace]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);
@@ -54,7 +54,7 @@ Deno.test("a visitor that comes too often costs the machine no request [c9.share
   assert.equal(at.machines.forwarded.length, before);
 });
 
-Deno.test("a share's stream, opened in a tab, runs nothing [c9.tunnel.no-pages]", async () => {
+Deno.test("a share's stream that is opened in a tab runs nothing [c9.tunnel.no-pages]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);
@@ -64,7 +64,7 @@ Deno.test("a share's stream, opened in a tab, runs nothing [c9.tunnel.no-pages]"
   await body?.cancel();
 });
 
-Deno.test("a daemon's refusal of a guest is JSON in words of a bounded length [c9.tunnel.no-pages]", async () => {
+Deno.test("a daemon's refusal reaches a guest as JSON of limited length [c9.tunnel.no-pages]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await shareOf(at, w);

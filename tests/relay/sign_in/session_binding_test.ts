@@ -1,4 +1,4 @@
-/** What was opened under one secret does not act under another, on any page of the relay. */
+/** Pages and forms are bound to the secret that they were opened under. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -25,7 +25,7 @@ import { daemonId, NAMESPACE, relayWorld } from "../../support/relay/relay_world
 
 const SAME_ORIGIN = { origin: ISSUER, "sec-fetch-site": "same-origin" };
 
-Deno.test("a consent form that was shown under one secret allows nothing under another [c9.session.bound]", async () => {
+Deno.test("a consent form shown under one secret cannot be allowed under another [c9.session.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -38,7 +38,7 @@ Deno.test("a consent form that was shown under one secret allows nothing under a
   assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
-Deno.test("a consent form that was shown to nobody takes no session silently [c9.session.bound]", async () => {
+Deno.test("a consent form shown without a session does not use a later session [c9.session.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -52,7 +52,7 @@ Deno.test("a consent form that was shown to nobody takes no session silently [c9
   assert.equal((await person.decide(hiddenField(text, "request"), "allow", SECRET)).status, 303);
 });
 
-Deno.test("a typed secret counts, whoever is signed in [c9.session.bound]", async () => {
+Deno.test("an entered secret takes precedence over the session [c9.session.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -63,7 +63,7 @@ Deno.test("a typed secret counts, whoever is signed in [c9.session.bound]", asyn
   assert.equal(countRows(w.db, "oauth_grants", `namespace = '${namespaceOf(SECRET)}'`), 1);
 });
 
-Deno.test("a consent form survives signing in again with the same secret", async () => {
+Deno.test("a consent form stays valid after signing in again with the same secret", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -73,7 +73,7 @@ Deno.test("a consent form survives signing in again with the same secret", async
   assert.equal((await person.decide(request, "allow")).status, 303);
 });
 
-Deno.test("a consent form whose session is over asks for the secret", async () => {
+Deno.test("a consent form whose session has ended asks for the secret", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -103,7 +103,7 @@ Deno.test("a denied consent form cannot be allowed, nor an allowed one denied [c
   assert.equal(countRows(w.db, "oauth_grants"), 1);
 });
 
-Deno.test("a decided form is remembered until it would have ended, and no longer", async () => {
+Deno.test("a decided form is remembered until it would have expired", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -114,7 +114,7 @@ Deno.test("a decided form is remembered until it would have ended, and no longer
   assert.equal(countRows(w.db, "oauth_spent_forms"), 1);
 });
 
-Deno.test("a connections form of one secret ends nothing under another [c9.session.bound]", async () => {
+Deno.test("a connections form of one secret revokes nothing under another [c9.session.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();
@@ -130,7 +130,7 @@ Deno.test("a connections form of one secret ends nothing under another [c9.sessi
   assert.equal(countRows(w.db, "oauth_grants", "state = 'active'"), 1);
 });
 
-Deno.test("a sign-out form of one secret leaves the session of another, and a page says so [c9.session.bound]", async () => {
+Deno.test("a sign-out form of one secret does not end the session of another [c9.session.bound]", async () => {
   using w = oauthWorld({ ids: randomIds });
   const person = new Person(w);
   await person.signIn(SECRET);
@@ -143,7 +143,7 @@ Deno.test("a sign-out form of one secret leaves the session of another, and a pa
   assert.match(await (await person.visit("/")).text(), /You are signed in/);
 });
 
-/** Signs in twice in one browser: the token of the first session, the cookie of the second. */
+/** Signs in twice in one browser; returns the first form token and the second cookie. */
 async function switchNamespace(at: Awaited<ReturnType<typeof relayFixture>>) {
   const first = cookieOf(await at.send("/login", form({ secret: SECRET })));
   const request = new Request(at.base, { headers: { cookie: first } });
@@ -154,7 +154,7 @@ async function switchNamespace(at: Awaited<ReturnType<typeof relayFixture>>) {
   return { cookie, form_token };
 }
 
-Deno.test("a page of one secret makes, lists and ends no share of another [c9.session.bound]", async () => {
+Deno.test("a page of one secret cannot create, list or revoke shares of another [c9.session.bound]", async () => {
   await using at = relayFixture({ ids: randomIds });
   await using _w = connectDaemon(at, "dm-000000000001", namespaceOf(OTHER_SECRET));
   const { cookie, form_token } = await switchNamespace(at);
@@ -166,7 +166,7 @@ Deno.test("a page of one secret makes, lists and ends no share of another [c9.se
   }
 });
 
-Deno.test("a request to a machine that bears the token of another session is refused [c9.session.bound]", async () => {
+Deno.test("a request to a machine with the form token of another session is refused [c9.session.bound]", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);
   const open = (namespace: string) => {

@@ -1,4 +1,4 @@
-/** Secrets, and browsers that sign in with one. */
+/** Creating secrets, and signing in with one. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -36,7 +36,7 @@ const BODIES: [why: string, body: string | undefined][] = [
   ["no JSON at all",         "{"],
 ];
 for (const [why, body] of BODIES) {
-  Deno.test(`a key registration that says ${why} draws a fresh secret [5.relay.register-fresh]`, async () => {
+  Deno.test(`a registration with ${why} returns a new secret [5.relay.register-fresh]`, async () => {
     await using at = relayFixture({ ids: randomIds });
     const draw = async () => {
       const response = await at.send("/api/v1/register", { method: "POST", body: body ?? null });
@@ -50,7 +50,7 @@ for (const [why, body] of BODIES) {
   });
 }
 
-Deno.test("the namespace is the SHA-256 of the full secret, prefix and all [5.relay.namespace]", () => {
+Deno.test("the namespace is the SHA-256 of the whole secret with its prefix [5.relay.namespace]", () => {
   // printf 'mesh_sk_aaa…' | sha256sum
   assert.equal(
     namespaceOf(SECRET),
@@ -70,7 +70,7 @@ const NO_SECRETS: [why: string, secret: string, found: RegExp][] = [
   ["markup",                  `<script>alert(1)</script>`,   /Found 25 other letters/],
 ];
 for (const [why, secret, found] of NO_SECRETS) {
-  Deno.test(`what has not the form of a secret is refused, and not repeated: ${why}`, async () => {
+  Deno.test(`a malformed secret is refused and not shown: ${why}`, async () => {
     await using at = relayFixture();
     const response = await at.send("/login", form({ secret }));
     assert.equal(response.status, 422);
@@ -81,7 +81,7 @@ for (const [why, secret, found] of NO_SECRETS) {
   });
 }
 
-Deno.test("a browser signs in with the secret, and holds a cookie that is not it [5.relay.browser]", async () => {
+Deno.test("a browser signs in with the secret and receives a random cookie [5.relay.browser]", async () => {
   await using at = relayFixture({ ids: randomIds });
   const response = await at.send("/login", form({ secret: SECRET }, SAME_ORIGIN));
   assert.deepEqual([response.status, response.headers.get("location")], [303, "/dashboard"]);
@@ -96,7 +96,7 @@ Deno.test("a browser signs in with the secret, and holds a cookie that is not it
   assert.equal(signedIn(at, cookie.slice(0, -1)), undefined);
 });
 
-Deno.test("on loopback the cookie is a plain one, as browsers take no other over http", async () => {
+Deno.test("on loopback the cookie has no __Host- prefix, which http does not allow", async () => {
   await using at = relayFixture({ issuer: null });
   const response = await at.send("/login", form({ secret: SECRET }));
   assert.match(
@@ -106,14 +106,14 @@ Deno.test("on loopback the cookie is a plain one, as browsers take no other over
   assert.equal(signedIn(at, cookieOf(response)), NAMESPACE);
 });
 
-Deno.test("without an issuer, any other address than loopback is taken for HTTPS", async () => {
+Deno.test("without an issuer, every host but loopback is treated as HTTPS", async () => {
   await using at = relayFixture({ issuer: null });
   const request = new Request("http://relay.lan/login", form({ secret: SECRET }));
   const cookie = (await at.fetch(request)).headers.get("set-cookie") ?? "";
   assert.match(cookie, /^__Host-mesh=.*; Secure$/);
 });
 
-Deno.test("a session ends after a day, however busy it was", async () => {
+Deno.test("a session ends after a day, even if it was used", async () => {
   await using at = relayFixture();
   const cookie = await signIn(at);
   await at.clock.advance(SESSION_MS - 1);
@@ -124,7 +124,7 @@ Deno.test("a session ends after a day, however busy it was", async () => {
   assert.equal(signedIn(at, cookie), undefined);
 });
 
-Deno.test("who signs in again in the same browser leaves the session before", async () => {
+Deno.test("signing in again in the same browser ends the previous session", async () => {
   await using at = relayFixture();
   const first = await signIn(at);
   const second = await signIn(at, OTHER_SECRET, { cookie: first });
@@ -132,7 +132,7 @@ Deno.test("who signs in again in the same browser leaves the session before", as
   assert.equal(signedIn(at, second), OTHER_NAMESPACE);
 });
 
-Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
+Deno.test("sessions are limited per secret, and the oldest is evicted", async () => {
   await using at = relayFixture();
   const cookies: string[] = [];
   for (let n = 0; n <= SESSIONS_EACH_MAX; n++) cookies.push(await signIn(at));
@@ -143,7 +143,7 @@ Deno.test("sessions of one secret are bounded: the oldest goes", async () => {
   assert.equal(signedIn(at, other), OTHER_NAMESPACE);
 });
 
-Deno.test("sessions are bounded in all, and one with a machine is the last to go", async () => {
+Deno.test("sessions are limited in total, and those with a machine are evicted last", async () => {
   await using at = relayFixture();
   at.machines.connect(NAMESPACE, "dm-1", () => Promise.resolve(new Response()));
   const { sessions } = at;
@@ -170,7 +170,7 @@ const FOREIGN: [why: string, headers: Record<string, string>][] = [
   ["another subdomain",     { "sec-fetch-site": "same-site" }],
 ];
 for (const [why, headers] of FOREIGN) {
-  Deno.test(`what another page sends is refused: ${why}`, async () => {
+  Deno.test(`a request of another page is refused: ${why}`, async () => {
     await using at = relayFixture();
     const cookie = await signIn(at);
     for (const path of ["/login", "/logout", "/api/v1/register"]) {
@@ -182,7 +182,7 @@ for (const [why, headers] of FOREIGN) {
   });
 }
 
-Deno.test("signing out ends this session alone", async () => {
+Deno.test("signing out ends this session only", async () => {
   await using at = relayFixture();
   const [cookie, other] = [await signIn(at), await signIn(at)];
   const response = await at.send("/logout", form({}, { ...SAME_ORIGIN, cookie }));
@@ -191,7 +191,7 @@ Deno.test("signing out ends this session alone", async () => {
   assert.deepEqual([signedIn(at, cookie), signedIn(at, other)], [undefined, NAMESPACE]);
 });
 
-Deno.test("the form to sign out bears the session's token, and no other is taken", async () => {
+Deno.test("signing out needs the form token of the session", async () => {
   await using at = relayFixture({ ids: randomIds });
   const cookie = await signIn(at);
   const page = await (await at.send("/", { headers: { cookie } })).text();
@@ -203,7 +203,7 @@ Deno.test("the form to sign out bears the session's token, and no other is taken
   assert.equal(signedIn(at, cookie), undefined);
 });
 
-Deno.test("drawing secrets and signing in are slowed down, each by itself", async () => {
+Deno.test("creating secrets and signing in have separate rate limits", async () => {
   await using at = relayFixture();
   at.limits.register.wait = 7;
   const drawn = await at.send("/api/v1/register", { method: "POST" });
@@ -217,7 +217,7 @@ Deno.test("drawing secrets and signing in are slowed down, each by itself", asyn
   assert.equal(tried.headers.get("set-cookie"), null);
 });
 
-Deno.test("the dashboard lists the machines of the secret, and of no other", async () => {
+Deno.test("the dashboard lists only the machines of the secret", async () => {
   await using at = relayFixture();
   const nobody = await at.send("/dashboard");
   assert.deepEqual([nobody.status, nobody.headers.get("location")], [303, "/"]);
@@ -233,7 +233,7 @@ Deno.test("the dashboard lists the machines of the secret, and of no other", asy
   assert.ok(!page.includes("dm-000000000002"));
 });
 
-Deno.test("pages run nothing, embed nowhere, and may be sent from under OAuth's redirects", async () => {
+Deno.test("pages run no script, cannot be framed, and have no form-action", async () => {
   await using at = relayFixture();
   const { headers } = await at.send("/");
   const policy = headers.get("content-security-policy") ?? "";
@@ -244,7 +244,7 @@ Deno.test("pages run nothing, embed nowhere, and may be sent from under OAuth's 
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-Deno.test("what a machine calls itself is text on the page, whatever it is", async () => {
+Deno.test("the name of a machine is escaped on the page", async () => {
   await using at = relayFixture();
   const cookie = await signIn(at);
   at.machines.connect(

@@ -1,4 +1,4 @@
-/** The tools get_reply and list_requests, with whole daemons behind the relay. */
+/** The remote tools get_reply and list_requests, with real daemons. */
 
 import assert from "node:assert/strict";
 import { ackAsk, declineAsk } from "../../../../daemon/features/asks/contract.ts";
@@ -13,7 +13,7 @@ import { connectApp, grantToken } from "../../../support/relay/mcp_apps.ts";
 
 const MACHINE_ID = "dm-000000000001";
 
-/** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
+/** Advances the daemon's clock until the call has ended. Even a wait of 0 s needs its clock. */
 async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
   let over = false;
   const done = call.finally(() => over = true);
@@ -21,7 +21,7 @@ async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
   return await done;
 }
 
-Deno.test("another grant's request does not exist, whatever is asked of it [5.relay.asker] [4.relay.list-requests]", async () => {
+Deno.test("another grant's request is unknown to every tool [5.relay.asker] [4.relay.list-requests]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -51,14 +51,14 @@ Deno.test("another grant's request does not exist, whatever is asked of it [5.re
   });
   const otherRequests = await two.call("list_requests", { daemon_id: MACHINE_ID });
   assert.deepEqual(otherRequests.data, { daemon_id: MACHINE_ID, requests: [] });
-  // A token that was refreshed is of the same grant, and so is its asker.
+  // A refreshed token has the same grant and the same asker.
   await using again = await connectApp(at, grantToken(at, "t3", { asker: "mcp-00000000aaaa" }));
   const asking = again.call("get_reply", { daemon_id: MACHINE_ID, request_id });
   const { data } = await advanceUntilSettled(w, asking);
   assert.equal(data["status"], "pending");
 });
 
-Deno.test("a resolved request leaves list_requests, and may hold a reason without a text [4.relay.get-reply]", async () => {
+Deno.test("a resolved request is not listed, and may have a reason without a text [4.relay.get-reply]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -100,7 +100,7 @@ Deno.test("a resolved request leaves list_requests, and may hold a reason withou
   assert.deepEqual(data["requests"], []);
 });
 
-Deno.test("a wait that ends without a reply leaves the work running [4.relay.get-reply] [8.relay.get-reply]", async () => {
+Deno.test("a wait that ends without a reply does not end the request [4.relay.get-reply] [8.relay.get-reply]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");

@@ -1,4 +1,4 @@
-/** The six remote tools, with whole daemons behind the relay. */
+/** The remote tools list_machines, list_agents, ask_agent and send_message, with real daemons. */
 
 import assert from "node:assert/strict";
 import { ackAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
@@ -21,7 +21,7 @@ import {
 const MACHINE_ID = "dm-000000000001";
 const OTHER_MACHINE_ID = "dm-000000000002";
 
-/** Lets a call come to its end: even a wait of no time at all is one for the daemon's clock. */
+/** Advances the daemon's clock until the call has ended. Even a wait of 0 s needs its clock. */
 async function advanceUntilSettled<T>(w: World, call: Promise<T>): Promise<T> {
   let over = false;
   const done = call.finally(() => over = true);
@@ -83,7 +83,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   });
 }
 
-Deno.test("list_machines names the machines that are connected now, of this secret alone [4.relay.list-machines] [4.relay.rule-3]", async () => {
+Deno.test("list_machines returns the connected machines of this secret only [4.relay.list-machines] [4.relay.rule-3]", async () => {
   await using at = relayFixture();
   const silent = () => Promise.resolve(new Response());
   at.machines.connect(NAMESPACE, MACHINE_ID, silent);
@@ -99,7 +99,7 @@ Deno.test("list_machines names the machines that are connected now, of this secr
   assert.deepEqual(await ids(), [OTHER_MACHINE_ID]);
 });
 
-Deno.test("list_agents shows whom a task may go to: agents online, no human, no service [4.relay.list-agents]", async () => {
+Deno.test("list_agents returns online agents, but no human and no service [4.relay.list-agents]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const web = await registerAgent(w, "web");
@@ -133,7 +133,7 @@ const NO_TARGETS: [why: string, role: string | undefined, target: (id: string, n
   ["a way elsewhere",    undefined,  () => "../health"],
 ];
 for (const [why, role, target] of NO_TARGETS) {
-  Deno.test(`a target is the exact peer_id of an agent, and never ${why} [4.relay.rule-1]`, async () => {
+  Deno.test(`a target must be the exact peer_id of an agent, not ${why} [4.relay.rule-1]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const id = await registerAgent(w, "web", role ? { role } : {});
@@ -154,7 +154,7 @@ for (const [why, role, target] of NO_TARGETS) {
   });
 }
 
-Deno.test("a machine that is not there is an error, and never another machine [4.relay.rule-2] [4.relay.rule-7] [7.relay.offline]", async () => {
+Deno.test("an unknown or offline machine is an error, never another machine [4.relay.rule-2] [4.relay.rule-7] [7.relay.offline]", async () => {
   await using at = relayFixture();
   await using here = connectDaemon(at, MACHINE_ID);
   await using there = connectDaemon(at, OTHER_MACHINE_ID);
@@ -197,7 +197,7 @@ const FAILED_REQUESTS: [tool: string, path: RegExp, when: "before" | "after", co
   ["send_message", /^\/notify$/, "after",  "machine_offline", true],
 ];
 for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
-  Deno.test(`${tool}, cut off ${when} ${path.source}: ${code} says whether it may have arrived [4.relay.rule-4]`, async () => {
+  Deno.test(`${tool}, cut off ${when} ${path.source}: ${code} with may_have_been_delivered [4.relay.rule-4]`, async () => {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await registerAgent(w, "web");
@@ -222,7 +222,7 @@ for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
   });
 }
 
-Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", async () => {
+Deno.test("every ask_agent call creates a new ask [4.relay.rule-4]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -234,7 +234,7 @@ Deno.test("every ask is a new task, however often it is said [4.relay.rule-4]", 
   assert.equal(asks.length, 2);
 });
 
-Deno.test("send_message tells the daemon's own state of the delivery, queued among them [4.relay.send-message]", async () => {
+Deno.test("send_message returns the daemon's delivery state, such as queued [4.relay.send-message]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -258,7 +258,7 @@ Deno.test("send_message tells the daemon's own state of the delivery, queued amo
   assert.deepEqual([sent.data["delivery_state"], sent.data["queued"]], ["sent", false]);
 });
 
-Deno.test("the asker is the grant's identity, and always pulls", async () => {
+Deno.test("the asker is the grant's own, and its asks are pulled", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -272,7 +272,7 @@ Deno.test("the asker is the grant's identity, and always pulls", async () => {
   ]);
 });
 
-Deno.test("a daemon that cannot keep replies gets no task, and the app is told to update it [4.relay.rule-8] [7.relay.old-daemon]", async () => {
+Deno.test("a daemon without ask_pull_delivery gets no ask, and the error says to update it [4.relay.rule-8] [7.relay.old-daemon]", async () => {
   await using at = relayFixture();
   const paths: string[] = [];
   at.machines.connect(NAMESPACE, MACHINE_ID, (request) => {
@@ -291,7 +291,7 @@ Deno.test("a daemon that cannot keep replies gets no task, and the app is told t
   assert.ok(paths.every((route) => route.startsWith("GET ")), paths.join());
 });
 
-Deno.test("a peer that takes no messages refuses before anything is sent", async () => {
+Deno.test("a peer that does not receive messages is refused before anything is sent", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
@@ -306,7 +306,7 @@ Deno.test("a peer that takes no messages refuses before anything is sent", async
   }
 });
 
-Deno.test("a daemon whose answers make no sense is told of as such, never guessed at", async () => {
+Deno.test("an invalid response of a daemon is bad_daemon_answer", async () => {
   await using at = relayFixture();
   // deno-fmt-ignore
   const odd: [answer: () => Response, may: boolean][] = [

@@ -15,7 +15,7 @@ import {
 
 type Change = Record<string, string | undefined>;
 
-/** Refusals that may go to the app: it is known, and so is where it lives. */
+/** Refusals that are redirected, because the client and its redirect URI are verified. */
 // deno-fmt-ignore
 const REDIRECTED_ERRORS: readonly [what: string, change: Change, error: string][] = [
   ["no response_type",            { response_type: undefined },            "invalid_request"],
@@ -40,7 +40,7 @@ const REDIRECTED_ERRORS: readonly [what: string, change: Change, error: string][
 ];
 
 for (const [what, change, error] of REDIRECTED_ERRORS) {
-  Deno.test(`an app that asks for ${what} is told ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
+  Deno.test(`a request with ${what} is redirected with ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const response = await new Person(w).visit(app.authorizePath(change));
@@ -55,7 +55,7 @@ for (const [what, change, error] of REDIRECTED_ERRORS) {
   });
 }
 
-/** Refusals that go nowhere: whoever asks may be anybody. */
+/** Refusals that are not redirected, because the redirect URI is not verified. */
 // deno-fmt-ignore
 const PAGE_ERRORS: readonly [what: string, change: Change, more?: string][] = [
   ["no client_id",                  { client_id: undefined }],
@@ -72,7 +72,7 @@ const PAGE_ERRORS: readonly [what: string, change: Change, more?: string][] = [
 ];
 
 for (const [what, change, more = ""] of PAGE_ERRORS) {
-  Deno.test(`${what} is told on a page and redirected nowhere [5.oauth.redirects.verified]`, async () => {
+  Deno.test(`${what} is refused on a page and not redirected [5.oauth.redirects.verified]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const response = await new Person(w).visit(app.authorizePath(change) + more);
@@ -84,7 +84,7 @@ for (const [what, change, more = ""] of PAGE_ERRORS) {
   });
 }
 
-Deno.test("a parameter that comes twice is refused, and the state that does is not sent back", async () => {
+Deno.test("a repeated parameter is refused, and a repeated state is not sent back", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   for (
@@ -101,7 +101,7 @@ Deno.test("a parameter that comes twice is refused, and the state that does is n
   }
 });
 
-Deno.test("parameters that nobody knows are ignored, and an only redirect_uri may be left out", async () => {
+Deno.test("unknown parameters are ignored, and a single redirect_uri is the default", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const change = { redirect_uri: undefined, prompt: "consent", audience: "x" };
@@ -109,14 +109,14 @@ Deno.test("parameters that nobody knows are ignored, and an only redirect_uri ma
   assert.ok(answer.href.startsWith(`${CALLBACK}?code=mesh_ac_`));
 });
 
-Deno.test("what a redirect URI has for a query is kept", async () => {
+Deno.test("the query of a redirect URI is kept", async () => {
   using w = oauthWorld();
   const app = await App.register(w, `${CALLBACK}?tenant=a%20b&x`);
   const answer = await new Person(w).allow(app);
   assert.ok(answer.href.startsWith(`${CALLBACK}?tenant=a%20b&x&code=`), answer.href);
 });
 
-Deno.test("an answer carries code, state and iss, and a loopback one any port [4.oauth.iss]", async () => {
+Deno.test("the redirect has code, state and iss, and a loopback URI may have any port [4.oauth.iss]", async () => {
   using w = oauthWorld();
   const app = await App.register(w, "http://127.0.0.1:3000/callback/x1");
   const redirect_uri = "http://127.0.0.1:49999/callback/x1";

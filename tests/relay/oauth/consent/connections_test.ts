@@ -1,4 +1,4 @@
-/** `/oauth/connections`: a person who is signed in sees the grants of the secret, and ends them. */
+/** `/oauth/connections`: a signed-in person lists and revokes the grants of the secret. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
@@ -21,7 +21,7 @@ function grantsIn(text: string): string[] {
   return [...text.matchAll(/name="grant_id" value="(mg_[^"]+)"/g)].map(([, id = ""]) => id);
 }
 
-Deno.test("whoever is not signed in sees nothing and ends nothing [4.oauth.connections]", async () => {
+Deno.test("without a session, connections are neither shown nor revoked [4.oauth.connections]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -39,14 +39,14 @@ Deno.test("whoever is not signed in sees nothing and ends nothing [4.oauth.conne
   await parseTokens(await app.refresh(refresh_token));
 });
 
-Deno.test("the grants of one secret are listed, and no others [4.oauth.connections]", async () => {
+Deno.test("only the grants of the session's secret are listed [4.oauth.connections]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect({ scope: ALL_SCOPES });
   await w.clock.advance(1000);
   await app.connect({ scope: READ_SCOPE });
   const person = new Person(w), other = new Person(w);
-  await new Person(w).allow(app); // It waits for its code, and is no connection yet.
+  await new Person(w).allow(app); // Its code is not exchanged yet, so it is no connection.
   await person.signIn();
   await other.signIn(OTHER_SECRET);
   const text = await (await person.visit(PATH)).text();
@@ -55,7 +55,7 @@ Deno.test("the grants of one secret are listed, and no others [4.oauth.connectio
   assert.match(await (await other.visit(PATH)).text(), /No app is connected/);
 });
 
-Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.relay.revoked]", async () => {
+Deno.test("revoking a connection revokes the grant with all its tokens [4.oauth.connections] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const ended = await app.connect();
@@ -64,7 +64,7 @@ Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.re
   const person = new Person(w);
   await person.signIn();
   const text = await (await person.visit(PATH)).text();
-  const grant_id = grantsIn(text)[1]; // The newest comes first.
+  const grant_id = grantsIn(text)[1]; // The newest is first.
   const form_token = hiddenField(text, "form_token");
   const answer = await person.submit(PATH, { grant_id, form_token });
   assert.equal(answer.status, 303);
@@ -75,13 +75,13 @@ Deno.test("revoking ends a grant with all its tokens [4.oauth.connections] [5.re
   ]);
   await parseTokens(await app.refresh(kept.refresh_token));
   assert.equal(grantsIn(await (await person.visit(PATH)).text()).length, 1);
-  // Once more does no harm, nor does a grant that never was.
+  // A repetition or an unknown grant has no effect.
   for (const again of [grant_id, "mg_none"]) {
     assert.equal((await person.submit(PATH, { grant_id: again, form_token })).status, 303);
   }
 });
 
-Deno.test("a grant of another secret cannot be ended", async () => {
+Deno.test("a grant of another secret cannot be revoked", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();
@@ -96,7 +96,7 @@ Deno.test("a grant of another secret cannot be ended", async () => {
   assert.equal(countRows(w.db, "oauth_grants", "state = 'revoked'"), 0);
 });
 
-Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async () => {
+Deno.test("only a form of the same session revokes a grant [c9.oauth.pages]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();
@@ -124,7 +124,7 @@ Deno.test("only a form of the very session ends a grant [c9.oauth.pages]", async
   assert.equal(countRows(w.db, "oauth_grants", "state = 'active'"), 0);
 });
 
-Deno.test("a grant that is over is no connection any more", async () => {
+Deno.test("an expired grant is not listed", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();

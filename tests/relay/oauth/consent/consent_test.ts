@@ -1,4 +1,4 @@
-/** Authorization and consent: what an app may ask for, and how a person allows it. */
+/** Consent: the form, its binding to a browser, and the decision. */
 
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
@@ -21,7 +21,7 @@ import {
   SECRET,
 } from "../../../support/relay/oauth_world.ts";
 
-Deno.test("the consent page is whole without a script, and names the app by what it claims [5.oauth.consent]", async () => {
+Deno.test("the consent page works without scripts and shows the claimed name of the app [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", {
     redirect_uris: [CALLBACK],
@@ -38,7 +38,7 @@ Deno.test("the consent page is whole without a script, and names the app by what
   assert.match(text, /ask agents to work/);
 });
 
-Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to redirect [c9.oauth.pages]", async () => {
+Deno.test("pages cannot be framed, are not cached, and have no form-action [c9.oauth.pages]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -58,7 +58,7 @@ Deno.test("pages are framed by nobody, cached nowhere, and keep forms free to re
   }
 });
 
-Deno.test("the browser's cookie is for this host alone, and no script reads it [5.oauth.consent.bound]", async () => {
+Deno.test("the browser's cookie is for this host only and not readable by scripts [5.oauth.consent.bound]", async () => {
   using secure = oauthWorld();
   const app = await App.register(secure);
   const page = await new Person(secure).visit(app.authorizePath());
@@ -74,7 +74,7 @@ Deno.test("the browser's cookie is for this host alone, and no script reads it [
   );
 });
 
-Deno.test("denying needs no secret and tells the app [5.oauth.consent]", async () => {
+Deno.test("denying needs no secret and redirects to the app [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -108,7 +108,7 @@ for (const [what, headers] of FORGED) {
   });
 }
 
-Deno.test("a form works in the browser that it was shown in, and in no other [5.oauth.consent.bound]", async () => {
+Deno.test("a form is valid only in the browser that it was shown in [5.oauth.consent.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const attacker = new Person(w), victim = new Person(w), fresh = new Person(w);
@@ -124,7 +124,7 @@ Deno.test("a form works in the browser that it was shown in, and in no other [5.
   assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
-Deno.test("two forms in one browser work side by side", async () => {
+Deno.test("two forms in one browser are independent", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -137,7 +137,7 @@ Deno.test("two forms in one browser work side by side", async () => {
   }
 });
 
-Deno.test("a form allows one grant [5.oauth.consent.bound]", async () => {
+Deno.test("a form can be allowed once [5.oauth.consent.bound]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -147,7 +147,7 @@ Deno.test("a form allows one grant [5.oauth.consent.bound]", async () => {
   assert.equal((await person.decide(request, "allow", SECRET)).status, 400);
 });
 
-Deno.test("a form is good for ten minutes [8.relay.consent]", async () => {
+Deno.test("a form is valid for ten minutes [8.relay.consent]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -159,7 +159,7 @@ Deno.test("a form is good for ten minutes [8.relay.consent]", async () => {
   assert.equal((await person.decide(late, "deny")).status, 400);
 });
 
-Deno.test("a form that was changed, or comes from another process, is none", async () => {
+Deno.test("a changed form, or one of another process, is refused", async () => {
   using w = oauthWorld();
   using other = oauthWorld({ ids: randomIds });
   const app = await App.register(w);
@@ -176,7 +176,7 @@ Deno.test("a form that was changed, or comes from another process, is none", asy
   assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
-Deno.test("a decision is allow or deny, once, and by POST in a form", async () => {
+Deno.test("a decision must be allow or deny, once, in a posted form", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -190,12 +190,12 @@ Deno.test("a decision is allow or deny, once, and by POST in a form", async () =
   const json = { method: "POST", headers: { cookie }, body: JSON.stringify({ request }) };
   assert.equal((await w.fetch("/oauth/authorize", json)).status, 400);
   assert.equal(countRows(w.db, "oauth_grants"), 0);
-  // A program that speaks for a person need not say where a form comes from.
+  // A program that acts for a person may omit the Origin header.
   const plain = { request, relay_secret: SECRET, decision: "allow" };
   assert.equal((await w.postForm("/oauth/authorize", plain, { cookie })).status, 303);
 });
 
-Deno.test("a client or redirect that is gone by now gets no code", async () => {
+Deno.test("a client or a redirect URI that has expired since gets no code", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -211,7 +211,7 @@ Deno.test("a client or redirect that is gone by now gets no code", async () => {
 const NO_SECRETS = ["", " ", "mesh_sk_", `mesh_sk_${"a".repeat(42)}`, `${SECRET}a`, "password", `mesh_sk_${"ä".repeat(43)}`];
 
 for (const secret of NO_SECRETS) {
-  Deno.test(`"${secret}" is no relay secret, and may be entered again [5.oauth.secret.namespace]`, async () => {
+  Deno.test(`"${secret}" is not a relay secret, and the form is shown again [5.oauth.secret.namespace]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const person = new Person(w);
@@ -226,7 +226,7 @@ for (const secret of NO_SECRETS) {
   });
 }
 
-Deno.test("the first authorization needs a daemon of that secret online [5.oauth.first-online]", async () => {
+Deno.test("the first authorization of a secret needs a connected daemon [5.oauth.first-online]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -244,7 +244,7 @@ Deno.test("the first authorization needs a daemon of that secret online [5.oauth
   assert.match((await new Person(w).allow(app)).search, /code=/);
 });
 
-Deno.test("a grant that was never exchanged proves no secret [5.oauth.first-online]", async () => {
+Deno.test("a grant that was not exchanged does not prove the secret [5.oauth.first-online]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await new Person(w).allow(app);
@@ -253,7 +253,7 @@ Deno.test("a grant that was never exchanged proves no secret [5.oauth.first-onli
   assert.equal((await person.decide(await person.formFor(app), "allow", SECRET)).status, 403);
 });
 
-Deno.test("a browser that is signed in needs no secret again [5.oauth.consent]", async () => {
+Deno.test("a signed-in browser need not enter the secret [5.oauth.consent]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -265,7 +265,7 @@ Deno.test("a browser that is signed in needs no secret again [5.oauth.consent]",
   assert.equal(countRows(w.db, "oauth_grants", `namespace = '${namespaceOf(OTHER_SECRET)}'`), 1);
 });
 
-Deno.test("a browser that is not signed in cannot leave the secret out", async () => {
+Deno.test("a browser without a session must enter the secret", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);
@@ -274,7 +274,7 @@ Deno.test("a browser that is not signed in cannot leave the secret out", async (
   assert.equal(countRows(w.db, "oauth_grants"), 0);
 });
 
-Deno.test("a scope that is left out is read-only [5.oauth.scope.default]", async () => {
+Deno.test("the default scope is read-only [5.oauth.scope.default]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const text = await (await new Person(w).visit(app.authorizePath({ scope: undefined }))).text();

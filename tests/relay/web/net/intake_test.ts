@@ -1,4 +1,4 @@
-/** Whoever sends a body slowly, or many at once, takes a bounded part of the relay's memory. */
+/** The limits of request bodies: their duration, and their bytes per address. */
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";
@@ -13,14 +13,14 @@ import { RELAY, relayWorld } from "../../../support/relay/relay_world.ts";
 
 const MEBIBYTE = 1_048_576;
 
-/** A body of which so much comes, and no end. */
+/** A body that sends some bytes and never ends. */
 function unfinished(bytes: number): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start: (controller) => controller.enqueue(new Uint8Array(bytes).fill(0x20)),
   });
 }
 
-Deno.test("a body that does not come in time is given up [c9.pace.bodies]", async () => {
+Deno.test("a body that does not arrive in time is aborted [c9.pace.bodies]", async () => {
   await using r = relayWorld();
   let answered: number | undefined;
   const request = new Request(`${RELAY}/login`, { method: "POST", body: unfinished(100) });
@@ -31,7 +31,7 @@ Deno.test("a body that does not come in time is given up [c9.pace.bodies]", asyn
   assert.equal(await asked, 400);
 });
 
-Deno.test("one address has so many bytes in unfinished bodies, and another has its own [c9.pace.bodies]", async () => {
+Deno.test("unfinished bodies are limited per address [c9.pace.bodies]", async () => {
   const intake = new BodyLimiter(new FakeClock());
   const send = (address: string) => {
     const request = new Request(RELAY, { method: "POST", body: unfinished(MEBIBYTE) });
@@ -53,7 +53,7 @@ Deno.test("one address has so many bytes in unfinished bodies, and another has i
   for (const { error } of [other, next]) assert.equal((await error).code, "bad_json");
 });
 
-Deno.test("what is sent about a share is no longer than it can be [c9.pace.bodies]", async () => {
+Deno.test("bodies of share requests are limited in size [c9.pace.bodies]", async () => {
   await using at = relayFixture();
   await using _w = connectDaemon(at, "dm-000000000001");
   const answer = await at.send("/api/v1/shares", {

@@ -1,4 +1,4 @@
-/** Which bucket a request falls into, and how many a bucket lets through. */
+/** IP addresses, the rate limit key of a request, and token buckets. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -51,7 +51,7 @@ for (const text of NONE) {
   Deno.test(`"${text}" is no address`, () => assert.equal(parseIpAddress(text), undefined));
 }
 
-Deno.test("any IPv4 address is the same mapped into IPv6, and no text makes the reader fail", () => {
+Deno.test("an IPv4-mapped IPv6 address is its IPv4 address, and no text makes the parser throw", () => {
   fc.assert(fc.property(fc.ipV4(), (text) => {
     assert.deepEqual(parseIpAddress(`::ffff:${text}`), mustRead(text));
   }));
@@ -62,7 +62,7 @@ Deno.test("any IPv4 address is the same mapped into IPv6, and no text makes the 
   }));
 });
 
-Deno.test("a range holds its first and last address, and not the ones beside them", () => {
+Deno.test("a range contains its first and last address, but not their neighbours", () => {
   const range = mustParseRange("198.51.100.0/22");
   for (
     const [text, within] of [
@@ -81,7 +81,7 @@ Deno.test("a range holds its first and last address, and not the ones beside the
   assert.throws(() => mustParseRange("here/8"));
 });
 
-Deno.test("the providers' ranges are embedded, each of them", () => {
+Deno.test("all ranges of the providers are embedded", () => {
   assert.equal(LOAD_BALANCER.length, 4);
   assert.equal(CDN.length, 22);
   for (
@@ -183,7 +183,7 @@ Deno.test("two headers of one name are read as one list", () => {
   assert.equal(bucketOf(LB, headers, CLOUD), VISITOR);
 });
 
-Deno.test("no header makes the bucket fail, and without a front end none of them counts", () => {
+Deno.test("no header makes the key fail, and without a proxy headers are ignored", () => {
   const text = fc.string({ unit: fc.constantFrom(",", " ", ".", ":", "1", "f", "255", "::") });
   fc.assert(fc.property(text, text, (forwarded, visitor) => {
     const headers = new Headers({ [XFF]: forwarded, [CF]: visitor });
@@ -197,13 +197,13 @@ Deno.test("no header makes the bucket fail, and without a front end none of them
 
 const RATES = { each: { burst: 5, per_minute: 1 }, all: { burst: 120, per_minute: 60 } };
 
-/** How many of `tries` get through. */
+/** How many of `tries` are allowed. */
 function countAdmitted(turnstile: RateLimiter, bucket: string, tries: number): number {
   return Array.from({ length: tries }, () => turnstile.acquire(bucket))
     .filter((wait) => wait === undefined).length;
 }
 
-Deno.test("a bucket lets five through, then one a minute, and says how long to wait", async () => {
+Deno.test("a bucket allows five requests, then one a minute, and returns the time to wait", async () => {
   const clock = new FakeClock();
   const turnstile = new RateLimiter(clock, RATES);
   assert.equal(countAdmitted(turnstile, "a", 9), 5);
@@ -218,14 +218,14 @@ Deno.test("a bucket lets five through, then one a minute, and says how long to w
   assert.equal(countAdmitted(turnstile, "a", 9), 5);
 });
 
-Deno.test("one bucket takes nothing from another, and a refusal takes nothing at all", () => {
+Deno.test("buckets are independent, and a refused request takes no token", () => {
   const turnstile = new RateLimiter(new FakeClock(), RATES);
   assert.equal(countAdmitted(turnstile, "a", 500), 5);
   assert.equal(countAdmitted(turnstile, "b", 9), 5);
   assert.equal(turnstile.size, 2);
 });
 
-Deno.test("below the ceiling 120 get through at once, then one a second", async () => {
+Deno.test("all buckets together allow 120 requests, then one a second", async () => {
   const clock = new FakeClock();
   const turnstile = new RateLimiter(clock, RATES);
   const rateFrom = (from: number) =>
@@ -239,7 +239,7 @@ Deno.test("below the ceiling 120 get through at once, then one a second", async 
   assert.equal(rateFrom(2000), 60);
 });
 
-Deno.test("at most 10,000 buckets are kept, and the one that was idle longest goes first", () => {
+Deno.test("at most 10,000 buckets are stored, and the one idle longest is evicted first", () => {
   const all = { burst: 1_000_000, per_minute: 60 };
   const turnstile = new RateLimiter(new FakeClock(), { each: { burst: 1, per_minute: 1 }, all });
   for (let at = 0; at < BUCKETS_MAX; at++) turnstile.acquire(`${at}`);
