@@ -58,7 +58,7 @@ async function versionFinding(agent: Agent, machine: Machine, path: string): Pro
   if (version === undefined) {
     return warningFinding(
       "AGENT_SILENT",
-      `"${path} --version" printed no version`,
+      `${path} does not print its version`,
       `run ${programName(agent)} --version`,
     );
   }

@@ -57,7 +57,8 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
       return "Nothing confirms that it arrived. It may have, so it is not sent again.";
     case "expired":
     case "dropped":
-      if (detail !== null && detail === close_reason) return undefined; // The closing sentence gives the same reason.
+      // The closing sentence gives the same reason.
+      if (detail !== null && detail === close_reason) return undefined;
       return `Delivery was given up: ${formatReason(detail)}.`;
     case "failed":
       return `${to} refused it: ${formatReason(detail)}.`;

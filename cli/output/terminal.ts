@@ -6,7 +6,7 @@ import { columnWidths, displayWidth, truncate } from "./table.ts";
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
-/** A piece of a line. Colours are added after cleaning, so untrusted text cannot contain its own. */
+/** A piece of a line. Colours are added after cleaning, so untrusted text cannot add its own. */
 export type StyledText = string | { readonly text: string; readonly style: Style };
 
 /** Where text is printed and how. */

@@ -228,7 +228,7 @@ export class TestHarness {
   async #endLeftovers(): Promise<void> {
     const home = `HOME=${this.testHome.home}`;
     const timing = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
-    for (let pass = 0; pass < 2; pass++) { // The second pass ends processes started during the first.
+    for (let pass = 0; pass < 2; pass++) { // The second pass ends processes that started meanwhile.
       await Promise.all(
         leftoverPids(home).map(async (pid) => {
           const started = startTimeOf(pid);

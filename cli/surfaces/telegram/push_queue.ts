@@ -63,8 +63,8 @@ export interface PushQueueDeps extends BackoffDeps {
 
 /**
  * Sends one item at a time. The next text follows only after Telegram accepted the last one. A text
- * is sent again only after a definite failure (nothing was sent, or Telegram asks us to wait). After
- * an unclear outcome a short notice that names the item is sent in its place.
+ * is sent again only after a definite failure (nothing was sent, or Telegram asks us to wait).
+ * After an unclear outcome a short notice that names the item is sent in its place.
  */
 export class PushQueue {
   readonly #deps: PushQueueDeps;

@@ -1,4 +1,4 @@
-/** `mesh attach`, `--attach`, and how files are shown: the CLI against a daemon on a real port. */
+/** `mesh attach`, `--attach` and the display of attachments, against a daemon on a real port. */
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
@@ -6,14 +6,14 @@ import { type World, world, type WorldOptions } from "../../support/world.ts";
 import { cliFixture } from "../../support/cli/listening_daemon.ts";
 import { addPeer, ask, connectPeer, get, notify } from "../../support/daemon/peer_clients.ts";
 
-/** A daemon that listens, and a directory with files to send. */
+/** A listening daemon, and a directory with files to send. */
 function fixture(settings: WorldOptions["settings"] = {}) {
   const at = cliFixture(
     world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } }),
   );
   return {
     ...at,
-    /** Writes a file; where it is. */
+    /** Writes a file and returns its path. */
     file(name: string, content: string | Uint8Array): string {
       const path = pathOf(at.home, name);
       if (typeof content === "string") Deno.writeTextFileSync(path, content);
@@ -23,17 +23,17 @@ function fixture(settings: WorldOptions["settings"] = {}) {
   };
 }
 
-/** What comes by a real socket comes when it does: looked for until it is there. */
+/** Polls until a value arrives over the real socket. */
 async function waitForArrival<T>(w: World, probe: () => T | undefined): Promise<T> {
   for (let turns = 0; turns < 200; turns++) {
     const found = probe();
     if (found !== undefined) return found;
     await w.clock.settle();
   }
-  throw new Error("It never came");
+  throw new Error("The value never arrived");
 }
 
-Deno.test("mesh attach prints the id, or with --json the record", async () => {
+Deno.test("mesh attach prints the id, or the record with --json", async () => {
   await using at = fixture();
   const path = at.file('a "quoted" Grüße.PNG', "picture");
   const { code, out } = await at.mesh("attach", path);
@@ -46,7 +46,7 @@ Deno.test("mesh attach prints the id, or with --json the record", async () => {
   assert.equal(Deno.readTextFileSync(kept), "picture");
 });
 
-Deno.test("what cannot be sent is said in a line, and nothing is sent", async () => {
+Deno.test("a file that cannot be sent is refused in one line, and nothing is sent", async () => {
   await using at = fixture({ "daemon.attachments.file_bytes_max": "100000" });
   await addPeer(at.w, "web");
   const fine = at.file("fine.txt", "x"), large = at.file("large.bin", new Uint8Array(900_000));
@@ -72,7 +72,7 @@ Deno.test("what cannot be sent is said in a line, and nothing is sent", async ()
   assert.equal((await get(at.w, "/deliveries")).deliveries.length, 0);
 });
 
-Deno.test("ask, ack and notify send files along, and show names them", async () => {
+Deno.test("ask, ack and notify send files, and show lists them", async () => {
   await using at = fixture();
   await addPeer(at.w, "api");
   const web = await connectPeer(at.w, "web");
@@ -95,7 +95,7 @@ Deno.test("ask, ack and notify send files along, and show names them", async () 
   assert.equal(web.of("notify")[0]?.attachments?.[0]?.filename, "one.txt");
 });
 
-Deno.test("a wait shows the files of the reply", async () => {
+Deno.test("ask --wait shows the files of the reply", async () => {
   await using at = fixture();
   const web = await connectPeer(at.w, "web");
   const path = at.file("one.txt", "1");
@@ -105,7 +105,7 @@ Deno.test("a wait shows the files of the reply", async () => {
   assert.match((await waiting).out, /^answered by web:\nThis\nattached one\.txt \(/);
 });
 
-Deno.test("inbox reply sends files, and an item shows its own", async () => {
+Deno.test("inbox reply sends files, and inbox show lists an item's files", async () => {
   await using at = fixture({ "human.name": "sam" });
   await connectPeer(at.w, "web");
   const path = at.file("one.txt", "1");
@@ -122,7 +122,7 @@ Deno.test("inbox reply sends files, and an item shows its own", async () => {
   assert.equal(json.items[0].attachments[0].id, attachments[0]);
 });
 
-Deno.test("over a real socket, HEAD tells the length, and a refusal comes before the end", async () => {
+Deno.test("over a real socket, HEAD returns the length, and a too large upload is refused early", async () => {
   await using at = fixture({ "daemon.attachments.file_bytes_max": "1000000" });
   const { out } = await at.mesh("attach", at.file("a.bin", new Uint8Array(100_000)));
   const head = await fetch(`${at.url}/attachments/${out.trim()}`, { method: "HEAD" });
@@ -133,7 +133,7 @@ Deno.test("over a real socket, HEAD tells the length, and a refusal comes before
   assert.match(err, /larger than 1000000 bytes/);
 });
 
-Deno.test("--attach takes the id of a file that is uploaded already, beside files", async () => {
+Deno.test("--attach accepts ids of uploaded files as well as paths", async () => {
   await using at = fixture();
   await addPeer(at.w, "web");
   await addPeer(at.w, "api");

@@ -1,16 +1,16 @@
-/** What the CLI says of a broadcast. */
+/** The output of `mesh broadcast`. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
-Deno.test("a broadcast names whom it reached, and says so when that is nobody", async () => {
+Deno.test("mesh broadcast lists its recipients, or says that there are none", async () => {
   const sent = [{ peer_id: "peer-1", name: "ada" }, { peer_id: "peer-2", name: "bob" }];
   // deno-fmt-ignore
   const cases: [sent_to: typeof sent, pattern: RegExp][] = [
     [sent, /^sent to 2: ada, bob\n$/],
-    [[],   /^sent to nobody; --circle/],
+    [[],   /^sent to nobody; choose another circle with --circle/],
   ];
   for (const [sent_to, pattern] of cases) {
     const answer = {

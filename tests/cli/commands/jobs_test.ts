@@ -1,4 +1,4 @@
-/** The commands of jobs, against a daemon in memory. */
+/** `mesh jobs`, against a daemon in memory. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
@@ -34,15 +34,15 @@ async function fixture() {
   };
 }
 
-/** The id that a line begins with. */
+/** The id at the start of a line. */
 const idOf = (line: string) => /^(?:work|cal)-[0-9a-f]{12}/.exec(line)?.[0] ?? "";
 
-Deno.test("mesh jobs create hands work out, show tells of it, result prints what came of it", async () => {
+Deno.test("mesh jobs create assigns a job, show shows it, and result prints its result", async () => {
   await using at = await fixture();
   const { mesh, api, w } = at;
   const made = await mesh([
     "create",
-    "Mend the test\nIt is flaky",
+    "Fix the test\nIt is flaky",
     "--to",
     "api",
     "--owner",
@@ -52,7 +52,7 @@ Deno.test("mesh jobs create hands work out, show tells of it, result prints what
   assert.match(made.out, /^work-[0-9a-f]{12} {2}queued\n$/);
   const id = idOf(made.out);
   const { title, provenance } = await job(w, id);
-  assert.deepEqual([title, provenance["created_by"]], ["Mend the test", "cli"]);
+  assert.deepEqual([title, provenance["created_by"]], ["Fix the test", "cli"]);
   await api.beginTurn();
   const shown = await mesh(["show", id]);
   assert.match(shown.out, /state +running/);
@@ -65,10 +65,10 @@ Deno.test("mesh jobs create hands work out, show tells of it, result prints what
   assert.equal(JSON.parse((await mesh(["result", id, "--json"])).out).state, "completed");
 });
 
-Deno.test("mesh jobs lists what there is in a table that fits, and says what to do when there is none [c7.jobs]", async () => {
+Deno.test("mesh jobs prints a table that fits, or how to create a job when there is none [c7.jobs]", async () => {
   await using at = await fixture();
   const { mesh } = at;
-  assert.match((await mesh([])).out, /^No jobs\. Hand one out: mesh jobs create/);
+  assert.match((await mesh([])).out, /^No jobs\. Create one with: mesh jobs create/);
   await mesh(["create", `A long title ${"that goes on ".repeat(20)}`, "--to", "api"]);
   await mesh([
     "create",
@@ -96,7 +96,7 @@ Deno.test("mesh jobs lists what there is in a table that fits, and says what to 
   ]);
 });
 
-Deno.test("times are said as instants or from now, and what is neither is refused before it is sent", async () => {
+Deno.test("times are given as instants or from now; anything else is refused before sending", async () => {
   await using at = await fixture();
   const { mesh, w } = at;
   const times = ["--due", "10m", "--deadline", "in 2h", "--expires", "2030-01-01T05:00:00+02:00"];
@@ -111,17 +111,23 @@ Deno.test("times are said as instants or from now, and what is neither is refuse
     const { code, err } = await mesh(["create", "Go", ...args]);
     return [code, /^mesh: (.*)$/m.exec(err)?.[1]];
   };
-  assert.match(String(await refused("--to", "api", "--due", "soon")), /^2,--due: not an instant/);
+  assert.match(
+    String(await refused("--to", "api", "--due", "soon")),
+    /^2,--due: "soon" is not a time/,
+  );
   const far = await refused("--to", "api", "--due", "999999999w");
-  assert.match(String(far), /^2,--due: not an instant/);
-  assert.match(String(await refused("--path", "/", "--backend", "rm")), /^2,--backend: one of/);
+  assert.match(String(far), /^2,--due: "999999999w" is not a time/);
+  assert.match(
+    String(await refused("--path", "/", "--backend", "rm")),
+    /^2,--backend: "rm" is not one of/,
+  );
   assert.match(String(await refused("--to", "api", "--continuity", "x")), /^2,--continuity/);
   assert.match(String(await refused("--to", "nobody")), /^1,Unknown peer/);
   assert.match(String(await refused()), /^1,.*Give a target: assigned_peer, or path and backend/);
   assert.equal((await list(w)).work.length, 1);
 });
 
-Deno.test("run, retry, cancel, pause, resume and update act on a job, and say what it is then", async () => {
+Deno.test("run, retry, cancel, pause, resume and update change a job and print its new state", async () => {
   await using at = await fixture();
   const { mesh, api, w } = at;
   const id = idOf((await mesh(["create", "Later", "--to", "api", "--due", "1d"])).out);
@@ -154,7 +160,7 @@ Deno.test("run, retry, cancel, pause, resume and update act on a job, and say wh
   assert.equal((await template(w, cal)).state, "cancelled");
 });
 
-Deno.test("--follow shows each state until the end, and its exit code says how that was", async () => {
+Deno.test("--follow prints each state until the end; its exit code tells the outcome", async () => {
   await using at = await fixture();
   const { mesh, api, w } = at;
   const follow = async (args: string[], work: () => Promise<void>) => {

@@ -1,4 +1,4 @@
-/** The commands for questions and asks to many, against a daemon in memory. */
+/** `mesh answer` and `mesh ask-many`, against a daemon in memory. */
 
 import assert from "node:assert/strict";
 import { world } from "../../support/world.ts";
@@ -13,7 +13,7 @@ const CHOICE = {
   options: [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }],
 };
 
-Deno.test("answer answers by an option, a text or a refusal, and show shows which", async () => {
+Deno.test("answer takes an option, a text or a refusal, and show shows it", async () => {
   await using at = fixture();
   const { w, mesh } = at;
   await addPeer(w, "bob");
@@ -39,7 +39,7 @@ Deno.test("answer answers by an option, a text or a refusal, and show shows whic
   );
 });
 
-Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
+Deno.test("a refused answer exits 1, wrong usage exits 2", async () => {
   await using at = fixture();
   const { w, mesh } = at;
   await addPeer(w, "bob");
@@ -55,7 +55,7 @@ Deno.test("an answer that is refused exits 1, wrong usage 2", async () => {
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("a question under an id that its asker chose is shown by it", async () => {
+Deno.test("a question is shown by the id that its asker chose", async () => {
   await using at = fixture();
   const { w, mesh } = at;
   const line = post(w, "/questions/ask-blocking", {
@@ -72,7 +72,7 @@ Deno.test("a question under an id that its asker chose is shown by it", async ()
   assert.equal((await line).option_id, "allow");
 });
 
-Deno.test("ask-many says who was asked and who not, and show what became of it", async () => {
+Deno.test("ask-many lists who was asked and who was not, and show shows the replies", async () => {
   await using at = fixture();
   const { w, mesh } = at;
   await addPeer(w, "bob");
@@ -102,7 +102,7 @@ nobody: unknown_peer
   assert.deepEqual([none.code, none.out], [1, ""]);
 });
 
-Deno.test("ask-many --wait prints all answers once they are there", async () => {
+Deno.test("ask-many --wait prints all answers once they have arrived", async () => {
   await using at = fixture();
   const { w, mesh } = at;
   await addPeer(w, "bob");

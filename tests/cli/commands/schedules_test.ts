@@ -1,4 +1,4 @@
-/** The commands about messages for later, against a daemon in memory. */
+/** `mesh schedule`, against a daemon in memory. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
@@ -36,7 +36,7 @@ async function fixture() {
 
 const FROM = ["--from", "ada"];
 
-Deno.test("mesh schedule create says when, and show tells how it went [c7.schedule]", async () => {
+Deno.test("mesh schedule create prints the time, and show the outcome [c7.schedule]", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   const made = await mesh(["schedule", "create", "bob", "Stand up", "--at", "in 2h", ...FROM]);
@@ -53,7 +53,7 @@ Deno.test("mesh schedule create says when, and show tells how it went [c7.schedu
   assert.match(after, /\nlast fire +2030-01-01T02:00:00\.000Z {2}fired\nmessage +notif-\w{12}\n/);
 });
 
-Deno.test("a time without an offset is one on the wall here, and so is a pattern's", async () => {
+Deno.test("a time without an offset is local, and so is a cron pattern", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   const wall = "2031-07-01T09:00";
@@ -74,12 +74,12 @@ Deno.test("a time without an offset is one on the wall here, and so is a pattern
   assert.deepEqual(found.sort(), expected.sort());
 });
 
-Deno.test("mesh schedule list is a table that fits; --json is the answer", async () => {
+Deno.test("mesh schedule list prints a table that fits, or the answer with --json", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   assert.match(
     (await mesh(["schedule"])).out,
-    /^Nothing is scheduled\. .* mesh schedule create\n$/,
+    /^No scheduled messages\. .* mesh schedule create\n$/,
   );
   const long = "A very long text that no terminal has room for, again and again. ".repeat(5);
   await mesh(["schedule", "create", "bob", long, "--at", "3d", ...FROM]);
@@ -96,11 +96,11 @@ Deno.test("mesh schedule list is a table that fits; --json is the answer", async
   assert.match(out, /\nsched-\w+ +active +in 1 h +@hourly \(.+\) +ada +bob +notify +Brief\n/);
   const { schedules } = JSON.parse((await mesh(["schedule", "list", "--json"])).out);
   assert.deepEqual(schedules.map((one: { schedule_id: string }) => one.schedule_id), await ids(w));
-  assert.match((await mesh(["schedule", "list", "--to", "ada"])).out, /^Nothing is scheduled/);
+  assert.match((await mesh(["schedule", "list", "--to", "ada"])).out, /^No scheduled messages/);
   assert.equal((await mesh(["schedule", "list", "--state", "late"])).code, 2);
 });
 
-Deno.test("mesh schedule edit and delete change what is active, and are refused after", async () => {
+Deno.test("mesh schedule edit and delete change an active message, and are refused afterwards", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   await mesh(["schedule", "create", "bob", "Stand up", "--at", "3h", ...FROM]);
@@ -120,7 +120,7 @@ Deno.test("mesh schedule edit and delete change what is active, and are refused 
   assert.equal((await mesh(["schedule", "show", "sched-0"])).code, 1);
 });
 
-Deno.test("mesh schedule without a time, with two, or with nothing to change is wrong usage", async () => {
+Deno.test("mesh schedule with no time, two times or no change is wrong usage", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   const create = ["schedule", "create", "bob", "x", ...FROM];
@@ -137,7 +137,7 @@ Deno.test("mesh schedule without a time, with two, or with nothing to change is 
   assert.deepEqual(await ids(w), []);
 });
 
-Deno.test("a failed one says why in the list", async () => {
+Deno.test("a failed message shows its reason in the list", async () => {
   await using at = await fixture();
   const { w, mesh } = at;
   const { peer_id } = await addPeer(w, "tom");

@@ -1,4 +1,4 @@
-/** The commands that look back, against a whole daemon behind a real port. */
+/** `mesh search`, `show`, `why` and `doctor`, against a daemon on a real port. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
@@ -18,7 +18,7 @@ function setup(settings: NonNullable<WorldOptions["settings"]> = {}) {
   return cliFixture(world({ settings }));
 }
 
-Deno.test("`search` lists who said what to whom, newest first, and how to see more", async () => {
+Deno.test("`search` lists messages, newest first, and says how to see more", async () => {
   await using p = setup();
   const { w, mesh } = p;
   await addPeer(w, "api");
@@ -35,10 +35,10 @@ Deno.test("`search` lists who said what to whom, newest first, and how to see mo
   assert.match(second ?? "", new RegExp(`web → api +ask +${id} +Which port\\?$`));
   assert.deepEqual(rest, []);
   const one = await mesh("search", "port", "--limit", "1");
-  assert.match(one.err, /There is more/);
+  assert.match(one.err, /There are more messages/);
   assert.equal(one.out.trimEnd().split("\n").length, 2);
   assert.equal((await mesh("search", "which", "port")).out.trimEnd().split("\n").length, 2);
-  assert.match((await mesh("search", "port", "--peer", "nobody")).out, /^Nothing that was said/);
+  assert.match((await mesh("search", "port", "--peer", "nobody")).out, /^No messages match/);
   assert.match((await mesh("search", "--kind", "ask")).out, /Which port/);
   assert.doesNotMatch((await mesh("search", "--since", "30s")).out, /Which port/);
   assert.match((await mesh("search", "--since", "5min", "--with", "api")).out, /Which port/);
@@ -47,7 +47,7 @@ Deno.test("`search` lists who said what to whom, newest first, and how to see mo
   assert.deepEqual([json.messages.length, json.next], [2, null]);
 });
 
-Deno.test("`search` walks as many pages as it was asked for", async () => {
+Deno.test("`search` reads as many pages as --limit needs", async () => {
   await using p = setup({ "daemon.queue.max_per_peer": "10000" });
   await addPeer(p.w, "api");
   for (let count = 0; count < 510; count++) await notify(p.w, "web", "api", `plum ${count}`);
@@ -57,7 +57,7 @@ Deno.test("`search` walks as many pages as it was asked for", async () => {
   assert.deepEqual([ids.size, typeof next], [505, "string"]);
 });
 
-Deno.test("a time, a kind or a count that is none is wrong usage", async () => {
+Deno.test("an invalid time, kind or count is wrong usage", async () => {
   await using p = setup();
   const wrong = [
     ["--since", "soon"],
@@ -74,7 +74,7 @@ Deno.test("a time, a kind or a count that is none is wrong usage", async () => {
   }
 });
 
-Deno.test("`show` shows whatever has an id: notes, replies, asks; `trace` how it went", async () => {
+Deno.test("`show` shows messages, replies and asks by id; `trace` shows their stages", async () => {
   await using p = setup();
   const { w, mesh } = p;
   await connectPeer(w, "web");
@@ -94,61 +94,61 @@ Deno.test("`show` shows whatever has an id: notes, replies, asks; `trace` how it
   assert.match(unknown.err, /Unknown message: notif-ffffffffffff/);
 });
 
-/** What `why` says, without its times. */
-async function undeliveredReasons(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
+/** The sentences of `mesh why`, without the times. */
+async function explanation(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
   const { code, out, err } = await p.mesh("why", id);
   assert.equal(code, 0, err);
   return out.trimEnd().split("\n").map((line) => line.slice(12).trim());
 }
 
-Deno.test("`why` tells in plain English what became of a message", async () => {
+Deno.test("`why` explains in plain English what happened to a message", async () => {
   await using p = setup({ "human.name": "sam" });
   const { w } = p;
   await addPeer(w, "api");
   const { delivery_id: waits } = await notify(w, "cli", "api", "Hello");
-  assert.deepEqual(await undeliveredReasons(p, waits), [
-    "cli told api: “Hello”",
-    "So: it waits on the disk for api: no transport reaches it now: no socket, no terminal, no hook.",
+  assert.deepEqual(await explanation(p, waits), [
+    "cli notified api: “Hello”",
+    "Now: it is queued for api: no transport reaches it now: no socket, no terminal, no hook.",
   ]);
   await w.tick(86_401);
-  assert.deepEqual((await undeliveredReasons(p, waits)).slice(1), [
-    "It was given up: nobody took it in time.",
-    "So: it did not arrive.",
+  assert.deepEqual((await explanation(p, waits)).slice(1), [
+    "Delivery was given up: nobody took it in time.",
+    "Now: it did not arrive.",
   ]);
   const web = await connectPeerWithReceipts(w, "web");
   const id = await ask(w, "cli", "web", "Ready?");
   await w.clock.settle();
   const [{ delivery_id } = { delivery_id: "" }] = web.of("ask");
   await web.send({ type: "delivery_ack", delivery_id, status: "seen" });
-  assert.deepEqual(await undeliveredReasons(p, id), [
+  assert.deepEqual(await explanation(p, id), [
     "cli asked web: “Ready?”",
-    "The daemon tried its open socket.",
-    "It went out.",
-    "web has seen it: its id stood in the agent's own prompt.",
-    "So: it was read. web has not answered.",
+    "The daemon tried its WebSocket.",
+    "It was sent.",
+    "web has seen it: the agent's prompt contained its id.",
+    "Now: it was read. web has not answered.",
   ]);
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
-  assert.deepEqual((await undeliveredReasons(p, id)).slice(4), [
+  assert.deepEqual((await explanation(p, id)).slice(4), [
     "web answered: “Yes”",
-    "So: the ask is closed.",
+    "Now: the ask is closed.",
   ]);
   await connectPeer(w, "old");
   const { delivery_id: unproved } = await notify(w, "cli", "old");
   await w.tick(31);
-  assert.deepEqual((await undeliveredReasons(p, unproved)).slice(3), [
-    "Nothing proved that it arrived. It may have, so that it is not sent again.",
-    "So: whether it arrived is not known.",
+  assert.deepEqual((await explanation(p, unproved)).slice(3), [
+    "Nothing confirms that it arrived. It may have, so it is not sent again.",
+    "Now: it is unknown whether it arrived.",
   ]);
   const early = await ask(w, "cli", "api", "Early?");
   await post(w, "/decline", { correlation_id: early, reason: "No" });
-  assert.deepEqual((await undeliveredReasons(p, early)).slice(1), [
+  assert.deepEqual((await explanation(p, early)).slice(1), [
     "api declined: “No”",
-    "So: the ask is closed.",
+    "Now: the ask is closed.",
   ]);
   assert.equal((await p.mesh("why", "ask-ffffffffffff")).code, 1);
 });
 
-Deno.test("`doctor` says how the daemon is, who is waited for and why", async () => {
+Deno.test("`doctor` shows the daemon's state, and which peers messages wait for and why", async () => {
   await using p = setup();
   const { w, mesh } = p;
   await addPeer(w, "api");
@@ -161,8 +161,8 @@ Deno.test("`doctor` says how the daemon is, who is waited for and why", async ()
   await w.tick(31);
   const { code, out } = await mesh("doctor");
   assert.equal(code, 0);
-  assert.match(out, /^daemon +up\n/);
-  assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1: /);
+  assert.match(out, /^daemon +running\n/);
+  assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1, never/);
   assert.match(out, /\napi +2 +31 s +no transport reaches it now/);
   assert.doesNotMatch(out, /unaccounted/);
   const json = JSON.parse((await mesh("doctor", "--json")).out);
@@ -170,7 +170,7 @@ Deno.test("`doctor` says how the daemon is, who is waited for and why", async ()
   assert.equal(json.health.status, "ok");
 });
 
-Deno.test("`doctor --audit` counts by state, and is 1 when a message is not accounted for", async () => {
+Deno.test("`doctor --audit` counts by state, and exits 1 when a message is unaccounted for", async () => {
   await using p = setup();
   const { w, mesh } = p;
   await addPeer(w, "api");
@@ -186,14 +186,14 @@ Deno.test("`doctor --audit` counts by state, and is 1 when a message is not acco
   const bad = await mesh("doctor", "--audit");
   assert.equal(bad.code, 1);
   assert.match(bad.out, /\n1 unaccounted\n +qd-000000000002 +queued: closed but queued\n$/);
-  assert.match((await mesh("doctor")).out, /1 not accounted for/);
+  assert.match((await mesh("doctor")).out, /1 messages are unaccounted for/);
 });
 
-Deno.test("`doctor` without a daemon is 1, with the line that starts it", async () => {
+Deno.test("`doctor` without a daemon exits 1 and prints how to start it", async () => {
   const { terminal, lines } = capturedTerminal();
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const port = String(listener.addr.port);
-  listener.close(); // It was free a moment ago, so that nobody listens there.
+  listener.close(); // The port is free now.
   const env = { MESH_CONFIG: "/none", MESH_STATE: "/none", MESH_DAEMON__PORT: port };
   assert.equal(await runCli(["doctor"], env, terminal), 1);
   assert.match(lines.out, /^error +daemon +no daemon answers at [^]*?fix: mesh up\n/);

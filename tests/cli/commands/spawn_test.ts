@@ -1,4 +1,4 @@
-/** The commands that start agents, against a daemon in memory with a made-up tmux. */
+/** `mesh spawn`, `mesh peer restart` and `mesh peer fork`, with a fake tmux. */
 
 import assert from "node:assert/strict";
 import { serveDaemon } from "../../support/cli/listening_daemon.ts";
@@ -18,7 +18,7 @@ async function fixture(settings: WorldSettings = {}) {
   };
 }
 
-Deno.test("mesh spawn starts an agent, and says where", async () => {
+Deno.test("mesh spawn starts an agent and prints its pane", async () => {
   await using at = await fixture();
   const { mesh, folder, terminals } = at;
   const args = ["spawn", folder, "--backend", "codex", "--name", "api", "--circle", "red"];
@@ -33,7 +33,7 @@ Deno.test("mesh spawn starts an agent, and says where", async () => {
   assert.equal((await mesh(["spawn", folder])).code, 2);
 });
 
-Deno.test("mesh spawn names the pane that it runs in, so that its window can be split", async () => {
+Deno.test("mesh spawn sends its own pane, so that the daemon can split its window", async () => {
   await using at = await fixture({ "daemon.circle_boundary": "window" });
   const { mesh, folder, terminals } = at;
   const { pane_id } = terminals.userPane();
@@ -43,7 +43,7 @@ Deno.test("mesh spawn names the pane that it runs in, so that its window can be 
   assert.equal(terminals.launches[0]?.how, `split ${pane_id}`);
 });
 
-Deno.test("mesh peer restart shows the way it went, and what would run", async () => {
+Deno.test("mesh peer restart prints the stages, and with --dry-run the command", async () => {
   await using at = await fixture();
   const { mesh } = at;
   await agentInPane(at);
@@ -59,7 +59,7 @@ Deno.test("mesh peer restart shows the way it went, and what would run", async (
   assert.equal((await mesh(["peer", "restart", "nobody"])).code, 1);
 });
 
-Deno.test("mesh peer fork starts a sibling, and the source stays", async () => {
+Deno.test("mesh peer fork starts another agent and keeps the source", async () => {
   await using at = await fixture();
   const { mesh, terminals } = at;
   await agentInPane(at);

@@ -1,4 +1,4 @@
-/** `mesh hook` as a process: it hands events on, and whatever goes wrong is silence. */
+/** `mesh hook` as a process: it forwards events, and reports failures only in its log. */
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };
 
-/** A state directory of its own. */
+/** A temporary state directory. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-hook-" });
   readonly env = { MESH_STATE: this.dir };
@@ -18,7 +18,7 @@ class Home implements Disposable {
     Deno.writeTextFileSync(`${this.dir}/${path}`, text, { mode: 0o600 });
   }
 
-  /** What the hook has logged; nothing when there is no log. */
+  /** The hook's log; empty when there is none. */
   get log(): string {
     return readTextOrNothing(`${this.dir}/hook.log`) ?? "";
   }
@@ -58,7 +58,7 @@ async function hook(
   return { code, out: new TextDecoder().decode(stdout), ms: performance.now() - began };
 }
 
-/** Something that answers where a daemon would; what it was sent is kept. */
+/** A server in place of the daemon, which records its requests. */
 function fakeDaemon(home: Home, answer: () => Response | Promise<Response>, more = {}) {
   const requests: { headers: Headers; body: unknown }[] = [];
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
@@ -72,7 +72,7 @@ function fakeDaemon(home: Home, answer: () => Response | Promise<Response>, more
   return { requests, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
-Deno.test("a hook hands its event on, says who it is, and prints the answer", async () => {
+Deno.test("a hook forwards its event with its identity, and prints the answer", async () => {
   using home = new Home();
   await using daemon = fakeDaemon(home, () => Response.json({ answered: true }));
   const env = { CLAUDE_PID: "4242", TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" };
@@ -86,7 +86,7 @@ Deno.test("a hook hands its event on, says who it is, and prints the answer", as
   ]);
 });
 
-Deno.test("a hook hands on what is long, and prints an answer that is long", async () => {
+Deno.test("a hook forwards a long event, and prints a long answer", async () => {
   using home = new Home();
   const long = "ü".repeat(300_000);
   await using daemon = fakeDaemon(home, () => Response.json({ long }));
@@ -96,7 +96,7 @@ Deno.test("a hook hands on what is long, and prints an answer that is long", asy
   assert.deepEqual(daemon.requests.map(({ body }) => body), [payload]);
 });
 
-Deno.test("a hook without a daemon, or with a dead one's notice, is silent", async () => {
+Deno.test("a hook without a daemon, or with the daemon.json of a dead one, prints nothing", async () => {
   using home = new Home();
   assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
   const notice = { pid: 4_000_000, url: "http://127.0.0.1:9", started_at: "" };
@@ -105,33 +105,33 @@ Deno.test("a hook without a daemon, or with a dead one's notice, is silent", asy
   assert.equal(home.log, "");
 });
 
-Deno.test("a hook sends nothing to where a daemon was whose pid is another process's now", async () => {
+Deno.test("a hook sends nothing when the daemon's pid was reused by another process", async () => {
   using home = new Home();
-  const process_started = "1"; // That of the machine's first process; ours began later.
+  const process_started = "1"; // The start time of the machine's first process, not of this one.
   await using daemon = fakeDaemon(home, () => Response.json({}), { process_started });
   assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
   assert.deepEqual(daemon.requests, []);
 });
 
-Deno.test("a hook whose daemon fails says so in the log only", async () => {
+Deno.test("a failing daemon is reported only in the hook's log", async () => {
   using home = new Home();
   await using _daemon = fakeDaemon(home, () => new Response("oops", { status: 500 }));
   assert.deepEqual(await hook(home).then(({ code, out }) => [code, out]), [0, ""]);
-  assert.match(home.log, /UserPromptSubmit: The daemon answered 500/);
+  assert.match(home.log, /UserPromptSubmit: The daemon returned 500/);
 });
 
-Deno.test("a hook gives up on a daemon that does not answer, in time and says so in the log only", async () => {
+Deno.test("a hook gives up on a daemon that does not answer, and logs it", async () => {
   using home = new Home();
   const { promise: never, resolve } = Promise.withResolvers<Response>();
   await using _daemon = fakeDaemon(home, () => never);
   const { code, out, ms } = await hook(home);
   resolve(Response.json({}));
   assert.deepEqual([code, out], [0, ""]);
-  assert.match(home.log, /UserPromptSubmit: The daemon has not answered in time/);
+  assert.match(home.log, /UserPromptSubmit: The daemon did not answer in time/);
   assert(ms >= 1_400 && ms < 3_000, `${ms} ms`);
 });
 
-Deno.test("only a permission waits for the human, as long as the daemon's notice says", async () => {
+Deno.test("only a permission request waits for the human, for as long as daemon.json says", async () => {
   using home = new Home();
   const pending: PromiseWithResolvers<Response>[] = [];
   const answer = () => {
@@ -152,7 +152,7 @@ Deno.test("only a permission waits for the human, as long as the daemon's notice
   for (const line of pending) line.resolve(Response.json({}));
 });
 
-Deno.test("Copilot CLI's events are named for it, and its permissions wait for the human", async () => {
+Deno.test("Copilot CLI's events get their name added, and its permission requests wait", async () => {
   using home = new Home();
   await using daemon = fakeDaemon(home, () => Response.json({ behavior: "deny" }));
   const asked = await hook(home, { MESH_AGENT_PID: "4242" }, "permissionRequest", "copilot");
@@ -162,13 +162,13 @@ Deno.test("Copilot CLI's events are named for it, and its permissions wait for t
   assert.equal(request?.headers.get("x-mesh-agent-pid"), "4242");
 });
 
-Deno.test("what starts in a session of Copilot CLI's announces it, and keeps its faults to the log", async () => {
+Deno.test("mesh mcp announces a Copilot CLI session, and logs failures", async () => {
   using home = new Home();
   const env = { ...home.env, COPILOT_AGENT_SESSION_ID: "s-1", TMUX_PANE: "%7" };
-  await announceSession(env); // Nobody is there to hear it.
+  await announceSession(env); // No daemon is running.
   let status = 200;
   await using daemon = fakeDaemon(home, () => Response.json({}, { status }));
-  await announceSession(home.env); // No session of Copilot's.
+  await announceSession(home.env); // This is not a Copilot session.
   await announceSession(env);
   assert.equal(daemon.requests.length, 1);
   const [request] = daemon.requests;
@@ -178,10 +178,10 @@ Deno.test("what starts in a session of Copilot CLI's announces it, and keeps its
   assert.equal(home.log, "");
   status = 500;
   await announceSession(env);
-  assert.match(home.log, /copilot arrived: The daemon answered 500/);
+  assert.match(home.log, /copilot announcement: The daemon returned 500/);
 });
 
-Deno.test("a hook goes straight in, whatever its words; only `--help` alone is the CLI's", () => {
+Deno.test("a hook starts with any arguments; only `--help` alone goes to the CLI", () => {
   for (const args of [[], ["bogus"], ["--help", "x"], ["claude-code", "--help"]]) {
     assert.equal(getRole(["hook", ...args]), ROLES.hook, args.join(" "));
   }

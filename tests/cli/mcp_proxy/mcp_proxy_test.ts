@@ -1,4 +1,4 @@
-/** `mesh mcp` as agents run it: a child on stdio, in front of a daemon that comes and goes. */
+/** `mesh mcp` as agents run it: a child process on stdio, with a daemon that comes and goes. */
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -22,13 +22,13 @@ interface Answered {
   error?: { code: number; message: string };
 }
 
-/** A state directory for a daemon and its proxies; nothing is left of it. */
+/** A temporary state directory for a daemon and its proxies. */
 function home() {
   const dir = Deno.makeTempDirSync();
   const env = { MESH_STATE: dir, MESH_CONFIG: join(dir, "config.yaml") };
   return {
     env,
-    beacon: (url: string, more = {}) =>
+    writeRuntimeFile: (url: string, more = {}) =>
       Deno.writeTextFileSync(join(dir, "daemon.json"), JSON.stringify({ pid: 1, url, ...more })),
     config: (token: string) =>
       Deno.writeTextFileSync(env.MESH_CONFIG, `daemon:\n  auth_token: ${token}\n`),
@@ -36,7 +36,7 @@ function home() {
   };
 }
 
-/** A proxy, its input by the message and its output by the line. */
+/** A running proxy: sends messages and collects answers. */
 function proxy(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--cached-only", MAIN, "mcp"],
@@ -83,10 +83,10 @@ async function read(output: ReadableStream<Uint8Array<ArrayBuffer>>, into: Answe
   }
 }
 
-/** A daemon whose whereabouts are written where the proxy looks. */
+/** A daemon whose address and token the proxy finds. */
 function daemon(at: ReturnType<typeof home>, answers: Answers = LIST, port = 0) {
   const listens = serveMcp(answers, TOKEN, port);
-  at.beacon(listens.url);
+  at.writeRuntimeFile(listens.url);
   at.config(TOKEN);
   return listens;
 }
@@ -98,7 +98,7 @@ const call = (id: number | string, name: string, given: Record<string, unknown> 
 });
 
 for (const protocolVersion of ["2025-11-25", "2026-07-28"]) {
-  Deno.test(`${protocolVersion}: the SDK's stdio client finds the daemon's tools by the proxy`, async () => {
+  Deno.test(`${protocolVersion}: the SDK's stdio client finds the daemon's tools through the proxy`, async () => {
     using at = home();
     await using here = daemon(at);
     const mode = protocolVersion === "2026-07-28" ? { pin: protocolVersion } : "legacy" as const;
@@ -117,7 +117,7 @@ for (const protocolVersion of ["2025-11-25", "2026-07-28"]) {
   });
 }
 
-Deno.test("each message of 2026-07-28 has its headers written by the proxy", async () => {
+Deno.test("the proxy adds the headers of MCP 2026-07-28 to each message", async () => {
   using at = home();
   await using here = daemon(at);
   await using agent = proxy(at.env);
@@ -126,12 +126,12 @@ Deno.test("each message of 2026-07-28 has its headers written by the proxy", asy
   assert.deepEqual((await agent.answer(1)).result?.["structuredContent"], { peers: [] });
   await agent.send({ ...request, id: 2, params: { ...params, name: "wörk", _meta: ENVELOPE } });
   assert.match((await agent.answer(2)).error?.message ?? "", /Unknown tool: wörk/);
-  // The first message goes out twice: the token is read only once the daemon wants one.
+  // The first message is sent twice, because the token is read only after a 401.
   const names = new Set(here.requests.map(({ headers }) => headers.get("mcp-name")));
   assert.deepEqual([...names], ["list_peers", "=?base64?d8O2cms=?="]);
 });
 
-Deno.test("requests run side by side, and answers come as they are done", async () => {
+Deno.test("requests run concurrently, and answers arrive as they are ready", async () => {
   using at = home();
   const later = Promise.withResolvers<unknown>();
   await using _here = daemon(at, { ...LIST, "POST /asks/ask-1/wait": () => later.promise });
@@ -145,7 +145,7 @@ Deno.test("requests run side by side, and answers come as they are done", async 
   await agent.answer("slow");
 });
 
-Deno.test("a request that is cancelled is dropped here and in the daemon, without an answer", async () => {
+Deno.test("a cancelled request is dropped here and in the daemon, without an answer", async () => {
   using at = home();
   const dropped = Promise.withResolvers<void>();
   const { promise: never } = Promise.withResolvers<void>();
@@ -166,11 +166,14 @@ Deno.test("a request that is cancelled is dropped here and in the daemon, withou
   assert.deepEqual(agent.answers, []);
 });
 
-Deno.test("without a daemon a request is told so, and it works once one is up elsewhere", async () => {
+Deno.test("without a daemon a request fails with a hint, and works once one runs elsewhere", async () => {
   using at = home();
   await using agent = proxy(at.env);
   await agent.send(call(1, "list_peers"));
-  assert.match((await agent.answer(1)).error?.message ?? "", /No mesh daemon is up.*mesh up/);
+  assert.match(
+    (await agent.answer(1)).error?.message ?? "",
+    /The mesh daemon is not running.*mesh up/,
+  );
   {
     await using _first = daemon(at);
     await agent.send(call(2, "list_peers"));
@@ -178,25 +181,25 @@ Deno.test("without a daemon a request is told so, and it works once one is up el
   }
   await agent.send(call(3, "list_peers"));
   const gone = (await agent.answer(3)).error?.message ?? "";
-  assert.match(gone, /does not answer: start it with `mesh up`|went away/);
+  assert.match(gone, /does not answer: start it with `mesh up`|closed the connection/);
   await using _second = daemon(at);
   await agent.send(call(4, "list_peers"));
   assert.ok((await agent.answer(4)).result);
 });
 
-Deno.test("a token that was set meanwhile is picked up", async () => {
+Deno.test("a changed token is read again", async () => {
   using at = home();
   await using _here = daemon(at);
   at.config("another-token-by-far");
   await using agent = proxy(at.env);
   await agent.send(call(1, "list_peers"));
-  assert.match((await agent.answer(1)).error?.message ?? "", /refused: unauthorized/);
+  assert.match((await agent.answer(1)).error?.message ?? "", /refused the request: unauthorized/);
   at.config(TOKEN);
   await agent.send(call(2, "list_peers"));
   assert.ok((await agent.answer(2)).result);
 });
 
-Deno.test("a line that is no JSON is answered, and the next one is heard", async () => {
+Deno.test("an invalid or too long line gets an error, and the next one works", async () => {
   using at = home();
   await using _here = daemon(at);
   await using agent = proxy(at.env);
@@ -208,7 +211,7 @@ Deno.test("a line that is no JSON is answered, and the next one is heard", async
   assert.ok((await agent.answer(1)).result);
 });
 
-Deno.test("the proxy settings of an agent are not for the way to the daemon", async () => {
+Deno.test("the agent's proxy settings are not used for the daemon", async () => {
   using at = home();
   await using _here = daemon(at);
   const nobody = "http://127.0.0.1:9";
@@ -217,7 +220,7 @@ Deno.test("the proxy settings of an agent are not for the way to the daemon", as
   assert.ok((await agent.answer(1)).result);
 });
 
-Deno.test("mistakes in the configuration are told in the answer", async () => {
+Deno.test("mistakes in the configuration are reported in the answer", async () => {
   using at = home();
   await using _here = daemon(at);
   await using agent = proxy({ ...at.env, MESH_DAEMON__PORT: "many" });
@@ -225,7 +228,7 @@ Deno.test("mistakes in the configuration are told in the answer", async () => {
   assert.match((await agent.answer(1)).error?.message ?? "", /daemon\.port: found "many"/);
 });
 
-Deno.test("the proxy ends with its stdin, after what was asked has been answered", async () => {
+Deno.test("the proxy exits at the end of stdin, after answering pending requests", async () => {
   using at = home();
   await using _here = daemon(at);
   await using agent = proxy(at.env);
@@ -235,21 +238,21 @@ Deno.test("the proxy ends with its stdin, after what was asked has been answered
   assert.equal((await agent.status).code, 0);
 });
 
-Deno.test("where a daemon has ended, whoever listens at its address gets neither a message nor the token", async () => {
+Deno.test("another program at a dead daemon's address gets neither a message nor the token", async () => {
   using at = home();
   at.config(TOKEN);
   const asked: Request[] = [];
   const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
-  await using thief = Deno.serve(options, (request) => {
+  await using other = Deno.serve(options, (request) => {
     asked.push(request);
     return new Response(null, { status: 401 });
   });
-  const url = `http://127.0.0.1:${thief.addr.port}`;
+  const url = `http://127.0.0.1:${other.addr.port}`;
   await using agent = proxy(at.env);
   for (const [id, ended] of [{ pid: 4_000_000 }, { process_started: "0" }].entries()) {
-    at.beacon(url, ended);
+    at.writeRuntimeFile(url, ended);
     await agent.send(call(id, "list_peers"));
-    assert.match((await agent.answer(id)).error?.message ?? "", /No mesh daemon is up/);
+    assert.match((await agent.answer(id)).error?.message ?? "", /daemon is not running/);
   }
   assert.deepEqual(asked, []);
 });

@@ -1,4 +1,4 @@
-/** `--json`: what programs read of the CLI, the refusals included. */
+/** `--json`: the CLI's output for programs, including refusals. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
@@ -7,7 +7,7 @@ import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const REFUSAL = { error: "unknown_peer", detail: "Unknown peer: bob", hint: "look", peer: "bob" };
 
-Deno.test("a refusal is the daemon's own JSON with --json, and a sentence in any case", async () => {
+Deno.test("--json prints a refusal as the daemon's JSON, besides the text on stderr", async () => {
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     () => Response.json(REFUSAL, { status: 404 }),
@@ -27,7 +27,7 @@ Deno.test("a refusal is the daemon's own JSON with --json, and a sentence in any
   }
 });
 
-Deno.test("an event is flat, as GET /events has it; so is what is no event of the log", () => {
+Deno.test("an event is printed flat, as GET /events returns it, and so are stream-only events", () => {
   const data = { id: 7, type: "ask", timestamp: "2030-01-01T00:00:00.000Z", from: "api" };
   assert.deepEqual(eventRecord({ id: "7", type: "ask", data }), data);
   const ready = { id: undefined, type: "ready", data: { last: 7 } };

@@ -1,4 +1,4 @@
-/** How the CLI prints and reads: widths, tables, cleaning, the event stream. */
+/** The CLI's output and event stream: widths, tables, cleaning, JSON and reconnecting. */
 
 import assert from "node:assert/strict";
 import { clean, print, printJson, printTable, styled } from "../../../cli/output/terminal.ts";
@@ -25,7 +25,7 @@ Deno.test("widths count cells: two for wide characters and emoji, none for marks
   for (const [text, width] of rows) assert.equal(displayWidth(text), width, JSON.stringify(text));
 });
 
-Deno.test("what does not fit is cut before an ellipsis, and never through a character", () => {
+Deno.test("long text is cut with an ellipsis, and never inside a character", () => {
   assert.equal(truncate("abcdef", 6), "abcdef");
   assert.equal(truncate("abcdefg", 6), "abcde…");
   assert.equal(truncate("日本語の", 6), "日本…");
@@ -33,7 +33,7 @@ Deno.test("what does not fit is cut before an ellipsis, and never through a char
   assert.equal(truncate("abc", 0), "");
 });
 
-Deno.test("the widest columns give way first, and all of them fit the terminal", () => {
+Deno.test("the widest columns shrink first, and all columns fit the terminal", () => {
   const line = ["id-1", "x".repeat(90), "y".repeat(40)];
   for (const columns of [200, 80, 40, 20]) {
     const widths = columnWidths([line], { columns });
@@ -49,7 +49,7 @@ Deno.test("the widest columns give way first, and all of them fit the terminal",
   ]);
 });
 
-Deno.test("a table stands in columns, also beside wide characters", () => {
+Deno.test("table columns are aligned, also with wide characters", () => {
   const { terminal, lines } = capturedTerminal({ columns: 24 });
   const columns = [
     { title: "NAME", cell: ([name]: string[]) => name ?? "" },
@@ -59,13 +59,13 @@ Deno.test("a table stands in columns, also beside wide characters", () => {
   assert.equal(lines.out, "NAME  TEXT\n日本  short\napi   a text that is to…\n");
 });
 
-Deno.test("an empty table is a sentence", () => {
+Deno.test("an empty table prints its empty text", () => {
   const { terminal, lines } = capturedTerminal();
   printTable(terminal, [], [], "No peers yet");
   assert.equal(lines.out, "No peers yet\n");
 });
 
-Deno.test("no text can bring control characters, escapes or changes of direction", () => {
+Deno.test("control characters, escapes and direction changes are removed from text", () => {
   const evil = "a\u001b[2Jb\u009b31mc\u0007d\u202ee\u2066f\r\ng\u007f\u0000";
   assert.equal(clean(evil), "abcdef g");
   const { terminal, lines } = capturedTerminal({ colours: true });
@@ -73,7 +73,7 @@ Deno.test("no text can bring control characters, escapes or changes of direction
   assert.equal(lines.out, "abcdef g\u001b[31mabcdef g\u001b[0m\n");
 });
 
-Deno.test("JSON says the same, with the characters that terminals obey as escapes", () => {
+Deno.test("JSON output escapes the characters that control terminals", () => {
   const { terminal, lines } = capturedTerminal();
   const answer = { text: "a\u001b[2J\u009b31m\u202e\u2028日本" };
   printJson(terminal, answer, 0);
@@ -81,7 +81,7 @@ Deno.test("JSON says the same, with the characters that terminals obey as escape
   assert.doesNotMatch(lines.out.trimEnd(), /[\p{Cc}\p{Bidi_Control}\p{Zl}]/u);
 });
 
-Deno.test("colours are for terminals only", () => {
+Deno.test("colours are printed only on terminals", () => {
   const { terminal, lines } = capturedTerminal({ colours: false });
   print(terminal, styled("green", "up"));
   assert.equal(lines.out, "up\n");
@@ -91,7 +91,7 @@ async function* bytes(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield new TextEncoder().encode(chunk);
 }
 
-Deno.test("stream frames are read across chunks; comments are skipped", async () => {
+Deno.test("stream frames are parsed across chunks; comments are skipped", async () => {
   const events = await Array.fromAsync(
     parseEvents(
       bytes(": hi\n\nid: 7\nevent: a", 'sk\ndata: {"x":', "1}\n\r", "\ndata: a\ndata: b\n\n"),
@@ -103,7 +103,7 @@ Deno.test("stream frames are read across chunks; comments are skipped", async ()
   ]);
 });
 
-Deno.test("a broken stream is taken up after the last event that came", async () => {
+Deno.test("a broken stream resumes after the last received event", async () => {
   const asked: (string | null)[] = [];
   const notices: string[] = [];
   const over = new AbortController();

@@ -1,3 +1,5 @@
+/** The output of `mesh status`. */
+
 import assert from "node:assert/strict";
 import { showHealth } from "../../../cli/output/views.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
@@ -19,7 +21,7 @@ const HEALTH = {
   },
 };
 
-Deno.test("status says that the relay is away, and why", () => {
+Deno.test("status shows that the relay is down, and why", () => {
   const { terminal, lines } = capturedTerminal();
   showHealth(terminal, "http://127.0.0.1:8377", HEALTH);
   assert.match(lines.out, /relay +down {2}https:\/\/relay\.test {2}the relay does not take/);

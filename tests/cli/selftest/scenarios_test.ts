@@ -1,4 +1,4 @@
-/** The scenarios of selftest with a twin of an agent: a sound one passes, each vice is found. */
+/** The self-test's scenarios with a fake agent: a correct one passes, each defect is found. */
 
 import assert from "node:assert/strict";
 import { runScenario } from "../../../cli/selftest/agent_run.ts";
@@ -21,43 +21,43 @@ async function results(defect: Defect | undefined, ...names: readonly string[]) 
   return found;
 }
 
-Deno.test("a sound agent passes every scenario that fits it, by its own transport", async () => {
+Deno.test("a correct agent passes every applicable scenario over its transport", async () => {
   assert.deepEqual(await results(undefined), {
     "idle": "passed native: null",
     "draft": "passed native: draft kept",
     "busy": "passed native: read after the turn",
-    "dialog": "passed native: waited with the agent; the dialog was left alone",
+    "dialog": "passed native: held by the agent; the dialog was not answered",
     "daemon killed": "passed native: null",
     "detached": "passed native: null",
-    "resumed": "passed native: waited for it; the same peer",
+    "resumed": "passed native: held until the agent was back; the same peer",
   });
 });
 
 // deno-fmt-ignore
 const DEFECTS: [defect: Defect, scenario: string, found: RegExp][] = [
-  ["hears nothing",         "idle",    /^failed native: Timed out waiting for the message at the model, which is nowhere .*, attempting \(native\), sent$/],
-  ["tells of no prompt",    "idle",    /^failed native: Timed out waiting for the proof that it was seen$/],
-  ["says all twice",        "idle",    /^failed native: The message came 2 times$/],
-  ["drops the draft",       "draft",   /^failed native: The draft is gone$/],
-  ["sends the draft",       "draft",   /^failed native: The draft is gone$/],
-  ["answers the dialog",    "dialog",  /^failed native: The message has answered the dialog$/],
-  ["comes back as another", "resumed", /^failed native: Timed out waiting for the message at the model, which is nowhere .*, queued$/],
+  ["hears nothing",         "idle",    /^failed native: .* the message to reach the model, which is not .*, attempting \(native\), sent$/],
+  ["tells of no prompt",    "idle",    /^failed native: .* the message to be marked as seen$/],
+  ["says all twice",        "idle",    /^failed native: The message arrived 2 times instead of once$/],
+  ["drops the draft",       "draft",   /^failed native: The draft was lost$/],
+  ["sends the draft",       "draft",   /^failed native: The draft was lost$/],
+  ["answers the dialog",    "dialog",  /^failed native: The message answered the dialog$/],
+  ["comes back as another", "resumed", /^failed native: .* the message to reach the model, which is not .*, queued$/],
 ];
 
 for (const [defect, scenario, found] of DEFECTS) {
-  Deno.test(`an agent that ${defect} is found out`, async () => {
+  Deno.test(`an agent that ${defect} is detected`, async () => {
     const outcomes = await results(defect, scenario);
     assert.match(outcomes[scenario] ?? "", found);
   });
 }
 
-Deno.test("after a failure the agent is started anew, and the next scenario is tried", async () => {
+Deno.test("after a failure the agent is restarted, and the next scenario runs", async () => {
   const found = await results("answers the dialog", "dialog", "detached");
   assert.match(found["dialog"] ?? "", /^failed/);
   assert.equal(found["detached"], "passed native: null");
 });
 
-Deno.test("an interruption is no result", async () => {
+Deno.test("an interruption produces no result", async () => {
   await using agent = new FakeAgent("hears nothing");
   const { driver } = agent;
   await driver.start();

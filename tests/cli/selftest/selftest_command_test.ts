@@ -1,28 +1,28 @@
-/** `mesh selftest` as a command: what it says of agents that are not here, and of wrong words. */
+/** `mesh selftest` as a command: agents that are not installed, and wrong usage. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
-/** A home without agents, on a PATH of the system's own. */
+/** A home without agents, and the system's PATH. */
 function setup() {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-selftest-test-" });
   return {
-    async selftest(...words: string[]) {
+    async selftest(...args: string[]) {
       const env = { HOME: dir, PATH: "/usr/bin:/bin", MESH_STATE: join(dir, "state") };
       const { terminal, lines } = capturedTerminal();
-      const code = await runCli(["selftest", ...words], env, terminal);
+      const code = await runCli(["selftest", ...args], env, terminal);
       return { code, ...lines };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };
 }
 
-Deno.test("an agent that is not installed is said to be so, and is no failure", async () => {
+Deno.test("an agent that is not installed is reported, and is not a failure", async () => {
   using p = setup();
   const { code, out } = await p.selftest("--agent", "codex");
-  assert.deepEqual([code, out], [0, "Codex is not installed: there is no `codex` on the PATH.\n"]);
+  assert.deepEqual([code, out], [0, "Codex is not installed: `codex` is not on the PATH.\n"]);
   const report = await p.selftest("--json");
   assert.equal(report.code, 0);
   assert.deepEqual(JSON.parse(report.out), {
@@ -33,14 +33,14 @@ Deno.test("an agent that is not installed is said to be so, and is no failure", 
   });
 });
 
-Deno.test("an agent that nobody knows is misuse, and the known ones are named", async () => {
+Deno.test("an unknown agent is wrong usage, and the known ones are listed", async () => {
   using p = setup();
   const { code, err } = await p.selftest("--agent", "clippy");
   assert.equal(code, 2);
   assert.match(err, /"clippy" is not one of claude-code, codex, copilot, gemini, opencode/);
 });
 
-Deno.test("a scenario that there is none of is misuse, and the known ones are named", async () => {
+Deno.test("an unknown scenario is wrong usage, and the known ones are listed", async () => {
   using p = setup();
   const { code, err } = await p.selftest("--scenario", "idle", "--scenario", "lunch");
   assert.equal(code, 2);

@@ -1,4 +1,4 @@
-/** What results say of a transport, and where that is kept, for the release that was tested. */
+/** The verdicts that the self-test derives from results, and the file that keeps them. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -45,14 +45,14 @@ Deno.test("one failure degrades its transport, and only that one", () => {
   });
 });
 
-Deno.test("an agent that could not be started says nothing of its transports", () => {
+Deno.test("an agent that could not be started yields no verdict", () => {
   const start = result({ scenario: "start", transport: null, ...FAILED });
   assert.equal(toVerdict([start], FULL_RUN), undefined);
   assert.equal(toVerdict([result({ result: "not tested" })], FULL_RUN), undefined);
   assert.equal(toVerdict([], FULL_RUN), undefined);
 });
 
-Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => {
+Deno.test("a partial run clears no transport, but a failure degrades it", () => {
   const part = { at: TESTED_AT, isComplete: false };
   assert.equal(toVerdict([result({})], part), undefined);
   const verdict = toVerdict([result(FAILED), result({ transport: "pane" })], part);
@@ -61,11 +61,11 @@ Deno.test("to pass on a part clears nothing, and to fail on it degrades", () => 
   });
 });
 
-Deno.test("a way that is no transport of ours is no verdict", () => {
+Deno.test("an unknown transport yields no verdict", () => {
   assert.equal(toVerdict([result({ transport: "none", ...FAILED })], FULL_RUN), undefined);
 });
 
-Deno.test("what was not tried this time stays known, and a pass clears a failure", () => {
+Deno.test("an untested transport keeps its verdict, and a pass clears a failure", () => {
   const tested = (transports: object) => ({ version: "1", at: TESTED_AT, transports });
   const known = {
     agents: {
@@ -115,7 +115,7 @@ Deno.test("the file of an older release, with `rungs`, is still read", () => {
   });
 });
 
-Deno.test("verdicts are kept in the state directory, for nobody else's eyes", () => {
+Deno.test("verdicts are saved in the state directory with mode 0600", () => {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-verdicts-" });
   try {
     const env = { MESH_STATE: join(dir, "state") };

@@ -1,3 +1,5 @@
+/** `mesh setup --relay`: registering with a relay. */
+
 import assert from "node:assert/strict";
 import { runSetup } from "../../../cli/setup/setup_command.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
@@ -5,7 +7,7 @@ import { readConfig } from "../../../daemon/app/config.ts";
 const SECRET = `mesh_sk_${"d".repeat(43)}`;
 const RELAY = "https://relay.test";
 
-/** A home of its own, and a relay that answers as a test says. */
+/** A temporary home, and a relay whose answer a test sets. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
   readonly config = `${this.dir}/config.yaml`;
@@ -35,7 +37,7 @@ class Home implements Disposable {
   }
 }
 
-Deno.test("setup --relay draws a secret and writes it for its owner's eyes only [c7.setup.relay]", async () => {
+Deno.test("setup --relay registers a secret and saves it with mode 0600 [c7.setup.relay]", async () => {
   using home = new Home();
   assert.equal(await home.setup("--relay", RELAY), 0);
   const [request] = home.asked;
@@ -45,19 +47,19 @@ Deno.test("setup --relay draws a secret and writes it for its owner's eyes only 
   assert.equal(config["relay.secret"]?.reveal(), SECRET);
   assert.equal(config["relay.allow_admin"], false);
   assert.equal((Deno.statSync(home.config).mode ?? 0) & 0o777, 0o600);
-  assert.match(home.out, /joins https:\/\/relay\.test with a new secret/);
+  assert.match(home.out, /joined https:\/\/relay\.test with a new secret/);
   assert.ok(!home.out.includes(SECRET));
 });
 
-Deno.test("the same relay again keeps its secret, and asks for none", async () => {
+Deno.test("joining the same relay again keeps its secret", async () => {
   using home = new Home();
   await home.setup("--relay", RELAY);
   assert.equal(await home.setup("--relay", `${RELAY}/`), 0);
   assert.equal(home.asked.length, 1);
-  assert.match(home.out, /the secret it had/);
+  assert.match(home.out, /the existing secret/);
 });
 
-Deno.test("another relay gets a secret of its own: it must not see the first one's", async () => {
+Deno.test("another relay gets its own secret, never the first one's", async () => {
   using home = new Home();
   await home.setup("--relay", RELAY);
   const other = `mesh_sk_${"f".repeat(43)}`;
@@ -67,7 +69,7 @@ Deno.test("another relay gets a secret of its own: it must not see the first one
   assert.ok(Deno.readTextFileSync(`${home.config}.mesh-backup`).includes(SECRET));
 });
 
-Deno.test("comments and other keys of the configuration stay", async () => {
+Deno.test("comments and other keys of the configuration are kept", async () => {
   using home = new Home();
   Deno.writeTextFileSync(home.config, "# mine\nhuman:\n  name: sam\n");
   await home.setup("--relay", RELAY);
@@ -75,7 +77,7 @@ Deno.test("comments and other keys of the configuration stay", async () => {
   assert.match(text, /^# mine\nhuman:\n {2}name: sam\n/);
 });
 
-Deno.test("a dry run asks nobody and writes nothing", async () => {
+Deno.test("a dry run sends and writes nothing", async () => {
   using home = new Home();
   assert.equal(await home.setup("--relay", RELAY, "--dry-run"), 0);
   assert.equal(home.asked.length, 0);
@@ -83,7 +85,7 @@ Deno.test("a dry run asks nobody and writes nothing", async () => {
   assert.match(home.out, /would join https:\/\/relay\.test/);
 });
 
-Deno.test("--json tells the same to machines, without the secret", async () => {
+Deno.test("--json prints the result without the secret", async () => {
   using home = new Home();
   await home.setup("--relay", RELAY, "--json");
   assert.deepEqual(JSON.parse(home.out), {
@@ -97,12 +99,12 @@ Deno.test("--json tells the same to machines, without the secret", async () => {
 for (
   const [what, answer, message] of [
     ["refuses", () => Response.json({ detail: "Too many" }, { status: 429 }), /429: Too many/],
-    ["is something else", () => new Response("<html>"), /gave no secret/],
-    ["gives a secret of another form", () => Response.json({ secret: "x" }), /gave no secret/],
+    ["is something else", () => new Response("<html>"), /returned no secret/],
+    ["gives a secret of another form", () => Response.json({ secret: "x" }), /returned no secret/],
     ["cannot be reached", () => assert.fail("no route to host"), /no route to host/],
   ] as const
 ) {
-  Deno.test(`a relay that ${what} leaves the configuration as it is`, async () => {
+  Deno.test(`a relay that ${what} leaves the configuration unchanged`, async () => {
     using home = new Home();
     home.answer = answer;
     assert.equal(await home.setup("--relay", RELAY), 1);
@@ -112,15 +114,15 @@ for (
 }
 
 for (const url of ["http://relay.test", "relay.test", `${RELAY}/path`, `${RELAY}?secret=1`]) {
-  Deno.test(`setup --relay ${url} is wrong usage, and told what is allowed`, async () => {
+  Deno.test(`setup --relay ${url} is wrong usage, and the allowed form is printed`, async () => {
     using home = new Home();
     assert.equal(await home.setup("--relay", url), 2);
-    assert.match(home.err, /allowed: https:/);
+    assert.match(home.err, /is not allowed; use https:/);
     assert.equal(home.asked.length, 0);
   });
 }
 
-Deno.test("a relay is joined, or mesh is taken out: not both at once", async () => {
+Deno.test("--relay cannot be used with --uninstall", async () => {
   using home = new Home();
   assert.equal(await home.setup("--relay", RELAY, "--uninstall"), 2);
 });

@@ -1,11 +1,11 @@
-/** `mesh setup` as a whole: which files it changes, what it refuses, and its exit codes. */
+/** `mesh setup`: the files it changes, the cases it refuses, and its exit codes. */
 
 import assert from "node:assert/strict";
 import { runSetup } from "../../../cli/setup/setup_command.ts";
 
 const SETTINGS = ".claude/settings.json";
 const CLAUDE_JSON = ".claude.json";
-/** Written by a person: four spaces, an own Stop hook, an empty list, no newline at the end. */
+/** Hand-written: four spaces, a Stop hook, an empty list, no newline at the end. */
 const USER_SETTINGS = `{
     "model": "opus",
     "hooks": {
@@ -29,7 +29,7 @@ const USER_JSON = `{
 
 const CONFIG = ".config/mesh/config.yaml";
 
-/** A home of its own, in which Claude Code has left these files. */
+/** A temporary home with Claude Code's folder. */
 class Home implements Disposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-home-" });
   readonly env = { HOME: this.dir, PATH: "", MESH_STATE: `${this.dir}/state` };
@@ -64,7 +64,7 @@ class Home implements Disposable {
   }
 }
 
-/** Runs it without a word on the terminal. */
+/** Runs setup and returns its exit code. */
 async function setup(args: readonly string[], env: Record<string, string>): Promise<number> {
   return (await runSetupCommand(args, env)).code;
 }
@@ -78,7 +78,7 @@ async function runSetupCommand(args: readonly string[], env: Record<string, stri
   return { code: await runSetup(args, env, output), out, errors };
 }
 
-Deno.test("setup puts our entries in, once, and leaves all others where they are", async () => {
+Deno.test("setup adds its entries once and keeps all others in place", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS, 0o640);
   home.write(CLAUDE_JSON, USER_JSON, 0o600);
@@ -104,7 +104,7 @@ Deno.test("setup puts our entries in, once, and leaves all others where they are
   assert.deepEqual([home.read(SETTINGS), home.read(CLAUDE_JSON), home.files], once);
 });
 
-Deno.test("--json tells the same for machines: which agent, and how its files differ", async () => {
+Deno.test("--json prints each agent with the diffs of its files", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
   home.write(CLAUDE_JSON, USER_JSON);
@@ -115,7 +115,7 @@ Deno.test("--json tells the same for machines: which agent, and how its files di
   assert.equal(agents[0].differences.length, 2);
 });
 
-Deno.test("uninstall gives both files back byte for byte, and takes its backups away", async () => {
+Deno.test("uninstall restores both files byte for byte, and removes the backups", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
   home.write(CLAUDE_JSON, USER_JSON);
@@ -125,10 +125,10 @@ Deno.test("uninstall gives both files back byte for byte, and takes its backups 
   assert.equal(await setup(["--uninstall"], home.env), 0);
   assert.equal(home.read(SETTINGS), USER_SETTINGS);
   assert.equal(home.read(CLAUDE_JSON), USER_JSON);
-  assert.deepEqual(home.files, [...before, CONFIG].sort(), "the token stays");
+  assert.deepEqual(home.files, [...before, CONFIG].sort(), "the token is kept");
 });
 
-Deno.test("files that were not there are made for their owner only, and taken away", async () => {
+Deno.test("missing files are created with mode 0600, and removed by uninstall", async () => {
   using home = new Home();
   assert.equal(await setup([], home.env), 0);
   assert.equal((Deno.statSync(`${home.dir}/${SETTINGS}`).mode ?? 0) & 0o777, 0o600);
@@ -147,7 +147,7 @@ Deno.test("a dry run changes nothing", async () => {
   assert.deepEqual(home.files, [SETTINGS]);
 });
 
-Deno.test("setup refuses a damaged file and then touches neither", async () => {
+Deno.test("setup refuses a damaged file and changes no file", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
   home.write(CLAUDE_JSON, `{"numStartups": 5,`);
@@ -158,7 +158,7 @@ Deno.test("setup refuses a damaged file and then touches neither", async () => {
   assert.deepEqual(home.files, [CLAUDE_JSON, SETTINGS]);
 });
 
-Deno.test("setup refuses to replace another program's server of our name", async () => {
+Deno.test("setup refuses to replace another program's MCP server named mesh", async () => {
   using home = new Home();
   const userConfig = `{"mcpServers": {"mesh": {"type": "stdio", "command": "other", "args": []}}}`;
   home.write(CLAUDE_JSON, userConfig);
@@ -166,18 +166,18 @@ Deno.test("setup refuses to replace another program's server of our name", async
   assert.equal(home.read(CLAUDE_JSON), userConfig);
 });
 
-Deno.test("setup tells wrong usage apart from an agent that is not there", async () => {
+Deno.test("setup exits 2 for wrong usage and 1 when no agent is installed", async () => {
   using home = new Home();
   assert.equal(await setup(["--agent", "nobody"], home.env), 2);
   assert.equal(await setup(["--now"], home.env), 2);
   assert.equal(await setup([], { HOME: "/nonexistent", PATH: "" }), 1);
 });
 
-Deno.test("setup gives the configuration a token, once, and for its owner only", async () => {
+Deno.test("setup adds a token to the configuration once, with mode 0600", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
   const { out } = await runSetupCommand([], home.env);
-  assert.match(out.join("\n"), /config\.yaml: has a token now/);
+  assert.match(out.join("\n"), /config\.yaml: added a token/);
   const config = home.read(CONFIG);
   assert.match(config ?? "", /^daemon:\n {2}auth_token: [\w-]{43}\n$/);
   assert.equal((Deno.statSync(`${home.dir}/${CONFIG}`).mode ?? 0) & 0o777, 0o600);
@@ -185,7 +185,7 @@ Deno.test("setup gives the configuration a token, once, and for its owner only",
   assert.equal(home.read(CONFIG), config);
 });
 
-Deno.test("a token leaves the rest of the configuration as it was, comments and all", async () => {
+Deno.test("adding a token keeps the rest of the configuration, including comments", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
   home.write("mine.yaml", "# mine\ndaemon:\n  port: 9000 # not 8377\nhuman:\n  name: sam\n");
@@ -203,7 +203,7 @@ const NO_TOKEN_NEEDED = [
 ] as const;
 
 for (const [what, text, env, code] of NO_TOKEN_NEEDED) {
-  Deno.test(`setup leaves ${what} alone`, async () => {
+  Deno.test(`setup leaves ${what} unchanged`, async () => {
     using home = new Home();
     home.write(SETTINGS, USER_SETTINGS);
     home.write("mine.yaml", text);

@@ -88,7 +88,10 @@ Deno.test("the program shows items, carries replies, survives a lost connection,
   await until("the next line", () => mesh.connects.length === 2 || undefined);
   child.kill("SIGINT");
   assert.equal((await child.status).code, 0, await output);
-  assert.match(await output, /shown in chat 815[^]*The daemon is away[^]*The daemon is back/);
+  assert.match(
+    await output,
+    /your inbox in chat 815[^]*Lost the daemon[^]*Reconnected to the daemon/,
+  );
   assert.doesNotMatch(await output, /topsecret/);
   Deno.removeSync(cwd, { recursive: true });
 });

@@ -1,4 +1,4 @@
-/** A daemon that answers the CLI as a test wants, and a home whose configuration names it. */
+/** A daemon with scripted answers on a real port, and a `mesh` that finds it. */
 
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
@@ -26,11 +26,10 @@ interface ReceivedRequest {
   readonly headers: Headers;
   readonly body: unknown;
 }
-
 type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
-/** A server with these answers by route, and a home whose configuration names it. */
-export function setup(answers: Answers = {}) {
+/** A server with one answer per route, and a home whose configuration names it. */
+export function answeringDaemon(answers: Answers = {}) {
   const dir = Deno.makeTempDirSync();
   const received: ReceivedRequest[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (req) => {
@@ -74,7 +73,7 @@ export function refusal(status: number, problem: Record<string, unknown>): Respo
   return Response.json(problem, { status });
 }
 
-/** A port where nobody listens: it was free a moment ago. */
+/** A port where nothing listens. */
 export function deadPort(): string {
   using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   return String(listener.addr.port);

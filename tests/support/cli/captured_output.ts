@@ -1,9 +1,9 @@
-/** A terminal made of paper, for tests of the CLI. */
+/** A terminal and a clock for tests of the CLI. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Terminal } from "../../../cli/output/terminal.ts";
 
-/** A terminal that keeps what is written to it. */
+/** A terminal that records its output. */
 export function capturedTerminal(overrides: Partial<Terminal> = {}) {
   const lines = { out: "", err: "" };
   const terminal: Terminal = {
@@ -18,7 +18,7 @@ export function capturedTerminal(overrides: Partial<Terminal> = {}) {
   return { terminal, lines };
 }
 
-/** A clock that stands still, and on which every wait is over at once. */
+/** A clock that stands still; every wait ends at once. */
 export function instantClock(): Clock {
   const setTimer = (_ms: number, callback: () => void) => {
     queueMicrotask(callback);

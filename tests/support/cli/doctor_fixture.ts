@@ -1,4 +1,4 @@
-/** A home for `mesh doctor`, and a daemon whose answers a test may change. */
+/** A temporary home for tests of `mesh doctor`, and a daemon whose answers a test may change. */
 
 import { dirname, join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
@@ -13,8 +13,8 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** A home, a state directory and a PATH of a test's own. */
-export function setup() {
+/** A temporary home, state directory and PATH. */
+export function doctorFixture() {
   const dir = Deno.makeTempDirSync();
   const path = (...args: string[]) => pathOf(dir, ...args);
   for (const name of ["bin", "state"]) Deno.mkdirSync(path(name), { mode: 0o700 });
@@ -47,7 +47,7 @@ export function setup() {
   };
 }
 
-/** A world that listens, and whose answers a test may change. */
+/** A listening world whose answers a test may change. */
 export function listening(
   settings: WorldOptions["settings"] = {},
   change: (request: Request, w: World) => Response | undefined = () => undefined,
@@ -67,7 +67,7 @@ export function listening(
   };
 }
 
-/** Nobody listens there. */
+/** A port where nothing listens. */
 export function freePort(): string {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   listener.close();

@@ -1,11 +1,11 @@
-/** A daemon in memory behind a real port, and a `mesh` that finds it: for tests of the CLI. */
+/** A daemon in memory on a real port, and a `mesh` that finds it, for tests of the CLI. */
 
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import type { World } from "../world.ts";
 import { capturedTerminal } from "./captured_output.ts";
 
-/** Where `mesh` finds the daemon; stop ends the port and takes the home away, not the world. */
+/** Serves the daemon. `stop` closes the port and removes the home, but does not end the world. */
 export function serveDaemon(w: World) {
   const home = Deno.makeTempDirSync();
   const server = Deno.serve(
@@ -21,7 +21,7 @@ export function serveDaemon(w: World) {
     home,
     env,
     url: `http://127.0.0.1:${server.addr.port}`,
-    /** Runs a command to its end: its exit code, and what it wrote. */
+    /** Runs a command; returns its exit code and output. */
     async mesh(args: readonly string[], more: Record<string, string> = {}) {
       const { terminal, lines } = capturedTerminal();
       const code = await runCli([...args], { ...env, ...more }, terminal, w.clock);
@@ -34,7 +34,7 @@ export function serveDaemon(w: World) {
   };
 }
 
-/** A world that is ended with its port, and `mesh` with words for arguments. */
+/** A world that ends together with its port, and `mesh` to run commands. */
 export function cliFixture(w: World) {
   const { mesh, stop, ...place } = serveDaemon(w);
   return {

@@ -1,4 +1,4 @@
-/** A Bot API that refuses whatever the real one would, and fails when a test wants it to. */
+/** A fake Bot API that validates calls as the real one does, and fails on request. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "kit/core/clock.ts";
 export const TOKEN = "4711:AAtopsecretAAtopsecretAAtopsecret";
 export const CHAT = 815;
 
-/** At least one button in a row, and each with what it says when it is tapped. */
+/** Rows of at least one button, each with its data. */
 const Keyboard = z.strictObject({
   inline_keyboard: z.array(
     z.array(z.strictObject({
@@ -20,7 +20,7 @@ const Keyboard = z.strictObject({
 });
 const chat_id = z.literal(CHAT);
 
-/** The parameters of each method, and nothing beside them. */
+/** The parameters of each method; others are rejected. */
 const METHODS = {
   getUpdates: z.strictObject({
     offset: z.int().optional(),
@@ -52,7 +52,7 @@ const METHODS = {
 type Method = keyof typeof METHODS;
 type Params<M extends Method> = z.output<(typeof METHODS)[M]>;
 
-/** A message in the chat, of the bot or of the person. */
+/** A message in the chat, by the bot or the person. */
 export interface SentMessage {
   readonly message_id: number;
   readonly text: string;
@@ -60,7 +60,7 @@ export interface SentMessage {
   keyboard?: z.output<typeof Keyboard>["inline_keyboard"] | undefined;
 }
 
-/** What befalls one call: an answer, or that the call, or only its answer, is lost. */
+/** The outcome of one call: an answer, or the loss of the call or of its answer. */
 export type CallOutcome =
   | "ok"
   | "unreached"
@@ -78,12 +78,12 @@ class Refusal extends Error {
 }
 
 export class FakeBotApi {
-  /** Every message that stands in the chat, by the bot. */
+  /** The bot's messages in the chat. */
   readonly sentMessages: SentMessage[] = [];
   readonly reactions = new Map<number, string>();
   readonly answeredTaps: { id: string; text: string; alert: boolean }[] = [];
   readonly calls: { method: string; params: Record<string, unknown> }[] = [];
-  /** The updates that are not confirmed. */
+  /** The unconfirmed updates. */
   updates: Record<string, unknown>[] = [];
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, CallOutcome[]>();
@@ -97,12 +97,12 @@ export class FakeBotApi {
     this.#clock = clock;
   }
 
-  /** The next calls of a method end like this, one each. */
+  /** Sets the outcomes of the next calls of a method. */
   failNext(method: Method, ...outcomes: CallOutcome[]): void {
     this.#outcomes.set(method, [...this.#outcomes.get(method) ?? [], ...outcomes]);
   }
 
-  /** Sends are taken, and not answered until they are released. */
+  /** Holds the answers to sends until released. */
   holdSends(): { release(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sendHold = promise;
@@ -113,7 +113,7 @@ export class FakeBotApi {
     return this.calls.filter((call) => call.method === method).length;
   }
 
-  /** The person writes; the id of the message. */
+  /** Adds a message by the person; returns its id. */
   write(text: string | undefined, more: Record<string, unknown> = {}): number {
     const message_id = ++this.#message_ids;
     const date = Math.floor(this.#clock.now() / 1000);
@@ -122,13 +122,13 @@ export class FakeBotApi {
     return message_id;
   }
 
-  /** The person replies to a message of the bot. */
+  /** Adds a reply by the person to a message of the bot. */
   reply(to: number, text: string, more: Record<string, unknown> = {}): number {
     const reply_to_message = { message_id: to, from: { id: 4711, is_bot: true } };
     return this.write(text, { reply_to_message, ...more });
   }
 
-  /** The person taps a button of a message, by its label. */
+  /** Adds a tap by the person on a button with this label. */
   tap(message_id: number, label: string, chat = CHAT): void {
     const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
     const button = sentMessages?.keyboard?.flat().find(({ text }) => text === label);
@@ -245,7 +245,7 @@ async function untilAborted(waiting: Promise<void>, signal: AbortSignal): Promis
   await Promise.race([waiting, aborted.promise]);
 }
 
-/** As the runtime says it: with the address, and so with the token. */
+/** The runtime's error, which contains the address and so the token. */
 function fetchFailed({ url }: Request, why: string): TypeError {
   const cause = new Error(`error sending request for url (${url}): ${why}`);
   return new TypeError("fetch failed", { cause });

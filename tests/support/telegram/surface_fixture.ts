@@ -1,4 +1,4 @@
-/** A Telegram surface between a fake Bot API and a fake daemon: what its tests stand on. */
+/** The fixture of the Telegram tests: a surface between a fake Bot API and a fake daemon. */
 
 import { client } from "kit/http/client.ts";
 import type { Clock } from "kit/core/clock.ts";
@@ -15,7 +15,7 @@ import { SwiftClock } from "../swift_clock.ts";
 type Fields = Record<string, unknown>;
 type Item = Fields & { item_id: string; pushes: Fields[] };
 
-/** The daemon as a surface sees it: frames on a socket, and the routes of the inbox. */
+/** A fake daemon: frames on a socket, and the inbox routes. */
 export class FakeMesh {
   readonly items: Item[] = [];
   readonly receipts: Fields[] = [];
@@ -25,9 +25,9 @@ export class FakeMesh {
   readonly reads: string[] = [];
   dials = 0;
   up = true;
-  /** Whether it closes a line that the surface hangs up. */
+  /** Whether it completes the closing handshake of the surface. */
   closesOnHangUp = true;
-  /** What the next request meets: a refusal, or that its answer is lost once it is done. */
+  /** The outcomes of the next requests: a refusal, or a lost answer after the work is done. */
   readonly outcomes: ("lost" | { status: number; error: string; detail: string })[] = [];
   #listener: SocketListener | undefined;
   #count = 0;
@@ -57,7 +57,7 @@ export class FakeMesh {
     return this.#listener !== undefined;
   }
 
-  /** Ends the connection, as a daemon that goes down or refuses does. */
+  /** Closes the connection, as a daemon does that stops or rejects the surface. */
   close(code: number): void {
     const listener = this.#listener;
     this.#listener = undefined;
@@ -68,7 +68,7 @@ export class FakeMesh {
     this.#listener?.received(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** Something comes for the human, and is offered to the surface. */
+  /** Creates an inbox item and offers it to the surface. */
   item(more: Fields = {}): Item {
     const item_id = `inb-${(++this.#count).toString(16).padStart(12, "0")}`;
     const item = {
@@ -100,7 +100,7 @@ export class FakeMesh {
     this.sendFrame({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
   }
 
-  /** A request to a route of the inbox. */
+  /** Answers a request to an inbox route. */
   readonly fetch = async (request: Request): Promise<Response> => {
     if (!this.up) throw new DaemonUnreachable("http://daemon", undefined);
     const text = await request.text();
@@ -150,7 +150,7 @@ export class FakeMesh {
     return { ...human, items: items.slice(0, Number(query.get("limit") ?? 50)) };
   }
 
-  /** What the receipts have told of an item, the last one first. */
+  /** The receipts of an item, the last one first. */
   #pushesOf({ item_id }: Item): Fields[] {
     const receipt = this.receipts.findLast(({ delivery_id }) =>
       delivery_id === `qd-${item_id.slice(4)}`
@@ -188,7 +188,7 @@ function refusal(status: number, error: string, detail: string): Response {
 
 export type SurfaceFixture = Awaited<ReturnType<typeof surfaceFixture>>;
 
-/** A surface that runs; dispose it with `await using`. */
+/** A running surface; dispose it with `await using`. */
 export async function surfaceFixture(
   before: (parts: { bot: FakeBotApi; mesh: FakeMesh }) => void = () => {},
 ) {
@@ -211,7 +211,7 @@ export async function surfaceFixture(
     });
   let stop = new AbortController();
   let running = surface().run(stop.signal);
-  // Whoever waits for the end sees how it ended.
+  // `ended()` reports a failure; this only prevents an unhandled rejection.
   running.catch(() => {});
   const settle = async () => {
     for (let turn = 0; turn < 5; turn++) await clock.settle();
@@ -227,9 +227,9 @@ export async function surfaceFixture(
     mesh,
     printed,
     settle,
-    /** How the run ended. */
+    /** Resolves or rejects when the run has ended. */
     ended: () => running,
-    /** Ends the process, and starts another. */
+    /** Stops the surface and starts another one. */
     async restart() {
       await end();
       stop = new AbortController();

@@ -1,4 +1,4 @@
-/** `mesh backup`: taken beside a daemon that is up, and restored into a new state directory. */
+/** `mesh backup`: taken while a daemon runs, and restored into a new state directory. */
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
@@ -29,7 +29,7 @@ function setup() {
 const modeOf = (path: string) => (Deno.statSync(path).mode ?? 0) & 0o777;
 const settings = { "human.name": "sam" };
 
-Deno.test("a daemon on a restored backup has the same peers, asks, inbox and keys, and goes on", async () => {
+Deno.test("a daemon on a restored backup has the same peers, asks, inbox and keys", async () => {
   using p = setup();
   const ids = countingIds();
   await using w = world({ settings, ids, db_path: p.path("state/mesh.db") });
@@ -39,7 +39,7 @@ Deno.test("a daemon on a restored backup has the same peers, asks, inbox and key
   const { code, out } = await p.backup(p.path("copy.db"), "--json");
   assert.equal(code, 0);
   assert.deepEqual([JSON.parse(out).file, modeOf(p.path("copy.db"))], [p.path("copy.db"), 0o600]);
-  // What comes afterwards is not in the copy, and the daemon goes on with its own file.
+  // Later asks are not in the copy: the daemon continues with its own file.
   const later = await ask(w, "ada", "bob", "And which host?");
 
   Deno.copyFileSync(p.path("copy.db"), p.path("fresh/mesh.db"));
@@ -57,10 +57,10 @@ Deno.test("a daemon on a restored backup has the same peers, asks, inbox and key
   const next = await ask(r, "ada", "bob", "Still there?");
   assert.notEqual(next, first);
   assert.equal((await get(r, `/asks/${first}`)).text, "Which port?");
-  assert.ok(r.events.every(({ id }) => id > last), "events are numbered on");
+  assert.ok(r.events.every(({ id }) => id > last), "event numbers continue");
 });
 
-Deno.test("after retention has emptied a table, a restored daemon repeats no number", async () => {
+Deno.test("a restored daemon repeats no sequence number, even of emptied tables", async () => {
   using p = setup();
   await using w = world({ db_path: p.path("state/mesh.db") });
   await addPeer(w, "bob");
@@ -73,9 +73,9 @@ Deno.test("after retention has emptied a table, a restored daemon repeats no num
   assert.deepEqual(sequences(p.path("copy.db")), sequences(p.path("state/mesh.db")));
 });
 
-Deno.test("nothing is overwritten, and a copy that fails leaves nothing behind", async () => {
+Deno.test("backup overwrites nothing, and a failed copy leaves nothing behind", async () => {
   using p = setup();
-  assert.match((await p.backup(p.path("copy.db"))).err, /^mesh: Nothing to copy: /);
+  assert.match((await p.backup(p.path("copy.db"))).err, /^mesh: There is nothing to back up: /);
   Deno.writeTextFileSync(p.path("state/mesh.db"), "this is no database at all");
   const failed = await p.backup(p.path("copy.db"));
   assert.equal(failed.code, 1);
@@ -87,12 +87,12 @@ Deno.test("nothing is overwritten, and a copy that fails leaves nothing behind",
   Deno.writeTextFileSync(p.path("mine"), "mine");
   const refused = await p.backup(p.path("mine"));
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /is there already; nothing is overwritten/);
+  assert.match(refused.err, /already exists; choose another file name/);
   assert.equal(Deno.readTextFileSync(p.path("mine")), "mine");
   assert.equal((await p.backup(p.path("no/such/copy.db"))).code, 1);
 });
 
-Deno.test("--attachments copies uploaded files beside it, for the owner's eyes only", async () => {
+Deno.test("--attachments also copies uploaded files, with mode 0600", async () => {
   using p = setup();
   const files = filesIn(p.path("state/attachments"));
   await using w = world({ db_path: p.path("state/mesh.db"), files });

@@ -1,4 +1,4 @@
-/** `mesh config set`: one key of a file that a person keeps. */
+/** `mesh config set`: changes one key of a hand-written file. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import type { Terminal } from "../../../../cli/output/terminal.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
-/** A home with this configuration, or with none. */
+/** A home with this configuration file, or without one. */
 function home(file?: string) {
   const dir = Deno.makeTempDirSync();
   const path = join(dir, "mesh", "config.yaml");
@@ -44,7 +44,7 @@ daemon:
   port: 9000
 `;
 
-Deno.test("a setting is written where it stands, and comments and the other keys stay", async () => {
+Deno.test("a setting is changed in place; comments and other keys stay", async () => {
   using h = home(COMMENTED);
   const { code, out } = await h.set(["daemon.port", "9001"]);
   assert.equal(code, 0);
@@ -54,7 +54,7 @@ Deno.test("a setting is written where it stands, and comments and the other keys
   assert.equal(h.text(), COMMENTED.replace("9000", "9001").replace("ada", "sam"));
 });
 
-Deno.test("a configuration is made where there is none, for its owner only", async () => {
+Deno.test("a missing configuration is created with mode 0600", async () => {
   using h = home();
   const { code, out } = await h.set(["daemon.allowed_hosts", "[a.test, b.test]", "--json"]);
   assert.deepEqual([code, JSON.parse(out)], [
@@ -65,7 +65,7 @@ Deno.test("a configuration is made where there is none, for its owner only", asy
   assert.equal((Deno.statSync(h.path).mode ?? 0) & 0o777, 0o600);
 });
 
-Deno.test("a file that others could read is for its owner only once it is written", async () => {
+Deno.test("writing a file that others can read sets its mode to 0600", async () => {
   using h = home("daemon:\n");
   await h.set(["daemon.auth_token", "-"], {
     given: { read: () => Promise.resolve("a-secret-of-enough-letters\n") },
@@ -74,14 +74,14 @@ Deno.test("a file that others could read is for its owner only once it is writte
   assert.equal((Deno.statSync(h.path).mode ?? 0) & 0o777, 0o600);
 });
 
-Deno.test("what may not be is refused with what may, and nothing is written", async () => {
+Deno.test("an invalid value is refused with the allowed ones, and nothing is written", async () => {
   // deno-fmt-ignore
   const wrong: readonly [string[], RegExp][] = [
     [["daemon.port", "high"],              /daemon\.port: found "high" .*allowed: a port .*0 to 65535/],
     [["daemon.port", "70000"],             /allowed: a port/],
-    [["daemon.bogus", "1"],                /No such setting: "daemon\.bogus"/],
-    [["daemon", "{}"],                     /No such setting: "daemon"/],
-    [["__proto__", "1"],                   /No such setting/],
+    [["daemon.bogus", "1"],                /Unknown setting: "daemon\.bogus"/],
+    [["daemon", "{}"],                     /Unknown setting: "daemon"/],
+    [["__proto__", "1"],                   /Unknown setting/],
     [["daemon.auth_token", "schlüssel"],   /daemon\.auth_token: found a value/],
     [["daemon.auth_token", "123456"],      /in quotes, if it is all digits/],
     [["human.name", "telegram"],           /not dashboard, telegram, mcp-/],
@@ -99,13 +99,13 @@ Deno.test("what may not be is refused with what may, and nothing is written", as
   }
 });
 
-Deno.test("a mistake elsewhere in the file does not stand in the way", async () => {
+Deno.test("a mistake elsewhere in the file does not block the change", async () => {
   using h = home("daemon: {port: high, colour: red}\n");
   assert.equal((await h.set(["daemon.port", "9000"])).code, 0);
   assert.equal(h.text(), "daemon: { port: 9000, colour: red }\n");
 });
 
-Deno.test("a file that is not made of sections is left as it is", async () => {
+Deno.test("a file without valid sections is left unchanged", async () => {
   for (const file of ["daemon: [", "just words", "daemon: 5\n"]) {
     using h = home(file);
     const { code, err } = await h.set(["daemon.port", "9000"]);
@@ -115,17 +115,17 @@ Deno.test("a file that is not made of sections is left as it is", async () => {
   }
 });
 
-Deno.test("a variable that goes before the file is named, and does not count for it", async () => {
+Deno.test("an overriding variable is named, and is not written to the file", async () => {
   using h = home();
   const { code, err } = await h.set(["daemon.port", "9000"], {
     more: { MESH_DAEMON__PORT: "9999", MESH_DAEMON__QUEUE__TTL_SECONDS: "bogus" },
   });
   assert.equal(code, 0);
-  assert.match(err, /MESH_DAEMON__PORT is set, and goes before it/);
+  assert.match(err, /MESH_DAEMON__PORT is set and overrides it/);
   assert.equal(h.text(), "daemon:\n  port: 9000\n");
 });
 
-Deno.test("a configuration behind a link is changed where it lies", async () => {
+Deno.test("a configuration behind a symlink is changed at its target", async () => {
   using h = home(COMMENTED);
   const there = `${h.path}.real`;
   Deno.renameSync(h.path, there);
@@ -135,7 +135,7 @@ Deno.test("a configuration behind a link is changed where it lies", async () => 
   assert.match(Deno.readTextFileSync(there), /port: 9001/);
 });
 
-Deno.test("a configuration that cannot be read is 1 for `config set`, and a mistake else", async () => {
+Deno.test("an unreadable configuration exits 1 in `config set`, and is a mistake elsewhere", async () => {
   using h = home();
   Deno.mkdirSync(h.path, { recursive: true });
   const { code, err } = await h.set(["daemon.port", "9000"]);
@@ -147,7 +147,7 @@ Deno.test("a configuration that cannot be read is 1 for `config set`, and a mist
   );
 });
 
-Deno.test("a list may be words between commas, and a token as short as its owner likes", async () => {
+Deno.test("a list may be separated by commas, and a token may be short", async () => {
   const variables = {
     MESH_DAEMON__ALLOWED_HOSTS: "a.test, b.test",
     MESH_DAEMON__AUTH_TOKEN: "s3cret",

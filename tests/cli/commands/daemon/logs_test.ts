@@ -1,4 +1,4 @@
-/** `mesh logs`, and the bounds of the file that it shows. */
+/** `mesh logs`, and the size limit of the daemon's log file. */
 
 import assert from "node:assert/strict";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -29,7 +29,7 @@ function setup() {
 const line = (what: string, more: object = {}) =>
   JSON.stringify({ time: "2030-01-01T00:00:00.000Z", level: "warn", what, ...more });
 
-Deno.test("logs shows the last lines for people, and whatever else was written as it is", async () => {
+Deno.test("logs formats log records, and prints other lines unchanged", async () => {
   using p = setup();
   const error = { name: "TypeError", message: "no such thing", stack: "…" };
   p.write(p.log, [
@@ -46,13 +46,13 @@ Deno.test("logs shows the last lines for people, and whatever else was written a
   );
 });
 
-Deno.test("logs --json gives each line as it is, a bare one as `what`", async () => {
+Deno.test("logs --json prints each record unchanged, and another line as `what`", async () => {
   using p = setup();
   p.write(p.log, [line("One", { pid: 7 }), "bare"]);
   assert.equal((await p.logs("--json")).out, `${line("One", { pid: 7 })}\n{"what":"bare"}\n`);
 });
 
-Deno.test("logs takes from the file before where this one was just begun", async () => {
+Deno.test("logs continues with the rotated file when the log is short", async () => {
   using p = setup();
   p.write(`${p.log}.1`, ["a", "b", "c"]);
   p.write(p.log, ["d"]);
@@ -60,14 +60,14 @@ Deno.test("logs takes from the file before where this one was just begun", async
   assert.equal((await p.logs("--lines", "0")).out, "");
 });
 
-Deno.test("logs without a log is 1, and says who writes one", async () => {
+Deno.test("logs without a log file exits 1 and says how to get one", async () => {
   using p = setup();
   const { code, err } = await p.logs();
-  assert.deepEqual([code, /only `mesh up` writes one/.test(err)], [1, true]);
+  assert.deepEqual([code, /start the daemon with `mesh up`/.test(err)], [1, true]);
   assert.equal((await p.logs("--lines", "x")).code, 2);
 });
 
-Deno.test("whole lines are followed as they come, also when the file begins anew", async () => {
+Deno.test("complete lines are followed, also after the file is rotated", async () => {
   using p = setup();
   p.write(p.log, ["old"]);
   const clock = new FakeClock(), stop = new AbortController();
@@ -86,7 +86,7 @@ Deno.test("whole lines are followed as they come, also when the file begins anew
   assert.equal((await end).done, true);
 });
 
-Deno.test("a full log is kept as one old file and begun anew, by whoever holds it open", () => {
+Deno.test("a full log is moved to one old file, and its writer continues in a new one", () => {
   using p = setup();
   p.write(p.log, ["0123456789"]);
   const descriptor = openSync(p.log, "a", 0o600);
@@ -102,7 +102,7 @@ Deno.test("a full log is kept as one old file and begun anew, by whoever holds i
   assert.equal((Deno.statSync(`${p.log}.1`).mode ?? 0) & 0o777, 0o600);
 });
 
-Deno.test("a log that goes elsewhere than to the file is never cut", () => {
+Deno.test("a log file is not rotated when the output goes elsewhere", () => {
   using p = setup();
   p.write(p.log, ["another daemon's"]);
   const written: string[] = [];

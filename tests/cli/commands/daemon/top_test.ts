@@ -1,4 +1,4 @@
-/** `mesh top`: one look, and frames that follow each other. */
+/** `mesh top`: printed once, and redrawn live. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../../cli.ts";
@@ -8,7 +8,7 @@ import { world } from "../../../support/world.ts";
 import { addPeer, ask, connectPeer, notify } from "../../../support/daemon/peer_clients.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
-Deno.test("top shows each peer with what waits for it, the busiest first", async () => {
+Deno.test("top lists each peer with its waiting messages, the busiest first", async () => {
   await using w = world({ settings: { "daemon.allowed_hosts": "[127.0.0.1]" } });
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -30,11 +30,11 @@ Deno.test("top shows each peer with what waits for it, the busiest first", async
   assert.equal(await runCli(["top"], env, person_terminal.terminal), 0);
   assert.match(
     person_terminal.lines.out,
-    /^2 peers, 2 messages, 2 wait, 0 unproved\n\nNAME [^]*\nbob /,
+    /^2 peers, 2 messages, 2 waiting, 0 unproved\n\nNAME [^]*\nbob /,
   );
 });
 
-Deno.test("a live top counts by the second, and outlives a daemon that goes away", async () => {
+Deno.test("live top shows the message rate, and survives a daemon that is away", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const stop = new AbortController();
@@ -52,16 +52,16 @@ Deno.test("a live top counts by the second, and outlives a daemon that goes away
     lines.out = "";
     return all.at(-1);
   };
-  assert.match(await frame() ?? "", /^1 peers, 0 messages, 0 wait/);
+  assert.match(await frame() ?? "", /^1 peers, 0 messages, 0 waiting/);
   for (let count = 0; count < 6; count++) await notify(w, "ada", "bob");
   await w.tick(2);
-  assert.match(await frame() ?? "", /^1 peers, 6 messages, 3\.0 a second, 6 wait/);
+  assert.match(await frame() ?? "", /^1 peers, 6 messages, 3\.0 per second, 6 waiting/);
   isAway = true;
   await w.tick(2);
-  assert.match(await frame() ?? "", /^The daemon is away; waiting\n/);
+  assert.match(await frame() ?? "", /^Lost the daemon; waiting for it\n/);
   isAway = false;
   await w.tick(2);
-  assert.match(await frame() ?? "", /^1 peers, 6 messages, 6 wait/);
+  assert.match(await frame() ?? "", /^1 peers, 6 messages, 6 waiting/);
   stop.abort();
   await showing;
 });

@@ -1,3 +1,5 @@
+/** What the person does in the Telegram chat: replies, button taps and commands. */
+
 import assert from "node:assert/strict";
 import { CHAT } from "../../../support/telegram/fake_bot_api.ts";
 import { type SurfaceFixture, surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
@@ -5,7 +7,7 @@ import { type SurfaceFixture, surfaceFixture } from "../../../support/telegram/s
 const APPLES = { id: "a", title: "Apples" }, PEARS = { id: "b", title: "Pears" };
 const CHOICE = { kind: "choice", prompt: "Which?", options: [APPLES, PEARS] };
 
-/** Shows an item; the id of its first message. */
+/** Offers an item, and returns the id of its first message. */
 async function showItem(r: SurfaceFixture, more: Record<string, unknown> = {}): Promise<number> {
   const before = r.bot.sentMessages.length;
   r.mesh.item(more);
@@ -13,10 +15,10 @@ async function showItem(r: SurfaceFixture, more: Record<string, unknown> = {}): 
   return r.bot.sentMessages[before]?.message_id ?? 0;
 }
 
-/** What the bot said last. */
+/** The bot's last message. */
 const lastText = (r: SurfaceFixture) => r.bot.sentMessages.at(-1)?.text ?? "";
 
-Deno.test("a reply to a message goes to its item, and is nodded at", async () => {
+Deno.test("a reply to a message answers its item, and gets a reaction", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   const id = r.bot.reply(ref, "Yes, at noon");
@@ -28,10 +30,10 @@ Deno.test("a reply to a message goes to its item, and is nodded at", async () =>
     text: "Yes, at noon",
   }]);
   assert.equal(r.bot.reactions.get(id), "👌");
-  assert.equal(r.bot.sentMessages.length, 1, "a nod needs no words");
+  assert.equal(r.bot.sentMessages.length, 1, "only a reaction, no message");
 });
 
-Deno.test("any message of a long item can be replied to", async () => {
+Deno.test("a reply to any message of a long item answers it", async () => {
   await using r = await surfaceFixture();
   await showItem(r, { text: "x".repeat(9000) });
   for (const { message_id } of r.bot.sentMessages.slice(0, 3)) r.bot.reply(message_id, "Yes");
@@ -39,24 +41,24 @@ Deno.test("any message of a long item can be replied to", async () => {
   assert.deepEqual(r.mesh.replies.map(({ item_id }) => item_id), Array(3).fill("inb-000000000001"));
 });
 
-Deno.test("a chat that permits no reactions is told in words", async () => {
+Deno.test("a chat without reactions gets a message instead", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   r.bot.failNext("setMessageReaction", { error_code: 400 });
   const id = r.bot.reply(ref, "Yes");
   await r.settle();
-  assert.deepEqual([lastText(r), r.bot.sentMessages.at(-1)?.reply_to], ["Passed on.", id]);
+  assert.deepEqual([lastText(r), r.bot.sentMessages.at(-1)?.reply_to], ["Sent.", id]);
 });
 
-Deno.test("a reply to what was answered asks anew, and says so", async () => {
+Deno.test("a reply to an answered item becomes a new ask, and the chat is told", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { open: false });
   r.bot.reply(ref, "And now?");
   await r.settle();
-  assert.match(lastText(r), /^Passed on as a new question/);
+  assert.match(lastText(r), /^Sent as a new question/);
 });
 
-Deno.test("a reply that the daemon does not know, or refuses, is told with the reason", async () => {
+Deno.test("a reply that the daemon does not know or refuses is reported with the reason", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   r.bot.reply(99, "Who?");
@@ -69,11 +71,11 @@ Deno.test("a reply that the daemon does not know, or refuses, is told with the r
   });
   r.bot.reply(ref, "Plums");
   await r.settle();
-  assert.equal(lastText(r), `Not passed on. "Plums" is not an option`);
+  assert.equal(lastText(r), `Not sent. "Plums" is not an option`);
   assert.deepEqual(r.mesh.replies, []);
 });
 
-Deno.test("a reply that is faster than the receipt reaches its item all the same", async () => {
+Deno.test("a reply that arrives before the receipt still reaches its item", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
   const ref = await showItem(r, { text: "x".repeat(5000) });
@@ -87,7 +89,7 @@ Deno.test("a reply that is faster than the receipt reaches its item all the same
   }]);
 });
 
-Deno.test("a tap answers with the option's id, and shows the choice in place of the buttons", async () => {
+Deno.test("a tap answers with the option's id, and the choice replaces the buttons", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { question: CHOICE });
   assert.match(r.bot.sentMessages[0]?.text ?? "", /Ready\?\n\nWhich\?$/);
@@ -100,17 +102,17 @@ Deno.test("a tap answers with the option's id, and shows the choice in place of 
   assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Pears"]);
   r.bot.tap(ref, "✓ Pears");
   await r.settle();
-  assert.equal(r.bot.answeredTaps[1]?.text, "That was closed already.");
+  assert.equal(r.bot.answeredTaps[1]?.text, "This is already closed.");
   assert.equal(r.mesh.replies.length, 1);
 });
 
-Deno.test("the buttons are under the last message of a long question", async () => {
+Deno.test("the buttons of a long question are on its last message", async () => {
   await using r = await surfaceFixture();
   await showItem(r, { text: "x".repeat(5000), question: CHOICE });
   assert.deepEqual(r.bot.sentMessages.map(({ keyboard }) => keyboard?.length), [undefined, 2]);
 });
 
-Deno.test("what is only to be acknowledged has one button", async () => {
+Deno.test("an item to acknowledge has one button", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { question: { kind: "acknowledge", options: [] } });
   r.bot.tap(ref, "👌 OK");
@@ -121,7 +123,7 @@ Deno.test("what is only to be acknowledged has one button", async () => {
   assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ OK"]);
 });
 
-Deno.test("a tap on what was closed elsewhere says so, and takes the buttons away", async () => {
+Deno.test("a tap on an item closed elsewhere says so, and removes the buttons", async () => {
   const closed = { status: 410, error: "already_closed", detail: "ask-1 is closed: answered" };
   const gone = { status: 404, error: "unknown_item", detail: "Unknown inbox item: inb-1" };
   for (const outcome of [undefined, closed, gone]) {
@@ -130,13 +132,13 @@ Deno.test("a tap on what was closed elsewhere says so, and takes the buttons awa
     if (outcome) r.mesh.outcomes.push(outcome);
     r.bot.tap(ref, "Pears");
     await r.settle();
-    const detail = outcome?.detail ?? "That was closed already.";
+    const detail = outcome?.detail ?? "This is already closed.";
     assert.deepEqual(r.bot.answeredTaps.map(({ text, alert }) => [text, alert]), [[detail, true]]);
     assert.deepEqual(r.bot.sentMessages[0]?.keyboard, []);
   }
 });
 
-Deno.test("a tap whose answer comes too late for Telegram still counts", async () => {
+Deno.test("a tap counts even if Telegram rejects its late answer", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { question: CHOICE });
   r.bot.failNext("answerCallbackQuery", { error_code: 400 });
@@ -146,7 +148,7 @@ Deno.test("a tap whose answer comes too late for Telegram still counts", async (
   assert.deepEqual(r.bot.sentMessages[0]?.keyboard?.flat().map(({ text }) => text), ["✓ Apples"]);
 });
 
-Deno.test("a long refusal of a tap is cut to what Telegram shows, and not inside a character", async () => {
+Deno.test("a long refusal of a tap is cut to Telegram's limit, not inside a character", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { question: CHOICE });
   const detail = `${"x".repeat(199)}👩${"y".repeat(100)}`;
@@ -156,7 +158,7 @@ Deno.test("a long refusal of a tap is cut to what Telegram shows, and not inside
   assert.deepEqual(r.bot.answeredTaps.map(({ text }) => text), ["x".repeat(199)]);
 });
 
-Deno.test("a button that nobody of ours made does nothing", async () => {
+Deno.test("a button with unknown data does nothing", async () => {
   await using r = await surfaceFixture();
   const message = { message_id: 1, chat: { id: CHAT, type: "private" } };
   for (const data of ["", "a:0:", "a:999:inb-1", "x", "a:0:../../peers", undefined]) {
@@ -164,10 +166,10 @@ Deno.test("a button that nobody of ours made does nothing", async () => {
   }
   await r.settle();
   assert.deepEqual(r.mesh.replies, []);
-  assert.equal(r.bot.answeredTaps.length, 6, "each is let go");
+  assert.equal(r.bot.answeredTaps.length, 6, "each tap is answered");
 });
 
-Deno.test("other chats are ignored, and logged once without what they said", async () => {
+Deno.test("other chats are ignored, and logged once without their text", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { question: CHOICE });
   const chat = { id: 666, type: "private", username: "mallory" };
@@ -183,7 +185,7 @@ Deno.test("other chats are ignored, and logged once without what they said", asy
   assert.doesNotMatch(r.printed.join(), /delete|mallory/);
 });
 
-Deno.test("a message that replies to nothing is never guessed at", async () => {
+Deno.test("a message that is not a reply is never matched to an item", async () => {
   await using r = await surfaceFixture();
   await showItem(r);
   const id = r.bot.write("Yes");
@@ -193,7 +195,7 @@ Deno.test("a message that replies to nothing is never guessed at", async () => {
   assert.deepEqual(r.mesh.replies, []);
 });
 
-Deno.test("in a group only replies to the bot and commands are the bot's", async () => {
+Deno.test("in a group the bot handles only replies to it and commands", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   const group = { chat: { id: CHAT, type: "supergroup" } };
@@ -211,7 +213,7 @@ Deno.test("in a group only replies to the bot and commands are the bot's", async
   assert.match(lastText(r), /\/inbox lists/);
 });
 
-Deno.test("a photo gets a polite word, and news of the chat gets none", async () => {
+Deno.test("a photo gets a text-only notice, and service messages get none", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   r.bot.write(undefined, { photo: [{ file_id: "x" }] });
@@ -220,11 +222,11 @@ Deno.test("a photo gets a polite word, and news of the chat gets none", async ()
   await r.settle();
   assert.deepEqual(
     r.bot.sentMessages.slice(1).map(({ text }) => text),
-    Array(2).fill("I can pass on text only."),
+    Array(2).fill("I can forward only text."),
   );
 });
 
-Deno.test("an update that nobody can read is passed over", async () => {
+Deno.test("an unreadable update is skipped and confirmed", async () => {
   await using r = await surfaceFixture();
   r.bot.update({ message: { message_id: "no number" } });
   r.bot.update({ callback_query: null });
@@ -235,11 +237,11 @@ Deno.test("an update that nobody can read is passed over", async () => {
   assert.deepEqual(r.bot.updates, [], "all of them are confirmed");
 });
 
-Deno.test("/inbox lists what is unread; /show shows one, with its buttons; /read reads", async () => {
+Deno.test("/inbox lists unread items; /show shows one with its buttons; /read marks it read", async () => {
   await using r = await surfaceFixture();
   r.bot.write("/inbox");
   await r.settle();
-  assert.equal(lastText(r), "Nothing waits for you.");
+  assert.equal(lastText(r), "You have no unread items.");
   await showItem(r, { question: CHOICE, text: "Fruit?\nor none" });
   await showItem(r, { kind: "notify", text: "Done", from: "web" });
   r.bot.write("/inbox");
@@ -262,11 +264,11 @@ Deno.test("/inbox lists what is unread; /show shows one, with its buttons; /read
   for (const wrong of ["/show", "/show inb-ffffffffffff", "/read inb-ffffffffffff"]) {
     r.bot.write(wrong);
     await r.settle();
-    assert.match(lastText(r), /^Say which|^Unknown inbox item/);
+    assert.match(lastText(r), /^Use \/show ID|^Unknown inbox item/);
   }
 });
 
-Deno.test("/read as a reply reads that item, and alone all of them", async () => {
+Deno.test("/read as a reply marks that item read, and alone all items", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   await showItem(r);
@@ -283,7 +285,7 @@ Deno.test("/read as a reply reads that item, and alone all of them", async () =>
   assert.deepEqual(r.mesh.replies, []);
 });
 
-Deno.test("/read as a reply finds the item after a restart as well", async () => {
+Deno.test("/read as a reply also finds the item after a restart", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   await showItem(r);
@@ -293,7 +295,7 @@ Deno.test("/read as a reply finds the item after a restart as well", async () =>
   assert.deepEqual(r.mesh.reads, ["inb-000000000001"]);
 });
 
-Deno.test("a reply that begins with a slash is a reply", async () => {
+Deno.test("a reply that starts with a slash is a reply", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
   r.bot.reply(ref, "/usr/bin/env, and /help me");
@@ -301,7 +303,7 @@ Deno.test("a reply that begins with a slash is a reply", async () => {
   assert.partialDeepStrictEqual(r.mesh.replies, [{ text: "/usr/bin/env, and /help me" }]);
 });
 
-Deno.test("without a human the person is told what to do", async () => {
+Deno.test("without a registered human the refusal is shown in the chat", async () => {
   await using r = await surfaceFixture();
   r.mesh.outcomes.push({ status: 503, error: "no_human", detail: "No human is registered" });
   r.bot.write("/inbox");

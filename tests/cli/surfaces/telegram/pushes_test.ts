@@ -1,10 +1,12 @@
+/** Inbox items pushed into the Telegram chat, and their receipts. */
+
 import assert from "node:assert/strict";
 import { QUEUE_MAX } from "../../../../cli/surfaces/telegram/push_queue.ts";
 import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const TWO_PARTS = "x".repeat(4000) + "\n" + "y".repeat(4000);
 
-Deno.test("an item is a message of plain text, and its receipt holds the message's id", async () => {
+Deno.test("an item is one plain text message, and its receipt contains the message's id", async () => {
   await using r = await surfaceFixture();
   assert.partialDeepStrictEqual(r.mesh.connects[0], {
     type: "connect",
@@ -15,11 +17,11 @@ Deno.test("an item is a message of plain text, and its receipt holds the message
   });
   r.mesh.item({ text: "*Ready* <b>now</b>?" });
   await r.settle();
-  const [told] = r.bot.sentMessages;
-  assert.equal(told?.text, "❓ ada asks:\n*Ready* <b>now</b>?");
+  const [message] = r.bot.sentMessages;
+  assert.equal(message?.text, "❓ ada asks:\n*Ready* <b>now</b>?");
   const sent = r.bot.calls.find(({ method }) => method === "sendMessage")?.params ?? {};
   assert.ok(!("parse_mode" in sent) && !("entities" in sent));
-  const ref = String(told?.message_id);
+  const ref = String(message?.message_id);
   assert.deepEqual(r.mesh.receipts, [{
     type: "delivery_ack",
     delivery_id: "qd-000000000001",
@@ -56,7 +58,7 @@ Deno.test("the first message of an item replies to the thread's last one", async
   ]);
 });
 
-Deno.test("an item that is offered again is not shown again: its receipt is", async () => {
+Deno.test("an item that is offered again is not sent again, but its receipt is", async () => {
   await using r = await surfaceFixture();
   const item = r.mesh.item();
   await r.settle();
@@ -77,7 +79,7 @@ Deno.test("an item that is offered again is not shown again: its receipt is", as
   );
 });
 
-Deno.test("an item whose receipt was lost with the connection is answered when offered again", async () => {
+Deno.test("a receipt that was lost with the connection is sent at the next offer", async () => {
   await using r = await surfaceFixture(({ bot }) =>
     bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 20 } })
   );
@@ -109,7 +111,7 @@ Deno.test("a rate limit is waited out, and the order is kept", async () => {
   assert.deepEqual(r.mesh.receipts.map(({ status }) => status), ["pushed", "pushed", "pushed"]);
 });
 
-Deno.test("a long rate limit is told to the daemon as it begins, and its end as well", async () => {
+Deno.test("a long rate limit is reported at its start and at its end", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 300 } });
   r.mesh.item();
@@ -122,7 +124,7 @@ Deno.test("a long rate limit is told to the daemon as it begins, and its end as 
   assert.partialDeepStrictEqual(r.mesh.receipts.slice(1), [{ status: "pushed" }]);
 });
 
-Deno.test("while Telegram cannot be reached, items wait in order and the daemon is told once", async () => {
+Deno.test("while Telegram is unreachable, items wait in order and the daemon is told once", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", ...Array(20).fill("unreached"));
   for (const text of ["one", "two"]) r.mesh.item({ text });
@@ -143,7 +145,7 @@ Deno.test("while Telegram cannot be reached, items wait in order and the daemon 
 });
 
 for (const outcome of ["lost", "done but lost"] as const) {
-  Deno.test(`a text whose answer was lost is never sent twice; a line names it (${outcome})`, async () => {
+  Deno.test(`a text whose answer was lost is not sent again; a notice replaces it (${outcome})`, async () => {
     await using r = await surfaceFixture();
     r.bot.failNext("sendMessage", outcome);
     r.mesh.item({ text: "Delete it?" });
@@ -153,7 +155,7 @@ for (const outcome of ["lost", "done but lost"] as const) {
       1,
     );
     const note = r.bot.sentMessages.at(-1);
-    assert.match(note?.text ?? "", /ada asks, but I cannot tell.*\/show inb-000000000001/);
+    assert.match(note?.text ?? "", /ada asks, but I do not know.*\/show inb-000000000001/);
     const ref = String(note?.message_id);
     assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed", surface_refs: [ref] }]);
     r.bot.reply(Number(ref), "Yes");
@@ -162,7 +164,7 @@ for (const outcome of ["lost", "done but lost"] as const) {
   });
 }
 
-Deno.test("when even the note is unclear the push has failed, and is not tried again", async () => {
+Deno.test("when even the notice is unclear the push fails, and is not retried", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", "lost", "lost", "lost", "lost");
   const item = r.mesh.item();
@@ -175,7 +177,7 @@ Deno.test("when even the note is unclear the push has failed, and is not tried a
   assert.partialDeepStrictEqual(r.mesh.receipts, [failed, failed]);
 });
 
-Deno.test("a refusal in the middle fails the item with what was sent; the next one goes on", async () => {
+Deno.test("a refusal of a later part fails the item with its sent parts; the next item follows", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", "ok", { error_code: 403 });
   const item = r.mesh.item({ text: TWO_PARTS });
@@ -191,7 +193,7 @@ Deno.test("a refusal in the middle fails the item with what was sent; the next o
   r.mesh.sendItem(item);
   await r.settle();
   const rest = r.bot.sentMessages[2];
-  assert.match(rest?.text ?? "", /\(2\/2\)/, "what was sent is not sent again");
+  assert.match(rest?.text ?? "", /\(2\/2\)/, "sent parts are not sent again");
   assert.partialDeepStrictEqual(r.mesh.receipts[2], {
     status: "pushed",
     surface_ref: ref,
@@ -199,7 +201,7 @@ Deno.test("a refusal in the middle fails the item with what was sent; the next o
   });
 });
 
-Deno.test("every class of refusal is told by its name", async () => {
+Deno.test("every class of refusal is reported by its name", async () => {
   // deno-fmt-ignore
   const classes = [
     [400, "bad_request"],
@@ -214,7 +216,7 @@ Deno.test("every class of refusal is told by its name", async () => {
   }
 });
 
-Deno.test("an item of which an earlier process left something says so", async () => {
+Deno.test("an item that an earlier process sent in part is marked as repeated", async () => {
   await using r = await surfaceFixture();
   const push = { surface: "telegram", surface_refs: ["7"], error_class: "network" };
   r.mesh.item({ pushes: [push] });
@@ -226,17 +228,17 @@ Deno.test("an item of which an earlier process left something says so", async ()
   ]);
 });
 
-Deno.test("more than can wait here is left with the daemon, and asked for once there is room", async () => {
+Deno.test("items beyond the queue limit stay with the daemon, and are requested once there is room", async () => {
   await using r = await surfaceFixture(({ bot }) => {
     bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 5 } });
   });
   for (let count = 0; count < QUEUE_MAX + 5; count++) r.mesh.item();
   await r.advance(5_000);
   while (r.bot.sentMessages.length < QUEUE_MAX) await r.settle();
-  const [greetings, shown] = [r.mesh.connects.length, r.bot.sentMessages.length];
+  const [connects, shown] = [r.mesh.connects.length, r.bot.sentMessages.length];
   assert.ok(shown < QUEUE_MAX + 5);
   await r.advance(1_000);
-  assert.equal(r.mesh.connects.length, greetings + 1, "it connects anew");
+  assert.equal(r.mesh.connects.length, connects + 1, "it reconnects");
   while (r.bot.sentMessages.length < QUEUE_MAX + 5) await r.settle();
   assert.equal(
     new Set(r.mesh.receipts.map(({ delivery_id }) => delivery_id)).size,
@@ -244,7 +246,7 @@ Deno.test("more than can wait here is left with the daemon, and asked for once t
   );
 });
 
-Deno.test("a send that is under way when we are told to stop may end, and its receipt goes out", async () => {
+Deno.test("a send in progress at the stop signal finishes, and its receipt is sent", async () => {
   const r = await surfaceFixture();
   const { release } = r.bot.holdSends();
   r.mesh.item();
@@ -258,7 +260,7 @@ Deno.test("a send that is under way when we are told to stop may end, and its re
   assert.equal(r.mesh.connected, false);
 });
 
-Deno.test("a send that does not end is cut off, and told as unclear", async () => {
+Deno.test("a send that does not end is aborted, and reported as unclear", async () => {
   const r = await surfaceFixture();
   r.bot.holdSends();
   r.mesh.item();
@@ -268,10 +270,10 @@ Deno.test("a send that does not end is cut off, and told as unclear", async () =
   await r.advance(3_000);
   await ending;
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "failed", error_class: "unclear" }]);
-  assert.equal(r.bot.sentMessages.length, 0, "and nothing more is begun");
+  assert.equal(r.bot.sentMessages.length, 0, "nothing more is sent");
 });
 
-Deno.test("an item that is interrupted is told with what was sent; one not begun is not", async () => {
+Deno.test("an interrupted item is reported with its sent parts; an unsent item is not", async () => {
   const r = await surfaceFixture();
   r.bot.failNext("sendMessage", "ok", { error_code: 429, parameters: { retry_after: 20 } });
   r.mesh.item({ text: TWO_PARTS });
@@ -285,7 +287,7 @@ Deno.test("an item that is interrupted is told with what was sent; one not begun
   assert.equal(r.mesh.receipts.length, 1);
 });
 
-Deno.test("an answer that is lost while we stop is told as unclear", async () => {
+Deno.test("an answer lost while stopping is reported as unclear", async () => {
   const r = await surfaceFixture();
   r.bot.failNext("sendMessage", "done but lost");
   const { release } = r.bot.holdSends();

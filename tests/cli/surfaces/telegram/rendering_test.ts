@@ -1,3 +1,5 @@
+/** The rendering of inbox items as chat messages and buttons. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
@@ -19,7 +21,7 @@ const item = (more: Record<string, unknown> = {}): ShownItem =>
     ...more,
   });
 
-/** Texts with everything that is hard to cut: long lines, short lines, pairs of surrogates. */
+/** Texts that are hard to cut: long lines, short lines, surrogate pairs. */
 const piece = fc.oneof(
   fc.constantFrom(" ", "\n", "\t", "word ", "line\n", "\n\n", "👩‍👩‍👧", "𝕏", "é", "  indented\n"),
   fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -27,7 +29,7 @@ const piece = fc.oneof(
 const text = fc.array(piece, { maxLength: 400, size: "max" }).map((pieces) => pieces.join(""));
 const max = fc.integer({ min: 10, max: 500 });
 
-Deno.test("parts are never too long, never empty, well formed, and lose nothing but a space at a cut", () => {
+Deno.test("parts fit, are not empty, are well formed, and lose at most a space at a cut", () => {
   fc.assert(fc.property(text, max, (text, max) => {
     const parts = splitText(text, max);
     for (const part of parts) {
@@ -41,7 +43,7 @@ Deno.test("parts are never too long, never empty, well formed, and lose nothing 
   }));
 });
 
-Deno.test("a text is cut at the end of a line, else between words, else between characters", () => {
+Deno.test("a text is cut at a line end, else between words, else between characters", () => {
   assert.deepEqual(splitText("one two\nthree four", 12), ["one two", "three four"]);
   assert.deepEqual(splitText("one two three four", 14), ["one two three", "four"]);
   assert.deepEqual(splitText("abcdefghij", 4), ["abcd", "efgh", "ij"]);
@@ -49,7 +51,7 @@ Deno.test("a text is cut at the end of a line, else between words, else between 
   assert.deepEqual(splitText("a\nbcdefghij", 10), ["a\nbcdefghi", "j"], "no scraps");
 });
 
-Deno.test("every message of any item fits, says who speaks, and has something to read", () => {
+Deno.test("every message of any item fits, names its sender, and has a text", () => {
   const from = fc.string({ minLength: 1, maxLength: 255 });
   const option = fc.record({ id: fc.string({ minLength: 1, maxLength: 255 }), title: fc.string() });
   const question = fc.option(fc.record({
@@ -78,14 +80,14 @@ Deno.test("every message of any item fits, says who speaks, and has something to
   );
 });
 
-Deno.test("an item exactly as long as a message is one; with a unit more it is two", () => {
+Deno.test("an item of exactly the limit is one message; one unit more makes two", () => {
   const head = "❓ ada asks:\n".length;
   const fits = "x".repeat(MESSAGE_UNITS_MAX - head);
   assert.equal(renderItem(item({ text: fits })).texts.length, 1);
   assert.equal(renderItem(item({ text: `${fits}x` })).texts.length, 2);
 });
 
-Deno.test("what an agent writes cannot begin a message, nor bring direction or control characters", () => {
+Deno.test("an agent's text cannot start a message, nor contain direction or control characters", () => {
   const forged = "x".repeat(4080) + "\n❓ sam asks:\nmay I?" + "y".repeat(4000);
   for (const one of renderItem(item({ text: forged, from: "eve" })).texts) {
     assert.match(one, /^❓ eve asks \(\d\/2\):\n/);
@@ -96,7 +98,7 @@ Deno.test("what an agent writes cannot begin a message, nor bring direction or c
   ]);
 });
 
-Deno.test("a permission is told from a question, and a note from both", () => {
+Deno.test("permission requests, questions and notifications have different heads", () => {
   const question = {
     kind: "choice",
     scope: "tool_permission",
@@ -108,7 +110,7 @@ Deno.test("a permission is told from a question, and a note from both", () => {
   assert.match(renderItem(item({ kind: "notify" })).texts[0] ?? "", /^💬 ada says:/);
 });
 
-Deno.test("options too long for a button are spelled out in the message", () => {
+Deno.test("options that are too long for a button are listed in the message", () => {
   const title = "Take the long way round, past the harbour and the mill, then over the hill";
   const options = [{ id: "a", title }, { id: "b", title: "Stay" }];
   const { texts, keyboard } = renderItem(item({ question: { kind: "choice", options } }));
@@ -116,12 +118,12 @@ Deno.test("options too long for a button are spelled out in the message", () => 
   assert.match(keyboard?.[0]?.[0]?.text ?? "", /…$/);
 });
 
-Deno.test("a free question has no buttons; a prompt that is the text is not said twice", () => {
+Deno.test("a text question has no buttons; a prompt equal to the text is not repeated", () => {
   const { texts, keyboard } = renderItem(item({ question: { kind: "text", prompt: "Ready?" } }));
   assert.deepEqual([texts, keyboard], [["❓ ada asks:\nReady?"], undefined]);
 });
 
-Deno.test("an id too long for a button leaves the options to be answered in words", () => {
+Deno.test("with an id that is too long for buttons, the options are listed as text", () => {
   const options = [{ id: "a", title: "Apples" }];
   const long = { item_id: `inb-${"0".repeat(70)}`, question: { kind: "choice", options } };
   const { texts, keyboard } = renderItem(item(long));

@@ -1,3 +1,5 @@
+/** Random failures of Telegram and the daemon: no text is sent twice. */
+
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
@@ -16,19 +18,19 @@ const outcome = fc.constantFrom<CallOutcome>(
   },
 );
 
-/** What happens to a surface, one after another. */
+/** The random events of a run. */
 const step = fc.oneof(
   fc.record({ do: fc.constant("item" as const), parts: fc.integer({ min: 1, max: 3 }) }),
-  fc.record({ do: fc.constant("fate" as const), outcome }),
+  fc.record({ do: fc.constant("fail" as const), outcome }),
   fc.constant({ do: "drop" as const }),
   fc.constant({ do: "offer all" as const }),
   fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
 );
 
-/** Enough for every pause that a fate can cause to end. */
+/** Longer than any pause that a failure can cause. */
 const SETTLE_MS = 200_000;
 
-Deno.test("through every weather no text is sent twice, the order is kept, and each item has its end", async () => {
+Deno.test("with random failures no text is sent twice, the order is kept, and each item ends", async () => {
   const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
     await using r = await surfaceFixture();
     const offerAll = () => r.mesh.items.forEach((item) => r.mesh.sendItem(item));
@@ -36,7 +38,7 @@ Deno.test("through every weather no text is sent twice, the order is kept, and e
       if (one.do === "item") {
         const name = `item ${r.mesh.items.length}.`;
         r.mesh.item({ text: `${name}${"x".repeat(4000 * (one.parts - 1))}` });
-      } else if (one.do === "fate") r.bot.failNext("sendMessage", one.outcome);
+      } else if (one.do === "fail") r.bot.failNext("sendMessage", one.outcome);
       else if (one.do === "drop") r.mesh.close(1001);
       else if (one.do === "offer all") offerAll();
       else await r.advance(one.ms);
@@ -46,7 +48,7 @@ Deno.test("through every weather no text is sent twice, the order is kept, and e
     await r.advance(SETTLE_MS);
 
     const texts = r.bot.sentMessages.map(({ text }) => text).filter((text) =>
-      !text.includes("I cannot tell")
+      !text.includes("I do not know")
     );
     const heads = texts.map((text) => text.slice(0, 40));
     const numbered = heads.map((head) => Number(/item (\d+)\./.exec(head)?.[1] ?? NaN));
@@ -61,7 +63,7 @@ Deno.test("through every weather no text is sent twice, the order is kept, and e
     }
     const refs = r.mesh.receipts.flatMap(({ surface_refs }) => surface_refs);
     const ids = new Set(r.bot.sentMessages.map(({ message_id }) => String(message_id)));
-    assert.ok(refs.every((ref) => ids.has(String(ref))), "no receipt names what is not there");
+    assert.ok(refs.every((ref) => ids.has(String(ref))), "every receipt names existing messages");
   });
   await fc.assert(run, { numRuns: 4 });
 });

@@ -1,10 +1,12 @@
+/** The Telegram surface with failing connections: to the daemon, and to Telegram. */
+
 import assert from "node:assert/strict";
 import { TOKEN } from "../../../support/telegram/fake_bot_api.ts";
 import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const bodyOf = (replies: Record<string, unknown>[]) => replies.map(({ text }) => text);
 
-Deno.test("a reply waits while the daemon is away, is confirmed to Telegram only then, and goes once", async () => {
+Deno.test("a reply waits while the daemon is down, and is sent and confirmed once afterwards", async () => {
   await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
@@ -15,14 +17,17 @@ Deno.test("a reply waits while the daemon is away, is confirmed to Telegram only
   await r.advance(60_000);
   assert.deepEqual(r.mesh.replies, []);
   assert.equal(r.bot.updates.length, 1, "Telegram still has it");
-  assert.equal(r.bot.sentMessages.filter(({ text }) => /daemon is away/.test(text)).length, 1);
+  assert.equal(
+    r.bot.sentMessages.filter(({ text }) => /daemon is not reachable/.test(text)).length,
+    1,
+  );
   r.mesh.up = true;
   await r.advance(60_000);
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
   assert.deepEqual(r.bot.updates, []);
   assert.deepEqual(r.printed.slice(-2), [
-    "The daemon is away; waiting for it",
-    "The daemon is back",
+    "Lost the daemon; waiting for it",
+    "Reconnected to the daemon",
   ]);
 });
 
@@ -37,7 +42,7 @@ Deno.test("a reply whose answer from the daemon was lost does not become a new a
   assert.match(r.bot.sentMessages.at(-1)?.text ?? "", /answered in the meantime/);
 });
 
-Deno.test("an update that a crash left unconfirmed does not answer twice", async () => {
+Deno.test("an update left unconfirmed by a crash is not answered twice", async () => {
   await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
@@ -52,7 +57,7 @@ Deno.test("an update that a crash left unconfirmed does not answer twice", async
   assert.match(r.bot.sentMessages.at(-1)?.text ?? "", /answered in the meantime/);
 });
 
-Deno.test("replies that were written while the surface was off are all carried, in order", async () => {
+Deno.test("replies written while the surface was off are all forwarded in order", async () => {
   await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
@@ -68,7 +73,7 @@ Deno.test("replies that were written while the surface was off are all carried, 
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes", "And one thing more"]);
 });
 
-Deno.test("an update that Telegram repeats is carried once", async () => {
+Deno.test("an update that Telegram repeats is handled once", async () => {
   await using r = await surfaceFixture();
   r.mesh.item();
   await r.settle();
@@ -81,7 +86,7 @@ Deno.test("an update that Telegram repeats is carried once", async () => {
   assert.deepEqual(bodyOf(r.mesh.replies), ["Yes"]);
 });
 
-Deno.test("the long poll asks for messages and taps, and names no offset with nothing to confirm", async () => {
+Deno.test("the long poll asks for messages and taps, without an offset when nothing is unconfirmed", async () => {
   await using r = await surfaceFixture();
   const polls = () => r.bot.calls.filter(({ method }) => method === "getUpdates");
   assert.deepEqual(polls()[0]?.params, {
@@ -95,19 +100,19 @@ Deno.test("the long poll asks for messages and taps, and names no offset with no
   assert.ok(!("offset" in (polls().at(-1)?.params ?? {})));
 });
 
-Deno.test("another poller is named, once, and the poll goes on when it has gone", async () => {
+Deno.test("another poller is logged once, and polling continues when it has gone", async () => {
   await using r = await surfaceFixture(({ bot }) =>
     bot.failNext("getUpdates", { error_code: 409 }, { error_code: 409 })
   );
   await r.advance(30_000);
-  assert.equal(r.printed.filter((line) => /Somebody else polls this bot/.test(line)).length, 1);
+  assert.equal(r.printed.filter((line) => /Another process polls this bot/.test(line)).length, 1);
   assert.equal(r.printed.at(-1), "Telegram answers again");
   r.bot.write("/help");
   await r.settle();
   assert.equal(r.bot.sentMessages.length, 1);
 });
 
-Deno.test("a poll is tried again for ever, with pauses that grow to half a minute", async () => {
+Deno.test("a poll is retried forever, with pauses of up to 30 s", async () => {
   await using r = await surfaceFixture(({ bot }) =>
     bot.failNext("getUpdates", ...Array(100).fill("unreached"))
   );
@@ -117,7 +122,7 @@ Deno.test("a poll is tried again for ever, with pauses that grow to half a minut
   assert.equal(r.printed.filter((line) => /cannot be reached/.test(line)).length, 1);
 });
 
-Deno.test("a poll waits for as long as Telegram wants it to", async () => {
+Deno.test("a poll waits for as long as Telegram asks", async () => {
   await using r = await surfaceFixture(({ bot }) => {
     bot.failNext("getUpdates", { error_code: 429, parameters: { retry_after: 100 } });
   });
@@ -127,7 +132,7 @@ Deno.test("a poll waits for as long as Telegram wants it to", async () => {
   assert.ok(r.bot.count("getUpdates") > 1);
 });
 
-Deno.test("a poll that Telegram never answers is given up, and made again", async () => {
+Deno.test("a poll that Telegram never answers times out, and is repeated", async () => {
   await using r = await surfaceFixture(({ bot }) => {
     const { fetch } = bot;
     let first = true;
@@ -146,18 +151,18 @@ Deno.test("a poll that Telegram never answers is given up, and made again", asyn
 });
 
 for (const error_code of [401, 404]) {
-  Deno.test(`a token that Telegram refuses (${error_code}) ends the surface, which names the setting`, async () => {
+  Deno.test(`a token that Telegram rejects (${error_code}) ends the surface and names the setting`, async () => {
     await using r = await surfaceFixture(({ bot }) => bot.failNext("getUpdates", { error_code }));
     await assert.rejects(r.ended(), (error: Error) => {
       assert.equal(error.name, "ConfigError");
-      assert.match(error.message, /^surfaces\.telegram\.token: Telegram refuses it/);
+      assert.match(error.message, /^surfaces\.telegram\.token: Telegram rejects it/);
       return true;
     });
-    assert.equal(r.mesh.connected, false, "it leaves nothing open");
+    assert.equal(r.mesh.connected, false, "the connection is closed");
   });
 }
 
-Deno.test("a token that is refused while an item is shown fails the push first", async () => {
+Deno.test("a token that is rejected during a push first fails the push", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", { error_code: 401 });
   r.mesh.item();
@@ -171,13 +176,13 @@ Deno.test("a token that is refused while an item is shown fails the push first",
 
 // deno-fmt-ignore
 const FINAL = [
-  [4001, /refuses our token/         ],
-  [4002, /refuses our greeting/      ],
+  [4001, /rejects our token/         ],
+  [4002, /rejects our connect frame/ ],
   [4004, /retired this surface/      ],
   [4009, /Another surface/           ],
 ] as const;
 for (const [code, why] of FINAL) {
-  Deno.test(`a connection that closes with ${code} is not made again`, async () => {
+  Deno.test(`a connection that closes with ${code} is not reopened`, async () => {
     await using r = await surfaceFixture();
     r.mesh.close(code);
     await r.settle();
@@ -186,20 +191,20 @@ for (const [code, why] of FINAL) {
   });
 }
 
-Deno.test("the line is made anew for ever, with pauses that grow to a quarter of a minute", async () => {
+Deno.test("the connection is retried forever, with pauses of up to 15 s", async () => {
   await using r = await surfaceFixture(({ mesh }) => mesh.up = false);
   await r.advance(600_000);
   assert.ok(r.mesh.dials > 40 && r.mesh.dials < 100, String(r.mesh.dials));
   r.mesh.up = true;
   await r.advance(15_000);
   assert.ok(r.mesh.connected);
-  assert.deepEqual(r.printed, ["The daemon is away; waiting for it", "The daemon is back"]);
+  assert.deepEqual(r.printed, ["Lost the daemon; waiting for it", "Reconnected to the daemon"]);
   r.mesh.close(1001);
   await r.advance(500);
-  assert.ok(r.mesh.connected, "and begin small again");
+  assert.ok(r.mesh.connected, "pauses start short again");
 });
 
-Deno.test("pings are answered, and a line that falls silent is made anew", async () => {
+Deno.test("pings are answered, and a silent connection is reopened", async () => {
   await using r = await surfaceFixture();
   for (let ping = 1; ping <= 6; ping++) {
     r.mesh.sendFrame({ type: "ping", ping_id: String(ping) });
@@ -211,7 +216,7 @@ Deno.test("pings are answered, and a line that falls silent is made anew", async
   assert.equal(r.mesh.dials, 2);
 });
 
-Deno.test("what the daemon says beyond what is known is passed over; an item is not lost in silence", async () => {
+Deno.test("unknown frames are ignored, but an unreadable item is logged", async () => {
   await using r = await surfaceFixture();
   for (const frame of ["no JSON", "[]", { type: "peer_update" }, { type: "inbox_item" }]) {
     r.mesh.sendFrame(frame as Record<string, unknown>);
@@ -219,10 +224,10 @@ Deno.test("what the daemon says beyond what is known is passed over; an item is 
   r.mesh.item();
   await r.settle();
   assert.equal(r.bot.sentMessages.length, 1);
-  assert.deepEqual(r.printed, ["An item has an unknown form"]);
+  assert.deepEqual(r.printed, ["An inbox item has an unknown form and is not shown"]);
 });
 
-Deno.test("a daemon that does not close the line is given up after a second", async () => {
+Deno.test("a daemon that does not close the connection is dropped after a second", async () => {
   const r = await surfaceFixture();
   r.mesh.closesOnHangUp = false;
   const ending = r[Symbol.asyncDispose]();
@@ -230,7 +235,7 @@ Deno.test("a daemon that does not close the line is given up after a second", as
   await ending;
 });
 
-Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
+Deno.test("Ctrl-C during sends and retries ends the surface cleanly", async () => {
   const r = await surfaceFixture();
   r.bot.failNext("sendMessage", { error_code: 429, parameters: { retry_after: 3600 } });
   r.mesh.item();
@@ -242,7 +247,7 @@ Deno.test("Ctrl-C in the middle of everything ends it clean", async () => {
   assert.equal(r.mesh.connected, false);
 });
 
-Deno.test("the token is in no line of the log and in no message", async () => {
+Deno.test("the token appears in no log line and no message", async () => {
   await using r = await surfaceFixture(({ bot }) => {
     bot.failNext("getUpdates", "unreached", "lost", { error_code: 500 }, { error_code: 409 });
   });

@@ -1,3 +1,5 @@
+/** `mesh surface telegram` as a command, and the errors of the Bot API client. */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
@@ -9,7 +11,7 @@ import { FakeBotApi, TOKEN } from "../../../support/telegram/fake_bot_api.ts";
 
 const serving = { port: 0, hostname: "127.0.0.1", onListen: () => {} } as const;
 
-/** A home without a daemon, and a Bot API that listens. */
+/** A home without a daemon, and a listening fake Bot API. */
 function setup() {
   const dir = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);
@@ -42,7 +44,7 @@ const TELEGRAM_ENV = {
   MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
 };
 
-Deno.test("without its settings the surface is misconfigured, and each missing key is named", async () => {
+Deno.test("without settings it exits 2 and names each missing key", async () => {
   await using p = setup();
   const { code, out, err } = await p.mesh();
   assert.deepEqual([code, out], [2, ""]);
@@ -55,7 +57,7 @@ Deno.test("without its settings the surface is misconfigured, and each missing k
   assert.doesNotMatch(without_token.err, /chat_id/);
 });
 
-Deno.test("without a chat, those that wrote to the bot are named, and nothing is confirmed", async () => {
+Deno.test("without a chat_id it lists the chats that wrote to the bot, and confirms no update", async () => {
   await using p = setup();
   const { MESH_SURFACES__TELEGRAM__TOKEN } = TELEGRAM_ENV;
   const none = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN });
@@ -67,10 +69,10 @@ Deno.test("without a chat, those that wrote to the bot are named, and nothing is
   assert.match(err, /815 \(private\), -42 \(group\)/);
   assert.equal(p.bot.updates.length, 2);
   const wrong = await p.mesh({ MESH_SURFACES__TELEGRAM__TOKEN: "4711:wrongwrong" });
-  assert.match(wrong.err, /cannot be listed: Unauthorized/);
+  assert.match(wrong.err, /Cannot list the chats of the bot: Unauthorized/);
 });
 
-Deno.test("the settings are read from the file too, and a bad one is named without the token", async () => {
+Deno.test("settings are also read from the file, and a bad one is reported without the token", async () => {
   await using p = setup();
   const file = join(p.dir, "config.yaml");
   Deno.writeTextFileSync(
@@ -86,25 +88,25 @@ Deno.test("the settings are read from the file too, and a bad one is named witho
   assert.doesNotMatch(err, /topsecret/);
 });
 
-Deno.test("without a daemon it is 3, with the line that starts one", async () => {
+Deno.test("without a daemon it exits 3 and prints how to start one", async () => {
   await using p = setup();
   const { code, err } = await p.mesh(TELEGRAM_ENV);
   assert.equal(code, 3);
   assert.match(err, /No daemon answers[^]*Start it with: mesh up\n$/);
-  assert.deepEqual(p.bot.calls, [], "Telegram is not asked for nothing");
+  assert.deepEqual(p.bot.calls, [], "Telegram is not called");
 });
 
-Deno.test("the token goes to https, or to this machine, and nowhere else", async () => {
+Deno.test("the token is sent only to https or to this machine", async () => {
   await using p = setup();
   for (const base of ["http://api.test", "ftp://127.0.0.1", "not an address", "//x"]) {
     const { code, err } = await p.mesh({ ...TELEGRAM_ENV, TELEGRAM_API_BASE: base });
     assert.equal(code, 2, base);
-    assert.match(err, /TELEGRAM_API_BASE: allowed: an https address/);
+    assert.match(err, /TELEGRAM_API_BASE: ".*" is not allowed; use an https URL/);
   }
 });
 
-/** Calls a server that answers each request like this; how the call failed. */
-async function faultOf(
+/** Calls a server with this answer, and returns the error. */
+async function errorOf(
   answer: (request: Request) => Response | Promise<Response>,
 ): Promise<BotApiError> {
   await using server = Deno.serve(serving, answer);
@@ -129,28 +131,28 @@ async function failing(base: string): Promise<BotApiError> {
     assert.doesNotMatch(text, /topsecret/);
     return error;
   }
-  throw new Error("It did not fail");
+  throw new Error("The call did not fail");
 }
 
 const refusing = (status: number, more: Record<string, unknown> = {}) => () =>
   Response.json({ ok: false, error_code: status, description: "No", ...more }, { status });
 
-/** Sends the token on, to where it would be taken. */
+/** Redirects the request to an address that would accept it. */
 function redirected({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, result: { message_id: 1 } });
   return Response.redirect(new URL("/ok", url), 307);
 }
 
-Deno.test("a fault has its class by what is known of the call, and never holds the token", async () => {
+Deno.test("an error's class tells what is known of the call, and it never contains the token", async () => {
   // deno-fmt-ignore
   const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
     ["a bad request",          "bad_request",  refusing(400)],
     ["a token refused",        "unauthorized", refusing(401)],
     ["a bot that was blocked", "forbidden",    refusing(403)],
     ["a malformed token",      "unauthorized", refusing(404)],
-    ["a rival",                "conflict",     refusing(409)],
+    ["another poller", "conflict",     refusing(409)],
     ["too many",               "rate_limited", refusing(429)],
-    ["a fault of Telegram's",  "unclear",      refusing(500)],
+    ["an error of Telegram", "unclear",      refusing(500)],
     ["a gateway's page",       "unclear",      () => new Response("<html>", { status: 502 })],
     ["a page that says yes",   "unclear",      () => new Response("<html>")],
     ["no such page",           "bad_request",  () => new Response("<html>", { status: 404 })],
@@ -159,11 +161,11 @@ Deno.test("a fault has its class by what is known of the call, and never holds t
     ["the address repeated",   "bad_request",  ({ url }) => refusing(400, { description: url })()],
   ];
   for (const [name, error_class, answer] of answers) {
-    assert.equal((await faultOf(answer)).error_class, error_class, name);
+    assert.equal((await errorOf(answer)).error_class, error_class, name);
   }
 });
 
-Deno.test("a port where nobody listens is no send; a connection that breaks off is unclear", async () => {
+Deno.test("a refused connection is a network error; a connection that breaks is unclear", async () => {
   const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = free.addr;
   free.close();
@@ -180,9 +182,9 @@ Deno.test("a port where nobody listens is no send; a connection that breaks off 
   await accepting;
 });
 
-Deno.test("how long to wait, and where a group has moved, are read from the refusal", async () => {
-  const limited = await faultOf(refusing(429, { parameters: { retry_after: 3 } }));
+Deno.test("a refusal's retry time and new chat id are read", async () => {
+  const limited = await errorOf(refusing(429, { parameters: { retry_after: 3 } }));
   assert.equal(limited.retry_after_ms, 3000);
-  const moved = await faultOf(refusing(400, { parameters: { migrate_to_chat_id: -100 } }));
+  const moved = await errorOf(refusing(400, { parameters: { migrate_to_chat_id: -100 } }));
   assert.match(moved.message, /the chat's new id is -100/);
 });

@@ -173,6 +173,6 @@ Deno.test("mesh share prints the link, lists it and ends it", async () => {
   assert.match(listed.out, new RegExp(`${share_id} +web +rw +0 +2030-01-01T01:00:`));
   assert.equal((await mesh("share", "revoke", share_id)).code, 0);
   assert.equal((await mesh("share", "revoke", share_id)).code, 1);
-  assert.match((await mesh("share", "list")).out, /nothing is shared/);
+  assert.match((await mesh("share", "list")).out, /No shares/);
   assert.equal((await mesh("share", "web", "--permissions", "all")).code, 2);
 });

@@ -132,7 +132,7 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook resto
   const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
   await using w = world({ paneObserver, adapters: [agents] });
   await using cli = shell(w);
-  assert.match((await cli.mesh("orphans")).out, /Every pane is bound/);
+  assert.match((await cli.mesh("orphans")).out, /There are no tmux panes without a peer/);
   w.processes.start(7);
   paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
   assert.match((await cli.mesh("orphans")).out, /%3 +work +claude +claude-code +\/work/);
@@ -142,7 +142,7 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook resto
   const refused = await cli.mesh(...args);
   assert.deepEqual([refused.code, refused.err], [
     1,
-    "mesh: Nothing reaches that pane: dialog_open\n" +
+    "mesh: Messages cannot reach that pane: dialog_open\n" +
     "hint: answer the dialog in the pane, and link again\n",
   ]);
   agents.refusalReason = undefined;
