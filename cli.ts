@@ -230,7 +230,7 @@ async function asks(context: CommandContext, args: Args) {
   const { peer, identifiedBy } = await context.sender(args);
   // An anonymous sender has no asks of its own, so it gets all open ones.
   if (args.flag("all")) return await context.call(listAsks, { query: { limit: "500" } });
-  if (identifiedBy === "nobody") {
+  if (identifiedBy === "anonymous") {
     return await context.call(listAsks, { query: { state: "open", limit: "500" } });
   }
   const inbound = args.flag("inbound"), outbound = args.flag("outbound");
@@ -259,7 +259,7 @@ const ROLE_COMMANDS: readonly Command[] = [
     run: async ({ env }) => (await ROLES.mcp(env), EXIT.done),
   },
   {
-    usage: "hook [words...]",
+    usage: "hook [args...]",
     summary: "Handle an agent's hook event; `mesh setup` installs the hooks",
     example: "mesh hook claude-code UserPromptSubmit",
     run: async ({ env }) => await ROLES.hook(env, []),

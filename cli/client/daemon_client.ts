@@ -46,7 +46,7 @@ export interface DaemonClient {
 /** The sender of a command; `peer` is sent as `from_peer`. */
 export interface Sender {
   readonly peer: string;
-  readonly identifiedBy: "given" | "pane" | "human" | "nobody";
+  readonly identifiedBy: "given" | "pane" | "human" | "anonymous";
 }
 
 export function readSettings(env: Env): ReturnType<typeof readConfig> {
@@ -106,7 +106,7 @@ export async function resolveSender(
   if (peer !== undefined) return { peer, identifiedBy: "pane" };
   const human = interactive ? await getHumanPeer(call) : undefined;
   if (human !== undefined) return { peer: human, identifiedBy: "human" };
-  return { peer: ANONYMOUS_SENDER, identifiedBy: "nobody" };
+  return { peer: ANONYMOUS_SENDER, identifiedBy: "anonymous" };
 }
 
 async function getPanePeer(call: Call, env: Env): Promise<string | undefined> {

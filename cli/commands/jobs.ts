@@ -206,7 +206,7 @@ async function create(context: CommandContext, args: Args): Promise<number> {
   const cronTimezone = args.get("timezone") ?? localTimezone();
   const prompt = await context.readText(args.text("text"));
   const { peer, identifiedBy } = await context.sender(args);
-  const owner = args.get("owner") ?? (identifiedBy === "nobody" ? undefined : peer);
+  const owner = args.get("owner") ?? (identifiedBy === "anonymous" ? undefined : peer);
   const created = await context.call(createJob, {
     body: {
       prompt,

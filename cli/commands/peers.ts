@@ -55,13 +55,13 @@ export const PEER_COMMANDS: readonly Command[] = [
     },
   }),
   apiCommand({
-    usage: "peer rename <name> <fresh>",
+    usage: "peer rename <name> <new-name>",
     summary: "Rename a peer",
     flags: CIRCLE_FLAG,
     example: "mesh peer rename api-claude-code api",
     call: async ({ call }, args) => {
       const { peer_id } = await call(getPeer, peerParams(args));
-      const body = { name: args.text("fresh") };
+      const body = { name: args.text("new-name") };
       return await call(renamePeer, { params: { id: peer_id }, query: {}, body });
     },
     show: ({ peer_id, name }, { terminal }) =>

@@ -70,7 +70,7 @@ async function answer(context: CommandContext, args: Args) {
     text: text === undefined ? undefined : await context.readText(text),
     outcome,
     // An anonymous sender may answer too: the first valid answer wins.
-    from_peer: identifiedBy === "nobody" ? undefined : peer,
+    from_peer: identifiedBy === "anonymous" ? undefined : peer,
   };
   return await context.call(answerAsk, { body });
 }

@@ -28,7 +28,7 @@ function home() {
   const env = { MESH_STATE: dir, MESH_CONFIG: join(dir, "config.yaml") };
   return {
     env,
-    beacon: (url: string, more = {}) =>
+    writeRuntimeFile: (url: string, more = {}) =>
       Deno.writeTextFileSync(join(dir, "daemon.json"), JSON.stringify({ pid: 1, url, ...more })),
     config: (token: string) =>
       Deno.writeTextFileSync(env.MESH_CONFIG, `daemon:\n  auth_token: ${token}\n`),
@@ -86,7 +86,7 @@ async function read(output: ReadableStream<Uint8Array<ArrayBuffer>>, into: Answe
 /** A daemon whose address and token the proxy finds. */
 function daemon(at: ReturnType<typeof home>, answers: Answers = LIST, port = 0) {
   const listens = serveMcp(answers, TOKEN, port);
-  at.beacon(listens.url);
+  at.writeRuntimeFile(listens.url);
   at.config(TOKEN);
   return listens;
 }
@@ -250,7 +250,7 @@ Deno.test("another program at a dead daemon's address gets neither a message nor
   const url = `http://127.0.0.1:${other.addr.port}`;
   await using agent = proxy(at.env);
   for (const [id, ended] of [{ pid: 4_000_000 }, { process_started: "0" }].entries()) {
-    at.beacon(url, ended);
+    at.writeRuntimeFile(url, ended);
     await agent.send(call(id, "list_peers"));
     assert.match((await agent.answer(id)).error?.message ?? "", /daemon is not running/);
   }
