@@ -119,7 +119,7 @@ export class Linking {
       if (!apply) return result({ would_do, reason });
       peers.markSeen(peer_id, "rehook");
       wake(peer_id);
-      await this.#ctx.db.whenDurable(); // From then on its socket carries again.
+      await this.#ctx.db.whenDurable(); // Its socket delivers again after the commit.
       const transport = reachability.transport(peer_id);
       return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
@@ -263,7 +263,7 @@ function agentPeerInPane(
   };
 }
 
-/** A hook only answers; it is no way by which a message comes in. */
+/** A hook only answers: it delivers no message by itself. */
 function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }

@@ -11,10 +11,10 @@ import {
   update,
 } from "../../../support/daemon/jobs.ts";
 
-/** Ten minutes after the fake clock begins. */
+/** Ten minutes after the start of the fake clock. */
 const IN_TEN_MINUTES = "2030-01-01T00:10:00.000Z";
 
-Deno.test("an update enriches a job, and a phase of its own holds the fire open [4.jobs.patch]", async () => {
+Deno.test("an update adds progress, and a custom phase holds the fire open [4.jobs.patch]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -37,7 +37,7 @@ Deno.test("an update enriches a job, and a phase of its own holds the fire open 
   assert.deepEqual([done.result_data, done.artifacts], [{ branch: "mend" }, ["log.txt"]]);
 });
 
-Deno.test("a phase that was set before the turn began holds the fire open all the same [c2.job.hold-open]", async () => {
+Deno.test("a phase that was set before the turn began holds the fire open [c2.job.hold-open]", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -48,7 +48,7 @@ Deno.test("a phase that was set before the turn began holds the fire open all th
   assert.deepEqual([held.state, held.phase], ["running", "planning"]);
 });
 
-Deno.test("an executor that needs input or is blocked is not done with its turn", async () => {
+Deno.test("a job that awaits input or is blocked is not completed by the next turn", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -64,7 +64,7 @@ Deno.test("an executor that needs input or is blocked is not done with its turn"
   assert.equal(await stateOf(w, job_id), "completed");
 });
 
-Deno.test("the running attempt alone ends its job, and what has ended stays as it is [c2.job.attempt-id] [c2.job.terminal]", async () => {
+Deno.test("only the current attempt ends its job, and a terminal job does not change [c2.job.attempt-id] [c2.job.terminal]", async () => {
   await using w = world();
   await connectWorker(w);
   const { job_id } = await create(w, { prompt: "Build it", assigned_peer: "api" });
@@ -91,7 +91,7 @@ Deno.test("the running attempt alone ends its job, and what has ended stays as i
   assert.deepEqual([state, result_summary, progress], ["completed", "By hand", null]);
 });
 
-Deno.test("a job that nobody has begun is ended by hand without an attempt", async () => {
+Deno.test("a job without an attempt is ended by an update without attempt_id", async () => {
   await using w = world();
   await connectWorker(w);
   const { job_id } = await create(w, {

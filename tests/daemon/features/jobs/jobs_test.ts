@@ -277,7 +277,7 @@ Deno.test("GET /jobs/{id}/status returns the full record; an unknown id is 404 [
   }
 });
 
-Deno.test("a job waits for its time, or is run before it", async () => {
+Deno.test("a job waits for due_at, or is run before it", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const one = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });

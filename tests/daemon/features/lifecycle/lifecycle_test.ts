@@ -170,7 +170,11 @@ Deno.test("a peer observed to be gone goes offline, with the source of the obser
     terminal: false,
   }]);
   const far = w.daemon.records.mustGet(w.daemon.directory.find("far").peer_id);
-  assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
+  assert.deepEqual(
+    [far.status, far.turn_state],
+    ["online", null],
+    "another machine is not observed",
+  );
 });
 
 Deno.test("the age of a turn counts from the time that its observation names", async () => {
@@ -247,13 +251,13 @@ Deno.test("the human keeps its role, and no peer can be given it", async () => {
   assert.equal((await post(w, "/peers/ada/role", { role: "human" })).status, 422);
 });
 
-/** An agent with a process of its own. */
+/** An agent with its own process. */
 async function agent(w: World, more: Record<string, unknown> = {}) {
   w.processes.start(7, 6);
   return await addPeer(w, "ada", { agent_pid: 7, ...more });
 }
 
-Deno.test("a kill asks the peer's own process to end, and retires the peer", async () => {
+Deno.test("a kill sends SIGTERM to the peer's process, and retires the peer", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   const asked = await ask(w, "cli", "ada");
@@ -270,7 +274,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   assert.equal((await get(w, `/asks/${asked}`)).close_reason, "peer_retired");
 });
 
-Deno.test("a process that does not listen is taken down after a grace", async () => {
+Deno.test("a process that ignores SIGTERM gets SIGKILL after a grace period", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
@@ -283,7 +287,7 @@ Deno.test("a process that does not listen is taken down after a grace", async ()
   assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
 });
 
-Deno.test("nothing is killed that is not proved to be the peer's process, and nothing is retired [c3.peer.kill]", async () => {
+Deno.test("a kill of an unproved process is refused, and the peer is not retired [c3.peer.kill]", async () => {
   await using w = world();
   w.processes.start(1);
   const cases: [string, Record<string, unknown>, () => void][] = [
@@ -307,11 +311,11 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
   assert.deepEqual(w.processes.signals, []);
 });
 
-Deno.test("no process is killed that is outside of its peer's pane, holds panes, or is another peer's too", async () => {
+Deno.test("a kill refuses a process outside its pane, a tmux server and a shared process", async () => {
   const paneObserver = new FakePanes();
   await using w = world({ paneObserver });
   w.processes.start(6);
-  w.processes.start(100, 6); // The pane's own, below the tmux server.
+  w.processes.start(100, 6); // The pane's process, a child of the tmux server.
   w.processes.start(9);
   paneObserver.open("%3");
   await agent(w, PANE);
@@ -325,10 +329,10 @@ Deno.test("no process is killed that is outside of its peer's pane, holds panes,
   assert.deepEqual(w.processes.signals, []);
   assert.equal((await post(w, "/peers/ada/kill")).ok, true);
   await addPeer(w, "joe", { agent_pid: 9, pane_id: "%4", tmux_socket: SOCKET });
-  assert.equal((await post(w, "/peers/joe/kill")).ok, true, "its pane is gone, and it stayed");
+  assert.equal((await post(w, "/peers/joe/kill")).ok, true, "the process outlived its pane");
 });
 
-Deno.test("a peer that has come back in another process while it was killed is not retired", async () => {
+Deno.test("a peer that comes back in another process during a kill is not retired", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
@@ -341,7 +345,7 @@ Deno.test("a peer that has come back in another process while it was killed is n
   assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
 });
 
-Deno.test("a peer that was closed while it was killed stays closed", async () => {
+Deno.test("a peer that is closed during a kill stays closed", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);

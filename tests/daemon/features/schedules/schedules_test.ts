@@ -22,7 +22,7 @@ async function worldWithPeers(options: Parameters<typeof world>[0] = {}) {
   return { w, bob, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-shot]", async () => {
+Deno.test("a one-shot is sent when it is due, not before [c2.schedule.one-shot]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, { fire_at: "2030-01-01T02:10:00+02:00" });
@@ -96,7 +96,7 @@ Deno.test("missed fires collapse into one, also after a downtime [c2.schedule.co
   await Deno.remove(db_path.replace("/mesh.db", ""), { recursive: true });
 });
 
-Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as an ask would [c2.schedule.inbound-only] [3.peer.inbound-only.schedule]", async () => {
+Deno.test("a schedule to a peer that is not addressable is accepted, and its fire fails [c2.schedule.inbound-only] [3.peer.inbound-only.schedule]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const ada = await connectPeer(w, "eve");
@@ -122,7 +122,7 @@ Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as
   assert.deepEqual((await get(w, `/deliveries?peer_id=${peer_id}`)).deliveries, []);
 });
 
-Deno.test("a recipient that is gone fails the fire with the truth, and the sender is told [c2.schedule.failed]", async () => {
+Deno.test("a fire to a removed recipient fails, and the sender is notified [c2.schedule.failed]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const eve = await connectPeer(w, "eve");
@@ -144,7 +144,7 @@ Deno.test("a recipient that is gone fails the fire with the truth, and the sende
   assert.match(eve.of("notify")[1]?.text ?? "", /Unknown peer: kim/);
 });
 
-Deno.test("the human is told of a failure in the inbox; a sender that is gone is told nothing", async () => {
+Deno.test("a failure is an inbox item for the human; a removed sender gets no notice", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const { peer_id: tom } = await addPeer(w, "tom");
@@ -161,7 +161,7 @@ Deno.test("the human is told of a failure in the inbox; a sender that is gone is
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a recurring one records a failure, goes on, and tells nobody [c2.schedule.recurring-fails]", async () => {
+Deno.test("a recurring schedule records a failure, goes on, and notifies nobody [c2.schedule.recurring-fails]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const eve = await connectPeer(w, "eve");
@@ -178,7 +178,7 @@ Deno.test("a recurring one records a failure, goes on, and tells nobody [c2.sche
   assert.deepEqual([tom, eve, bob].map((one) => one.of("notify").length), [1, 0, 0]);
 });
 
-Deno.test("a name is looked up when the message is due: whoever bears it then gets it", async () => {
+Deno.test("the recipient's name is resolved when the schedule fires", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, {});
@@ -351,7 +351,7 @@ Deno.test("more than 1,000 active schedules are refused", async () => {
   await schedule(w);
 });
 
-Deno.test("a fault of ours keeps no other from firing, and is tried again", async () => {
+Deno.test("a fire with an internal error is tried again, and does not block others", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const { db } = w.daemon.ctx;
@@ -372,7 +372,7 @@ Deno.test("a fault of ours keeps no other from firing, and is tried again", asyn
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good", "Bad"]);
 });
 
-Deno.test("limits hold for scheduled messages, and leave nothing half done", async () => {
+Deno.test("limits apply to scheduled messages, and a refusal leaves nothing half done", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");
@@ -383,7 +383,7 @@ Deno.test("limits hold for scheduled messages, and leave nothing half done", asy
   assert.equal((await get(w, "/deliveries?peer_id=bob")).deliveries.length, 1);
 });
 
-Deno.test("what has come to its end is forgotten with the history, what is active never", async () => {
+Deno.test("old settled schedules are deleted, active ones never", async () => {
   await using at = await worldWithPeers({ settings: { "daemon.history_days": "2" } });
   const { w } = at;
   const kept = (await schedule(w, { fire_at: "30d" })).schedule_id;

@@ -10,8 +10,8 @@ import { spawningWorld } from "../../../support/daemon/spawns.ts";
 import { registerSpawned } from "../../../support/daemon/spawns.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
 
-/** The agent in a pane says who it is, as its hook or the program itself would. */
-Deno.test("a spawn's message waits for its peer, and is a notify from its sender [4.spawn.seed]", async () => {
+/** Registers the agent in a pane, like its hook or the program itself. */
+Deno.test("the message of a spawn waits for the registration, and is a notify from its sender [4.spawn.seed]", async () => {
   await using fixture = await spawningWorld();
   const { w, folder } = fixture;
   await addPeer(w, "lead");
@@ -34,7 +34,7 @@ Deno.test("a spawn's message waits for its peer, and is a notify from its sender
   assert.equal((await texts(w, { peer: peer_id })).length, 1, "only once");
 });
 
-Deno.test("a seed that the human wrote at a terminal is the human's word when it is read", async () => {
+Deno.test("a spawn's message from a proven human is framed as the human's", async () => {
   for (const at_terminal of [true, false]) {
     await using fixture = await spawningWorld({ settings: { "human.name": "sam" }, at_terminal });
     const { w, folder } = fixture;
@@ -47,7 +47,7 @@ Deno.test("a seed that the human wrote at a terminal is the human's word when it
   }
 });
 
-Deno.test("a seed is no one else's: another pane, server or kind of agent gets none", async () => {
+Deno.test("a spawn's message goes to no other pane, tmux server or backend", async () => {
   await using fixture = await spawningWorld();
   const { w, folder } = fixture;
   const spawned = await post(w, "/spawn", { path: folder, backend: "codex", message: "Hi" });
@@ -58,7 +58,7 @@ Deno.test("a seed is no one else's: another pane, server or kind of agent gets n
   assert.equal(eventData(w, "notification").length, 0);
 });
 
-Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.spawn.seed]", async () => {
+Deno.test("a spawn's message and its sender survive a restart of the daemon [4.spawn.seed]", async () => {
   const dir = await Deno.makeTempDir();
   const clock = new FakeClock(), ids = countingIds();
   const options = { clock, ids, db_path: joinPath(dir, "mesh.db") };
@@ -77,7 +77,7 @@ Deno.test("a seed survives a restart of the daemon, and so does who wrote it [4.
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("what nothing can carry is not kept, and the answer says so [4.spawn.seed]", async () => {
+Deno.test("a message that no transport can deliver is not stored, and the response says so [4.spawn.seed]", async () => {
   const commands = JSON.stringify({ gemini: ["gemini"] });
   await using fixture = await spawningWorld({ settings: { "spawn.commands": commands } });
   const { w, folder } = fixture;

@@ -13,8 +13,8 @@ import { COMMANDS, SOCKET, spawningWorld } from "../../../support/daemon/spawns.
 import { registerSpawned } from "../../../support/daemon/spawns.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
 
-/** The agent in a pane says who it is, as its hook or the program itself would. */
-Deno.test("the configuration of spawning is told, without a value of any variable [4.spawn.config]", async () => {
+/** Registers the agent in a pane, like its hook or the program itself. */
+Deno.test("GET /spawn/config shows the settings without the values of variables [4.spawn.config]", async () => {
   const profiles = { careful: { backend: "codex", args: ["--ask"], env: { KEY: "k-1" } } };
   const settings = { "spawn.profiles": JSON.stringify(profiles) };
   await using fixture = await spawningWorld({ settings });
@@ -89,7 +89,7 @@ Deno.test("POST /spawn runs the configured command in a pane of its circle [4.sp
   );
 });
 
-Deno.test("an agent that does not register in time is late, and still known when it comes", async () => {
+Deno.test("an agent that registers after the time limit is still recognised", async () => {
   await using fixture = await spawningWorld();
   const { w, folder } = fixture;
   const headers = { "idempotency-key": "one" };

@@ -35,7 +35,7 @@ Deno.test("a restart waits for the turn to end, and can be cancelled until then 
   assert.deepEqual(failed.map(({ stage, reason }) => [stage, reason]), [["quiesce", "cancelled"]]);
 });
 
-Deno.test("once something was stopped, a restart cannot be cancelled [4.peers.restart-cancel]", async () => {
+Deno.test("a restart cannot be cancelled once it stops the agent [4.peers.restart-cancel]", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   await agentInPane(fixture);
@@ -49,7 +49,7 @@ Deno.test("once something was stopped, a restart cannot be cancelled [4.peers.re
   assert.equal((await get(w, "/peers/api/restart")).outcome, "restarted");
 });
 
-Deno.test("a turn that does not end leaves everything as it was", async () => {
+Deno.test("a restart fails without a change when the turn does not end", async () => {
   await using fixture = await spawningWorld();
   const { w, processes } = fixture;
   const { agent_pid } = await agentInPane(fixture);
@@ -60,7 +60,7 @@ Deno.test("a turn that does not end leaves everything as it was", async () => {
   assert.equal((await get(w, "/peers/api")).status, "online");
 });
 
-Deno.test("a process that does not obey is made to end, and if it cannot be, nothing is launched", async () => {
+Deno.test("a process that ignores SIGTERM is killed, and if it survives nothing is launched", async () => {
   for (const deaf of [["SIGTERM"], ["SIGTERM", "SIGKILL"]]) {
     await using fixture = await spawningWorld();
     const { w, terminals } = fixture;
@@ -73,8 +73,8 @@ Deno.test("a process that does not obey is made to end, and if it cannot be, not
     const { failed } = await restart(w);
     assert.deepEqual([failed.stage, failed.reason], ["stop", "did_not_stop"]);
     assert.equal(terminals.launches.length, 0);
-    assert.equal(terminals.kept.size, 0, "its pane closes with it, as before");
-    assert.equal((await get(w, "/peers/api")).status, "online", "it still runs, and is told so");
+    assert.equal(terminals.kept.size, 0, "the pane closes with its program, as before");
+    assert.equal((await get(w, "/peers/api")).status, "online", "the old process still runs");
   }
 });
 

@@ -190,7 +190,7 @@ Deno.test("a restart is an HTTP error only for an unknown or ambiguous peer, or 
   assert.deepEqual(await failing("api"), [503, "spawn_disabled"]);
 });
 
-Deno.test("a launch that fails, ends at once or never registers is told as such, and can be repeated", async () => {
+Deno.test("a launch that fails, ends at once or never registers is reported, and can be repeated", async () => {
   await using fixture = await spawningWorld();
   const { w, terminals } = fixture;
   const { pane_id } = await agentInPane(fixture);
