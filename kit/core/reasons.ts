@@ -40,6 +40,7 @@ export const REASONS = {
   socket_serves:        "the agent uses its server, whose socket is not safe to use",
   queue_refused:        "the agent's queue refused it",
   plugin_awaited:       "the agent's plugin is expected to take it",
+  socket_awaited:       "the agent's plugin may have it already, and has to reconnect first",
   socket_full:          "the buffer of its socket is full",
   socket_closed:        "the socket closed before it was sent",
   // Bytes were sent, and it is not proven that the message arrived.
@@ -52,7 +53,7 @@ export const REASONS = {
   no_answer:            "the agent's server did not answer",
   command_timeout:      "the agent's command did not end in time",
   command_failed:       "the agent's command failed",
-  rung_failed:          "internal error of the daemon; its log has the cause",
+  transport_failed:     "internal error of the daemon; its log has the cause",
   not_settled:          "it was handed out, and no receipt came within 60 s",
   daemon_restart:       "the daemon was restarted",
   // Why a job waits, or how it or its message ended.

@@ -86,7 +86,7 @@ export class StormAdapter implements Adapter {
     peer: AgentPeer,
     outgoing: OutgoingMessage,
   ): Promise<Receipt> {
-    if (this.#ended) return { state: "unclear", reason: "rung_failed" };
+    if (this.#ended) return { state: "unclear", reason: "transport_failed" };
     const { peer_id } = peer;
     const { delivery_id, framed } = outgoing;
     const isElsewhere = name === "pane" && !this.#events.isReadBy(peer);

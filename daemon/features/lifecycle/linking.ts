@@ -270,14 +270,14 @@ function isReady({ transport, ready }: Probe): boolean {
 
 /** The reason of the last transport in the fallback order. */
 function reasonOf(probes: readonly Probe[]): string {
-  return probes.findLast(({ transport }) => transport !== "hook")?.reason ?? "no_rung";
+  return probes.findLast(({ transport }) => transport !== "hook")?.reason ?? "no_transport";
 }
 
 const HINTS: Readonly<Record<string, string>> = {
   dialog_open: "answer the dialog in the pane, then link again",
   draft_present: "send or clear the text typed in the pane, then link again",
   no_process: "start the agent in the pane",
-  no_rung: "no adapter here reaches this backend; `generic` is any program in a pane",
+  no_transport: "no adapter here reaches this backend; `generic` is any program in a pane",
   shell_prompt: "a shell would run each message as a command: start the agent in the pane",
   screen_unknown: "the screen is not one of this backend; check that the backend is right",
 };

@@ -80,7 +80,7 @@ export class Dispatcher {
     if (!addressee) return "blocked";
     // The plugin may have received it already. It drops repeats; no other transport does.
     if (message.repeatable && message.transport === "websocket") {
-      this.#recordBlocked(message, "socket_awaited");
+      this.#recordBlocked(message, "socket_awaited" satisfies Reason);
       return "blocked";
     }
     const { seq } = message;
@@ -140,7 +140,7 @@ export class Dispatcher {
         peer_id: peer.peer_id,
         error,
       });
-      return { state: "unclear", reason: "rung_failed" };
+      return { state: "unclear", reason: "transport_failed" };
     }
   }
 

@@ -113,7 +113,7 @@ Deno.test("a link without a live transport leaves no peer behind [7.link-rolled-
   const refused = await post(w, LINK, CLAUDE_COMMAND);
   const hint = "answer the dialog in the pane, then link again";
   assert.deepEqual(refused, { status: 200, linked: false, reason: "dialog_open", hint });
-  assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_rung");
+  assert.equal((await post(w, LINK, { backend: "codex" })).reason, "no_transport");
   paneObserver.close("%3");
   paneObserver.open("%3");
   assert.equal((await post(w, LINK, CLAUDE_COMMAND)).reason, "no_process");
