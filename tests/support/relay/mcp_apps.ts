@@ -1,4 +1,4 @@
-/** Apps that call the relay's tools: the SDK's client in both protocol generations, and raw calls. */
+/** Apps that call the relay's tools: the SDK's client in both protocol generations. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
