@@ -30,20 +30,20 @@ export function step(tx: Tx, { client_id, state, expires_at }: Client): void {
   );
 }
 
-/** Deletes the oldest unused clients until `most` are left; of one instant, the first ones. */
-export function evict(tx: Tx, most: number): number {
+/** Deletes the oldest unused clients until `max` are left; of one instant, the first ones. */
+export function evict(tx: Tx, max: number): number {
   return tx.run(
     `delete from oauth_clients where state = 'unused' and client_id in
        (select client_id from oauth_clients where state = 'unused'
-        order by registered_at desc, rowid desc limit -1 offset :most)`,
-    { most },
+        order by registered_at desc, rowid desc limit -1 offset :max)`,
+    { max },
   );
 }
 
-export function expire(tx: Tx, now: number, most: number): number {
+export function expire(tx: Tx, now: number, max: number): number {
   return tx.run(
     `delete from oauth_clients where client_id in
-       (select client_id from oauth_clients where expires_at <= :now limit :most)`,
-    { now, most },
+       (select client_id from oauth_clients where expires_at <= :now limit :max)`,
+    { now, max },
   );
 }

@@ -196,7 +196,7 @@ export class Grants {
 
   connections(namespace: string): rows.Connection[] {
     const { db, clock } = this.#deps;
-    return rows.connections(db, { namespace, now: clock.now(), most: CONNECTIONS_MAX });
+    return rows.connections(db, { namespace, now: clock.now(), max: CONNECTIONS_MAX });
   }
 
   /** Whether an app was connected to this namespace before, which proves that it is in use. */

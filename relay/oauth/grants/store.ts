@@ -86,14 +86,14 @@ export function hasExchangedGrant(db: Reader, namespace: string): boolean {
 
 export function connections(
   db: Reader,
-  { namespace, now, most }: { namespace: string; now: number; most: number },
+  { namespace, now, max }: { namespace: string; now: number; max: number },
 ): Connection[] {
   return db.all(
     ConnectionRow,
     `select g.*, c.client_name from oauth_grants g join oauth_clients c using (client_id)
      where g.namespace = :namespace and g.state = 'active' and g.expires_at > :now
-     order by g.granted_at desc limit :most`,
-    { namespace, now, most },
+     order by g.granted_at desc limit :max`,
+    { namespace, now, max },
   );
 }
 
@@ -195,26 +195,26 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
 }
 
 /** The code and the tokens of a grant are deleted with it. */
-export function expireGrants(tx: Tx, now: number, most: number): number {
+export function expireGrants(tx: Tx, now: number, max: number): number {
   return tx.run(
     `delete from oauth_grants where grant_id in
-       (select grant_id from oauth_grants where expires_at <= :now limit :most)`,
-    { now, most },
+       (select grant_id from oauth_grants where expires_at <= :now limit :max)`,
+    { now, max },
   );
 }
 
-export function expireAccessTokens(tx: Tx, now: number, most: number): number {
+export function expireAccessTokens(tx: Tx, now: number, max: number): number {
   return tx.run(
     `delete from oauth_access_tokens where token_hash in
-       (select token_hash from oauth_access_tokens where expires_at <= :now limit :most)`,
-    { now, most },
+       (select token_hash from oauth_access_tokens where expires_at <= :now limit :max)`,
+    { now, max },
   );
 }
 
-export function expireForms(tx: Tx, now: number, most: number): number {
+export function expireForms(tx: Tx, now: number, max: number): number {
   return tx.run(
     `delete from oauth_spent_forms where form_id in
-       (select form_id from oauth_spent_forms where expires_at <= :now limit :most)`,
-    { now, most },
+       (select form_id from oauth_spent_forms where expires_at <= :now limit :max)`,
+    { now, max },
   );
 }

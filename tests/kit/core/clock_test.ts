@@ -1,4 +1,4 @@
-/** Time and chance: the real ones keep their promises, the fake ones are obedient. */
+/** The system clock, the fake clock and ids. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -33,7 +33,7 @@ Deno.test("a sleeper that sleeps again within the same advance wakes again", asy
   assert.equal(ticks, 5);
 });
 
-Deno.test("whatever the deadlines, they are kept in order", async () => {
+Deno.test("sleepers with any deadlines wake in order", async () => {
   const ms = fc.integer({ min: 0, max: 1000 });
   await fc.assert(
     fc.asyncProperty(fc.array(ms, { maxLength: 8 }), async (sleeps) => {
@@ -48,7 +48,7 @@ Deno.test("whatever the deadlines, they are kept in order", async () => {
 });
 
 for (const [name, clock] of [["fake", new FakeClock()], ["real", systemClock]] as const) {
-  Deno.test(`the ${name} clock's sleep ends with its signal, and with its reason`, async () => {
+  Deno.test(`the ${name} clock's sleep rejects with its signal's reason`, async () => {
     const reason = new Error("enough");
     const ending = new AbortController();
     const sleeping = clock.sleep(60_000, ending.signal);
@@ -58,7 +58,7 @@ for (const [name, clock] of [["fake", new FakeClock()], ["real", systemClock]] a
   });
 }
 
-Deno.test("the real clock sleeps, and tells the time", async () => {
+Deno.test("the system clock sleeps and returns the time", async () => {
   const before = systemClock.now();
   await systemClock.sleep(2, new AbortController().signal);
   assert.ok(systemClock.now() >= before + 1);

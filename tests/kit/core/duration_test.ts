@@ -1,4 +1,4 @@
-/** Lengths of time, as people write them. */
+/** Parsing durations. */
 
 import assert from "node:assert/strict";
 import { parseDuration, parseFromNow } from "kit/core/duration.ts";
@@ -31,7 +31,7 @@ for (const [text, ms] of CASES) {
   });
 }
 
-Deno.test("a duration in the past, with a prefix, is not one from now", () => {
+Deno.test("parseFromNow accepts the prefix `in` and no other text", () => {
   assert.equal(parseDuration("in 10m"), undefined);
   assert.equal(parseFromNow("10m ago"), undefined);
 });

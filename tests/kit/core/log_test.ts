@@ -1,4 +1,4 @@
-/** The log: one line of JSON a fact, for operators, with nothing in it that must not be read. */
+/** The log: one JSON object per line, without secrets. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -7,13 +7,13 @@ import { FakeClock } from "../../support/clock.ts";
 function capturedLog() {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => {
-    assert.ok(!line.includes("\n"), "one line a fact");
+    assert.ok(!line.includes("\n"), "one line per entry");
     lines.push(JSON.parse(line));
   };
   return { lines, log: jsonLog(new FakeClock(), "info", write) };
 }
 
-Deno.test("a line says when, how grave, what, and its fields", () => {
+Deno.test("a line has time, level, message and fields", () => {
   const { lines, log } = capturedLog();
   log.warn("Cannot reach the relay", { attempt: 3, why: "two\nlines" });
   assert.deepEqual(lines, [{
@@ -25,7 +25,7 @@ Deno.test("a line says when, how grave, what, and its fields", () => {
   }]);
 });
 
-Deno.test("what is below the level is not written", () => {
+Deno.test("entries below the minimum level are not written", () => {
   const { lines, log } = capturedLog();
   log.debug("Too quiet");
   for (const level of ["info", "warn", "error"] as const) log[level]("Told");
@@ -44,7 +44,7 @@ Deno.test("secrets and texts are hidden, at any depth and in any spelling", () =
   assert.equal(lines[0]?.["context"], "of the text");
 });
 
-Deno.test("a fault is told with its cause and where it was", () => {
+Deno.test("an error is written with its cause and its stack", () => {
   const { lines, log } = capturedLog();
   log.error("A route failed", { error: new Error("outer", { cause: new TypeError("inner") }) });
   const error = lines[0]?.["error"] as { message: string; stack: string; cause: unknown };

@@ -1,4 +1,4 @@
-/** Every pair of state and event of every machine: a row says where it leads, or it is refused. */
+/** State machines: every pair of state and event has a row or is illegal. */
 
 import assert from "node:assert/strict";
 import { stateMachine } from "kit/core/state_machine.ts";
@@ -49,7 +49,7 @@ for (const { stateMachine } of MACHINES) {
     assert.equal(transitionCount, rows.length);
   });
 
-  Deno.test(`${name}: every state is reached from the first one, and a final one has no way out`, () => {
+  Deno.test(`${name}: every state is reachable from the first, and a final state has no row`, () => {
     const reached = new Set(states.slice(0, 1));
     for (const _ of states) {
       for (const [from, , to] of rows) if (reached.has(from)) reached.add(to);
@@ -60,7 +60,7 @@ for (const { stateMachine } of MACHINES) {
     }
   });
 
-  Deno.test(`${name}: the database allows the machine's states, and no others`, () => {
+  Deno.test(`${name}: the database allows exactly the machine's states`, () => {
     const stored = COLUMNS[name];
     assert.ok(stored, `say in COLUMNS where the state of "${name}" is stored`);
     if (stored === "memory") return;
@@ -69,7 +69,7 @@ for (const { stateMachine } of MACHINES) {
   });
 }
 
-/** What the newest `check` of a column lists. */
+/** The values in the newest `check` of a column. */
 function allowed(table: string, column: string): string[] {
   const created = new RegExp(`create table ${table} \\((.*?)\\) strict`, "s");
   const all = [...migrations, ...relayMigrations];
@@ -79,7 +79,7 @@ function allowed(table: string, column: string): string[] {
   return [...words.matchAll(/'(\w+)'/g)].map(([, word = ""]) => word).sort();
 }
 
-Deno.test("the machines of the house are found, each with its own name", () => {
+Deno.test("all machines are found, each with a unique name", () => {
   const names = MACHINES.map(({ stateMachine }) => stateMachine.name);
   assert.equal(new Set(names).size, names.length);
   for (const name of ["ask", "delivery", "peer", "relay_client", "oauth_grant"]) {
@@ -87,7 +87,7 @@ Deno.test("the machines of the house are found, each with its own name", () => {
   }
 });
 
-Deno.test("a machine that its file does not export is an error, and not left untested", async () => {
+Deno.test("a machine that is not exported is an error", async () => {
   const path = "daemon/features/asks/machine.ts";
   const text = Deno.readTextFileSync(new URL(`../../../${path}`, import.meta.url));
   assert.equal((await machinesOf({ path, text, code: text })).length, 1);
@@ -98,7 +98,7 @@ Deno.test("a machine that its file does not export is an error, and not left unt
   );
 });
 
-Deno.test("each way of closing leads an open ask to closed, and no closed one anywhere", () => {
+Deno.test("each close reason closes an open ask, and a closed ask accepts none", () => {
   for (const [reason, [on]] of Object.entries(CLOSE_RULES)) {
     assert.equal(askMachine.step("open", on), "closed", reason);
     assert.throws(() => askMachine.step("closed", on), { code: "illegal_transition" });
@@ -109,7 +109,7 @@ Deno.test("each way of closing leads an open ask to closed, and no closed one an
   }
 });
 
-Deno.test("a table with two rows for one event is a mistake, found at the start", () => {
+Deno.test("a table with two rows for one state and event throws", () => {
   assert.throws(
     () => stateMachine("door", [["open", "shut", "closed"], ["open", "shut", "open"]]),
     {

@@ -1,11 +1,11 @@
-/** Every reason of a delivery can be explained. */
+/** Every reason of a delivery has a sentence. */
 
 import assert from "node:assert/strict";
 import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
 import { type Reason, REASONS, sentenceOf } from "../../../kit/core/reasons.ts";
 import { formatReason } from "../../../cli/output/message_explanation.ts";
 
-Deno.test("`mesh why` explains each reason in words, and none by its code", () => {
+Deno.test("each reason has a sentence that is not its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {
     assert.equal(formatReason(code), sentence);
     assert.match(sentence, /^[a-z].* .*[a-z0-9]$/, code);
@@ -13,7 +13,7 @@ Deno.test("`mesh why` explains each reason in words, and none by its code", () =
   }
 });
 
-Deno.test("a reason of another version, or in a client's own words, is shown as it is", () => {
+Deno.test("an unknown reason is shown as words", () => {
   assert.equal(sentenceOf("out_of_paper"), "out of paper");
   assert.equal(sentenceOf("toString"), "toString");
   assert.equal(sentenceOf("The disk is full"), "The disk is full");

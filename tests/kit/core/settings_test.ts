@@ -1,4 +1,4 @@
-/** Settings: one run names every mistake, secrets stay hidden, and nothing is believed unread. */
+/** Settings: defaults, sources, mistakes and secrets. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ function read(file: string | undefined, env: Record<string, string> = {}) {
   return readConfig({ ...HOME, ...env }, () => file);
 }
 
-/** The lines of the refusal, one a mistake, without its headline. */
+/** The lines of the error, one per mistake, without its headline. */
 function mistakes(file: string, env: Record<string, string> = {}): string[] {
   try {
     read(file, env);
@@ -28,14 +28,14 @@ function mistakes(file: string, env: Record<string, string> = {}): string[] {
   return [];
 }
 
-Deno.test("without a word, every setting has its default", () => {
+Deno.test("without a configuration every setting has its default", () => {
   const config = read(undefined);
   assert.deepEqual([config["daemon.host"], config["daemon.port"]], ["127.0.0.1", 8377]);
   assert.equal(config["daemon.auth_token"], undefined);
   assert.deepEqual(Object.keys(config), Object.keys(SETTINGS));
 });
 
-Deno.test("the environment overrides the file, and a variable is its key in capitals", () => {
+Deno.test("the environment overrides the file, and a variable is the key in capitals", () => {
   const file = "daemon: {port: 9000, history_days: 7, allowed_hosts: [mesh.test]}";
   const env = { MESH_DAEMON__PORT: "9001", MESH_DAEMON__QUEUE__MAX_PER_PEER: "5" };
   const config = read(file, env);
@@ -44,7 +44,7 @@ Deno.test("the environment overrides the file, and a variable is its key in capi
   assert.deepEqual(config["daemon.allowed_hosts"], ["mesh.test"]);
 });
 
-Deno.test("an environment value is read as YAML: numbers, flags and lists mean what they say", () => {
+Deno.test("an environment value is parsed as YAML: numbers, flags and lists", () => {
   const config = read("", {
     MESH_DAEMON__ALLOWED_HOSTS: "[a.test, b.test]",
     MESH_DAEMON__MCP__ENABLED: "false",
@@ -64,7 +64,7 @@ Deno.test("an environment value that only looks like a number or a map is a text
   assert.deepEqual([config["daemon.host"], config["human.name"]], ["::", "007"]);
 });
 
-Deno.test("one run names every mistake: the key's path, what was found and what is allowed", () => {
+Deno.test("every mistake is reported at once: its key, the value and what is allowed", () => {
   const file = `
     daemon: {port: 70000, queue: {ttl_seconds: soon}, mcp: yes please, colour: red}
     human: {name: "two words"}
@@ -90,13 +90,13 @@ Deno.test("one run names every mistake: the key's path, what was found and what 
   assert.equal(lines.length, expected.length, lines.join("\n"));
 });
 
-Deno.test("a key that every object has is as unknown as any other", () => {
+Deno.test("a key of Object.prototype is unknown", () => {
   for (const key of ["constructor", "toString", "hasOwnProperty"]) {
     assert.match(mistakes(`${key}: 1`).join(), /unknown key/, key);
   }
 });
 
-Deno.test("a secret is shown nowhere: not in a complaint, not as JSON, not in a text", () => {
+Deno.test("a secret is not shown in errors, JSON or text", () => {
   const short = "hunter→2";
   const lines = mistakes(`daemon: {auth_token: ${short}}`);
   assert.match(lines.join(), /^daemon\.auth_token: found a value .*; allowed: .*ASCII/);
@@ -109,7 +109,7 @@ Deno.test("a secret is shown nowhere: not in a complaint, not as JSON, not in a 
   assert.equal(JSON.stringify(token), `"[hidden]"`);
 });
 
-Deno.test("a host that is not loopback needs a token beside it", () => {
+Deno.test("a host that is not loopback needs a token", () => {
   for (const host of ["0.0.0.0", "192.168.1.5", "mesh.test", "::", "127.evil.test"]) {
     assert.match(mistakes(`daemon: {host: "${host}"}`).join(), /without daemon\.auth_token/, host);
     assert.equal(read(`daemon: {host: "${host}", auth_token: ${TOKEN}}`)["daemon.host"], host);
@@ -119,7 +119,7 @@ Deno.test("a host that is not loopback needs a token beside it", () => {
   }
 });
 
-Deno.test("a file that is no YAML, or no table, is named", () => {
+Deno.test("a file that is not YAML, or not a map, is named in the error", () => {
   assert.match(mistakes("daemon: [").join(), /config\.yaml: not YAML/);
   assert.match(mistakes("daemon: {}\n---\nhuman: {}").join(), /not YAML: found 2 documents/);
   assert.match(mistakes("human: {}\nhuman: {}").join(), /not YAML/);
@@ -127,7 +127,7 @@ Deno.test("a file that is no YAML, or no table, is named", () => {
   assert.deepEqual(mistakes("# only a comment"), []);
 });
 
-Deno.test("the file and the state are where XDG says, or where MESH_CONFIG and MESH_STATE say", () => {
+Deno.test("the paths of file and state follow XDG, or MESH_CONFIG and MESH_STATE", () => {
   assert.equal(configPath(HOME), PATH);
   assert.equal(configPath({ ...HOME, XDG_CONFIG_HOME: "/xdg" }), "/xdg/mesh/config.yaml");
   assert.equal(configPath({ ...HOME, MESH_CONFIG: "/mine.yaml" }), "/mine.yaml");
@@ -142,7 +142,7 @@ const TABLE = {
   "secret": z.string().min(3).transform((text) => new Secret(text)).optional(),
 };
 
-Deno.test("whatever is said, it is read or refused with the one error", () => {
+Deno.test("every configuration is read or refused with one error", () => {
   const key = fc.constantFrom("a", "b", "port", "words", "secret", "other");
   const file = fc.oneof(fc.jsonValue(), fc.dictionary(key, fc.dictionary(key, fc.jsonValue())));
   const name = fc.constantFrom("MESH_A__PORT", "MESH_A__B__WORDS", "MESH_A__", "MESH_X__Y");

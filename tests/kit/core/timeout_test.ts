@@ -1,4 +1,4 @@
-/** Waiting with a limit: pauses that never reject, and work that is given up in time. */
+/** Waiting with a limit: pauses that never reject, and work with a timeout. */
 
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
@@ -7,7 +7,7 @@ import { pause, timeout } from "kit/core/timeout.ts";
 
 const never = () => new Promise<never>(() => {});
 
-/** A clock that counts the alarms which are neither due nor cancelled. */
+/** A clock that counts its pending timers. */
 function counting(): Clock & { open: number } {
   const clock = {
     ...systemClock,
@@ -44,7 +44,7 @@ Deno.test("a pause ends without an error as soon as its signal aborts", async ()
   assert.equal(clock.open, 0);
 });
 
-Deno.test("timeout returns the result of work that ends in time, and cancels its alarm", async () => {
+Deno.test("timeout returns the result of work that ends in time, and cancels its timer", async () => {
   const clock = counting();
   assert.equal(await timeout(clock, 60_000, Promise.resolve(5)), 5);
   assert.equal(await timeout(clock, 60_000, () => Promise.resolve(6)), 6);

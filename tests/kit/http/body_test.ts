@@ -1,9 +1,9 @@
-/** Bodies are read up to a limit, and no further. */
+/** Reading bodies up to a limit. */
 
 import assert from "node:assert/strict";
 import { decodeUtf8, readRequestBody, readUpTo } from "kit/http/body.ts";
 
-/** A body in pieces, and how many of them were taken. */
+/** A body in chunks, and how many of them were read. */
 function inPieces(pieces: readonly number[]) {
   const state = { taken: 0, cancelled: false };
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -17,20 +17,20 @@ function inPieces(pieces: readonly number[]) {
   return { state, body };
 }
 
-Deno.test("a body of exactly the limit is read whole, in the order of its pieces", async () => {
+Deno.test("a body of exactly the limit is read in the order of its chunks", async () => {
   const { body } = inPieces([2, 1, 1]);
   assert.deepEqual(await readUpTo(body, 4), new Uint8Array([1, 1, 2, 3]));
   assert.deepEqual(await readUpTo(null, 4), new Uint8Array());
 });
 
-Deno.test("a longer body is given up at the piece that exceeds the limit", async () => {
+Deno.test("reading a longer body stops at the chunk that exceeds the limit", async () => {
   const { body, state } = inPieces([2, 2, 1, 1, 1]);
   const held: number[] = [];
   assert.equal(await readUpTo(body, 4, (bytes) => held.push(bytes)), undefined);
   assert.deepEqual([state, held], [{ taken: 3, cancelled: true }, [2, 4]]);
 });
 
-Deno.test("a request that announces too much is not read at all", async () => {
+Deno.test("a request with a too large content-length is not read", async () => {
   const { body, state } = inPieces([5]);
   const init = { method: "POST", body, headers: { "content-length": "5" } };
   assert.equal(await readRequestBody(new Request("http://x/", init), 4), undefined);
@@ -39,7 +39,7 @@ Deno.test("a request that announces too much is not read at all", async () => {
   assert.equal((await readRequestBody(small, 4))?.length, 4);
 });
 
-Deno.test("bytes that are not UTF-8 are no text", () => {
+Deno.test("decodeUtf8 returns undefined for invalid UTF-8", () => {
   assert.equal(decodeUtf8(new Uint8Array([0xc3, 0xa9])), "\u00e9");
   assert.equal(decodeUtf8(new Uint8Array([0xc3])), undefined);
   assert.equal(decodeUtf8(new Uint8Array([0xff])), undefined);

@@ -1,4 +1,4 @@
-/** The OpenAPI document says what the contracts say: nothing more, nothing less. */
+/** The OpenAPI document matches the contracts exactly. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -38,7 +38,7 @@ function operationOf(document: ReturnType<typeof openapi>, path: string, method:
 
 const operation = () => operationOf(openapi("Mesh", "1", [wait]), "/asks/{id}/wait", "post");
 
-Deno.test("a contract is an operation: its id, its parameters, and which of them are needed", () => {
+Deno.test("a contract becomes an operation with its id and its parameters", () => {
   const { operationId, parameters = [] } = operation();
   assert.equal(operationId, "asks.wait");
   assert.deepEqual(parameters.map(({ name, in: place, required }) => [name, place, required]), [
@@ -48,7 +48,7 @@ Deno.test("a contract is an operation: its id, its parameters, and which of them
   ]);
 });
 
-Deno.test("a body is what is sent, an answer is what is received: every field, instants as text", () => {
+Deno.test("schemas describe the body and the response with every field, and instants as text", () => {
   const { requestBody, responses } = operation();
   const body = (requestBody as Operation["responses"][""]).content["application/json"]?.schema;
   assert.deepEqual(body?.required, ["until"]);
@@ -56,7 +56,7 @@ Deno.test("a body is what is sent, an answer is what is received: every field, i
   assert.ok(answer?.required.includes("at"));
 });
 
-Deno.test("every reference in the document leads somewhere", () => {
+Deno.test("every reference in the document resolves", () => {
   const document = openapi("Mesh", "1", [wait]);
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
   for (const [, reference = ""] of references) {
@@ -69,14 +69,14 @@ Deno.test("every reference in the document leads somewhere", () => {
   }
 });
 
-Deno.test("every refusal that a contract lists stands under its status, with those of the door", () => {
+Deno.test("every refusal of a contract is under its status, with those of the guard", () => {
   const { responses } = operation();
   assert.match(responses["404"]?.description ?? "", /unknown_ask/);
   assert.match(responses["403"]?.description ?? "", /forbidden_host.*not_the_asker/);
   for (const status of [400, 401, 413, 422, 500, 503]) assert.ok(responses[status], String(status));
 });
 
-Deno.test("the daemon's document has every contract, every refusal of each, and each id once", async () => {
+Deno.test("the daemon's document has every contract and refusal, and each id once", async () => {
   await using w = world();
   const contracts = w.daemon.routes.map(({ contract }) => contract);
   const served = await (await w.fetch("/openapi.json")).json();

@@ -1,4 +1,4 @@
-/** Routes: a contract meets a function, and every request is answered as contract 1 says. */
+/** Routes: parsing, responses, refusals and the order of checks (contract 1). */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -57,7 +57,7 @@ function open(routes: Route[], door: Partial<RouteGuard> = {}) {
   return { ask, post, faults };
 }
 
-Deno.test("params, query and body arrive parsed, and an instant leaves as RFC 3339", async () => {
+Deno.test("params, query and body are parsed, and an instant is sent as RFC 3339", async () => {
   const { post } = open([said]);
   const { status, answer, headers } = await post("/words/ha?times=2", `{"by": "ada"}`);
   assert.deepEqual([status, answer], [200, { said: "ada: haha", at: "2026-11-20T17:40:00.000Z" }]);
@@ -65,7 +65,7 @@ Deno.test("params, query and body arrive parsed, and an instant leaves as RFC 33
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-Deno.test("an empty body is {}, whatever its type says [c1.empty-body]", async () => {
+Deno.test("an empty body is {}, with any media type [c1.empty-body]", async () => {
   const { post } = open([said]);
   for (const body of [undefined, "", " \n"]) {
     assert.equal((await post("/words/ha", body)).answer.said, "nobody: ha");
@@ -74,7 +74,7 @@ Deno.test("an empty body is {}, whatever its type says [c1.empty-body]", async (
   assert.equal(typed.answer.said, "ada: ha");
 });
 
-Deno.test("a body that its caller breaks off is refused, and is no fault", async () => {
+Deno.test("an aborted request body is a 400, not a 500", async () => {
   const { post, faults } = open([said]);
   const broken = new ReadableStream({
     start: (controller) => controller.error(new Error("The caller left")),
@@ -84,7 +84,7 @@ Deno.test("a body that its caller breaks off is refused, and is no fault", async
   assert.deepEqual(faults, []);
 });
 
-Deno.test("an unknown route is 404, and a wrong method 405 with the right ones in Allow [c1.not-found]", async () => {
+Deno.test("an unknown route is a 404, and a wrong method a 405 with Allow [c1.not-found]", async () => {
   const other = route({ ...bare, method: "DELETE" }, () => OK);
   const { ask } = open([route(bare, () => OK), other]);
   const unknown = await ask("/nowhere");
@@ -95,7 +95,7 @@ Deno.test("an unknown route is 404, and a wrong method 405 with the right ones i
   assert.equal(wrong.headers.get("allow"), "DELETE, GET");
 });
 
-Deno.test("a literal path comes before one with a parameter, in whatever order they are listed", async () => {
+Deno.test("a literal path precedes one with a parameter, in any order of routes", async () => {
   const one = (path: `/${string}`) =>
     route({ ...bare, path, returns: z.object({ path: z.string() }) }, () => ({ path }));
   const { ask } = open([one("/asks/:id"), one("/asks/:id/wait"), one("/asks/pending")]);
@@ -104,12 +104,12 @@ Deno.test("a literal path comes before one with a parameter, in whatever order t
   }
 });
 
-Deno.test("what is not JSON is 400, with the reason [c1.bad-json]", async () => {
+Deno.test("a body that is not JSON is a 400 with the reason [c1.bad-json]", async () => {
   const { status, answer } = await open([said]).post("/words/ha", "{by: ada}");
   assert.deepEqual([status, answer.error, typeof answer.reason], [400, "bad_json", "string"]);
 });
 
-Deno.test("what does not fit is 422, and every issue has its path [c1.invalid-request]", async () => {
+Deno.test("an invalid request is a 422, and every issue has its path [c1.invalid-request]", async () => {
   const { post } = open([said]);
   const wrong = await post("/words/ha", `{"by": 1, "deep": {"n": "x"}}`);
   assert.deepEqual([wrong.status, wrong.answer.error], [422, "invalid_request"]);
@@ -121,7 +121,7 @@ Deno.test("what does not fit is 422, and every issue has its path [c1.invalid-re
   for (const body of ["[]", "null", "7"]) assert.equal((await post("/words/a", body)).status, 422);
 });
 
-Deno.test("a body of one byte too many is 413, announced or not; one byte less is read", async () => {
+Deno.test("a body of one byte too many is a 413, with or without content-length", async () => {
   const { post } = open([said]);
   const body = (bytes: number) => `{"by":"${"x".repeat(bytes - 9)}"}`;
   const stream = (text: string) => new Blob([text]).stream();
@@ -138,7 +138,7 @@ Deno.test("a body of one byte too many is 413, announced or not; one byte less i
   }
 });
 
-Deno.test("an announced size that is too large is refused before anything is read", async () => {
+Deno.test("a content-length that is too large is refused before the body is read", async () => {
   let read = 0;
   const endless = new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull(controller) {
@@ -151,19 +151,19 @@ Deno.test("an announced size that is too large is refused before anything is rea
   assert.equal(read, 0);
 });
 
-Deno.test("a field that is not in the answer's schema cannot leave", async () => {
+Deno.test("a field that is not in the response schema is not sent", async () => {
   const leaky = route(bare, () => ({ ...OK, secret: "s3cr3t" }));
   assert.deepEqual((await open([leaky]).ask("/bare")).answer, { ok: true });
 });
 
-Deno.test("an answer that does not fit its schema is a fault of ours, and is not sent", async () => {
+Deno.test("a response that does not fit its schema is a 500", async () => {
   const { ask, faults } = open([route(bare, () => ({ ok: "s3cr3t" }) as never)]);
   const { status, answer } = await ask("/bare");
   assert.deepEqual([status, answer.error, faults.length], [500, "internal", 1]);
   assert.ok(!JSON.stringify(answer).includes("s3cr3t"));
 });
 
-Deno.test("a fault is a bare 500, and its cause goes to the log alone", async () => {
+Deno.test("an unexpected error is a 500 without details, and its cause is logged", async () => {
   const cause = new Error("s3cr3t");
   const broken = route(bare, () => {
     throw cause;
@@ -174,7 +174,7 @@ Deno.test("a fault is a bare 500, and its cause goes to the log alone", async ()
   assert.ok(!JSON.stringify(answer).includes("s3cr3t"));
 });
 
-Deno.test("the door comes first, then the route, then the token, then the body", async () => {
+Deno.test("the checks are in order: guard, route, token, body", async () => {
   const refuse = (code: "forbidden_host" | "unauthorized") => () => {
     throw new Problem(code, { host: "evil.test" });
   };
@@ -226,7 +226,7 @@ function stored(reads: () => void = () => {}) {
   };
 }
 
-Deno.test("when the commit fails, writers, readers and refusals of the turn all say so", async () => {
+Deno.test("a failed commit is a 503 for writers, readers and refusals of the turn", async () => {
   let refuse = false;
   using s = stored(() => {
     if (refuse) throw new Problem("unknown_ask", { correlation_id: "ask-1" });
@@ -245,7 +245,7 @@ Deno.test("when the commit fails, writers, readers and refusals of the turn all 
   assert.deepEqual((await s.ask("/count")).answer, { n: 0 });
 });
 
-Deno.test("an answer that is a function is made after the commit and its effects", async () => {
+Deno.test("a response function is called after the commit and its effects", async () => {
   using s = stored();
   const order: string[] = [];
   const later = route(bare, () => {
@@ -259,7 +259,7 @@ Deno.test("an answer that is a function is made after the commit and its effects
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });
 
-Deno.test("a raw route answers as it likes, behind the same door", async () => {
+Deno.test("a raw route returns any response, behind the same guard", async () => {
   const raw = rawRoute(bare, (request) => Response.json({ url: request.url }, { status: 201 }));
   assert.equal((await open([raw]).ask("/bare")).status, 201);
   const closed = open([raw], {

@@ -1,4 +1,4 @@
-/** Sockets: a frame is one of the union or it is answered; nothing that arrives can throw. */
+/** WebSocket frames: a valid one reaches its handler, an invalid one is rejected, none throws. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -23,14 +23,14 @@ const receive = frameHandler<Session, typeof Inbound>(Inbound, {
   count: (session, { n }) => session.got.push(n),
 });
 
-Deno.test("a good frame finds its handler, parsed", () => {
+Deno.test("a valid frame is parsed and reaches its handler", () => {
   const session = new Session();
   receive(session, `{"type": "hello", "peer_id": "peer-1", "extra": true}`);
   receive(session, `{"type": "count"}`);
   assert.deepEqual([session.got, session.corrected], [["peer-1", 1], []]);
 });
 
-Deno.test("a bad frame is answered with what is wrong, and the session goes on", () => {
+Deno.test("an invalid frame is rejected with the reason, and the session continues", () => {
   const session = new Session();
   // deno-fmt-ignore
   const cases: [frame: string, errorPattern: RegExp][] = [
@@ -49,7 +49,7 @@ Deno.test("a bad frame is answered with what is wrong, and the session goes on",
   assert.deepEqual([session.got, session.corrected], [[2], []]);
 });
 
-Deno.test("whatever arrives, it is taken or answered, never thrown", () => {
+Deno.test("every text is handled or rejected, and none throws", () => {
   const frame = fc.oneof(
     fc.string(),
     fc.json(),
@@ -67,7 +67,7 @@ Deno.test("a frame without a handler does not compile", () => {
   frameHandler<Session, typeof Inbound>(Inbound, { hello: () => {} });
 });
 
-Deno.test("what waits for quiet is done once a count stands still, or never would", async () => {
+Deno.test("whenStable runs once a count is stable, or after its maximum of turns", async () => {
   let count = 0;
   let remaining = 200;
   const work = Promise.withResolvers<number>();

@@ -1,4 +1,4 @@
-/** The OAuth database fails at each step: nothing is issued, nothing is lost, nobody gets in. */
+/** Failures of the OAuth database at each step: nothing is issued, lost or allowed. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
@@ -24,13 +24,13 @@ import {
 const TABLES = relayMigrations.flatMap((sql) => [...sql.matchAll(/create table (\w+)/g)])
   .map(([, table = ""]) => table);
 
-/** All rows of all tables, as one text. */
+/** All rows of all tables as a text. */
 function databaseDump(db: Database): string {
   const Any = z.record(z.string(), z.unknown());
   return JSON.stringify(TABLES.map((table) => db.all(Any, `select * from ${table} order by 1`)));
 }
 
-/** From now on a statement of this kind fails; disposing mends it. */
+/** Makes statements of this kind fail until it is disposed. */
 function failing(db: Database, on: string, table: string, how: "statement" | "commit"): Disposable {
   const raise = "select raise(abort, 'the disk is gone')";
   const orphan = "insert into orphans values (1)";
@@ -52,7 +52,7 @@ interface ActionContext {
   readonly person: Person;
 }
 
-/** What is done, once all is well; it answers how it went. */
+/** The requests under test. Each returns its response. */
 type Action = (context: ActionContext) => Promise<() => Promise<Response>>;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
@@ -90,7 +90,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-/** Each write of each act. */
+/** Each write of each request. */
 // deno-fmt-ignore
 const WRITES: readonly [action: string, on: string, table: string][] = [
   ["register",      "insert", "oauth_clients"],
@@ -115,7 +115,7 @@ const WRITES: readonly [action: string, on: string, table: string][] = [
 for (const [name, on, table] of WRITES) {
   for (const how of ["statement", "commit"] as const) {
     const place = how === "commit" ? `a commit with ${on} of ${table}` : `${on} of ${table}`;
-    Deno.test(`${name}: when ${place} fails, nothing happens, and it may be tried again [7.relay.database] [5.oauth.fail-closed]`, async () => {
+    Deno.test(`${name}: if ${place} fails, nothing is changed, and a retry succeeds [7.relay.database] [5.oauth.fail-closed]`, async () => {
       using w = oauthWorld();
       const person = new Person(w);
       const action = await ACTIONS[name]?.({ w, person, app: await App.register(w) });
@@ -139,7 +139,7 @@ for (const [name, on, table] of WRITES) {
   }
 }
 
-Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC", async () => {
+Deno.test("a failure of the database is temporarily_unavailable in the RFC's format", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -150,7 +150,7 @@ Deno.test("a failure is told as temporarily_unavailable, in the shape of the RFC
   ]);
 });
 
-Deno.test("a replay that cannot be recorded issues nothing, and is one the next time [5.oauth.fail-closed]", async () => {
+Deno.test("a replay that cannot be stored issues nothing, and is a replay again [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -163,7 +163,7 @@ Deno.test("a replay that cannot be recorded issues nothing, and is one the next 
   assert.equal(rows.bearer(w.db, digestOf(second.access_token), w.clock.now()), undefined);
 });
 
-Deno.test("a database that cannot be read lets nobody in and says no client is unknown [5.oauth.fail-closed]", async () => {
+Deno.test("if the database cannot be read, every request is refused, and not as unknown_client [5.oauth.fail-closed]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token, refresh_token } = await app.connect();
@@ -185,7 +185,7 @@ Deno.test("a database that cannot be read lets nobody in and says no client is u
   assert.equal(page.headers.get("location"), null);
 });
 
-Deno.test("a token check writes nothing: triggers that refuse every write let it through [8.relay.cleanup]", async () => {
+Deno.test("a token check writes nothing [8.relay.cleanup]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token } = await app.connect();
@@ -199,7 +199,11 @@ Deno.test("a token check writes nothing: triggers that refuse every write let it
       );
     }
   }
-  assert.equal((await app.refresh("x")).status, 400, "a sweep of nothing is no write");
+  assert.equal(
+    (await app.refresh("x")).status,
+    400,
+    "a cleanup without expired rows writes nothing",
+  );
   w.db.transact((tx) => tx.run("pragma query_only = on"));
   const { commits } = w.db;
   for (const token of [access_token, "mesh_at_unknown", ""]) {
@@ -209,7 +213,7 @@ Deno.test("a token check writes nothing: triggers that refuse every write let it
   assert.equal(w.db.commits, commits);
 });
 
-Deno.test("a token check is a search by two keys, and so is every look-up of a credential [8.relay.cleanup]", () => {
+Deno.test("token checks and look-ups of credentials search by primary keys [8.relay.cleanup]", () => {
   using w = oauthWorld();
   const Plan = z.object({ detail: z.string() });
   const plan = (sql: string) =>
@@ -236,7 +240,7 @@ Deno.test("a token check is a search by two keys, and so is every look-up of a c
   }
 });
 
-Deno.test("whoever writes clears away what is over, a bounded part at a time [8.relay.cleanup]", async () => {
+Deno.test("each write deletes a limited number of expired rows [8.relay.cleanup]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await app.connect();
@@ -244,7 +248,7 @@ Deno.test("whoever writes clears away what is over, a bounded part at a time [8.
   assert.equal(countRows(w.db, "oauth_grants"), 31);
   assert.equal(countRows(w.db, "oauth_spent_forms"), 31);
   await w.clock.advance(20 * 60_000);
-  assert.equal(countRows(w.db, "oauth_grants"), 31, "time alone clears nothing");
+  assert.equal(countRows(w.db, "oauth_grants"), 31, "nothing is deleted without a write");
   await app.revoke("nothing");
   assert.equal(countRows(w.db, "oauth_grants"), 11);
   assert.equal(countRows(w.db, "oauth_spent_forms"), 0);
@@ -253,14 +257,14 @@ Deno.test("whoever writes clears away what is over, a bounded part at a time [8.
   assert.equal(countRows(w.db, "oauth_grants"), 1);
 });
 
-Deno.test("what is over counts for nothing, cleared away or not [8.relay.cleanup]", async () => {
+Deno.test("expired rows are ignored before they are deleted [8.relay.cleanup]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const issued = [];
   for (let at = 0; at < 25; at++) issued.push(await app.connect());
   await w.clock.advance(30 * DAY_MS);
   assert.equal((await app.refresh(issued.at(-1)?.refresh_token ?? "")).status, 400);
-  assert.equal(countRows(w.db, "oauth_grants"), 5, "it was refused while its row was there");
+  assert.equal(countRows(w.db, "oauth_grants"), 5, "it was refused while its row existed");
   const codes = [];
   for (let at = 0; at < 25; at++) codes.push((await new Person(w).allow(app)).searchParams);
   await w.clock.advance(60_000);

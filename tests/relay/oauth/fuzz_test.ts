@@ -1,4 +1,4 @@
-/** Requests of random words: no fault of ours, no redirect to a stranger, no secret in the log. */
+/** Random requests: no 500, no redirect to an unknown address, no secret in the log. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -12,12 +12,12 @@ import {
   VERIFIER,
 } from "../../support/relay/oauth_world.ts";
 
-/** Bounded: some thousand requests, a few seconds. */
+/** Some thousand requests, which take a few seconds. */
 const RUNS = 700;
 
 const PRINTABLE = fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code));
 
-/** The addresses of the authorization server, as its contracts have them. */
+/** The paths of the authorization server, from its contracts. */
 const PATHS = Object.values(contracts).flatMap((value) =>
   typeof value === "object" && "path" in value ? [value.path] : []
 );
@@ -48,7 +48,7 @@ const NAMES = [
   "__proto__",
 ];
 
-/** What a stranger may send: noise, and the words of the house in wrong places. */
+/** Random text, and valid words in wrong places. */
 function valuesOf(words: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom(...words) },
@@ -97,7 +97,7 @@ function requestsOf(words: readonly string[]) {
   });
 }
 
-Deno.test("random requests make no fault and leak nothing [5.oauth.fuzz]", async () => {
+Deno.test("random requests cause no 500 and leak nothing [5.oauth.fuzz]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const person = new Person(w);

@@ -1,4 +1,4 @@
-/** A relay's rooms with whole daemons behind them: the tunnel is a scripted twin of it. */
+/** The relay's features with real daemons, connected by a fake of the tunnel that can fail. */
 
 import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
@@ -22,10 +22,10 @@ export const OTHER_SECRET = `mesh_sk_${"b".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 export const OTHER_NAMESPACE = namespaceOf(OTHER_SECRET) ?? "";
 
-/** What a machine does with the next request that matches, in place of answering it. */
+/** A failure of the next request that matches. */
 export interface RequestFailure {
   readonly path: RegExp;
-  /** Before: it never had the request. After: it had it, and no answer came. */
+  /** Whether the request fails before or after the machine has received it. */
   readonly when: "before" | "after";
   readonly code: "machine_offline" | "timed_out";
 }
@@ -36,7 +36,7 @@ interface FakeMachine {
   online: boolean;
 }
 
-/** The edge to the machines: whole daemons, or answers by hand, each by its exact id. */
+/** The machines by id: real daemons, or handlers of a test. */
 class FakeTunnel implements Machines {
   readonly forwarded: { daemon_id: string; request: MachineRequest }[] = [];
   nextFailure: RequestFailure | undefined;
@@ -98,10 +98,10 @@ function failure(
 ) {
   return code === "timed_out"
     ? new Problem(code, { daemon_id, timeout_ms: 1, may_have_been_delivered })
-    : new Problem(code, { daemon_id, reason: "the line is cut", may_have_been_delivered });
+    : new Problem(code, { daemon_id, reason: "the connection is lost", may_have_been_delivered });
 }
 
-/** Lets all through until a test says otherwise. */
+/** Rate limits that allow everything until a test changes that. */
 class FakeRateLimiter {
   wait: number | undefined;
   readonly keys: string[] = [];
@@ -115,7 +115,7 @@ class FakeRateLimiter {
 
 export type RelayFixture = Awaited<ReturnType<typeof relayFixture>>;
 
-/** Rooms of a relay in memory. Without `issuer: undefined`, remote MCP is on. */
+/** The features of a relay in memory. Remote MCP is on, unless `issuer` is null. */
 export function relayFixture(
   { issuer = ISSUER, ids = countingIds() }: { issuer?: string | null; ids?: Ids } = {},
 ) {
@@ -136,7 +136,7 @@ export function relayFixture(
   const originPolicy = new OriginPolicy(issuer ?? undefined);
   const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
   const sessions = new Sessions({ clock, ids, originPolicy, hasConnectedMachine });
-  const rooms = new RelayFeatures({
+  const features = new RelayFeatures({
     clock,
     ids,
     log,
@@ -147,7 +147,7 @@ export function relayFixture(
     limits,
   });
   const base = issuer ?? "http://127.0.0.1:8378";
-  const fetch = serve(rooms.routes, {
+  const fetch = serve(features.routes, {
     admit: () => undefined,
     authorize: (_request, _contract, remote) => ({
       remote,
@@ -165,26 +165,26 @@ export function relayFixture(
     tokens,
     limits,
     sessions,
-    rooms,
+    features,
     base,
     fetch,
     call: client(base, fetch, { authorization: `Bearer ${SECRET}` }),
-    /** A request as a program sends it, or a browser with its headers. */
+    /** Sends a request, as a program or as a browser with its headers. */
     send: (path: string, init?: RequestInit) => fetch(new Request(`${base}${path}`, init)),
     async [Symbol.asyncDispose]() {
-      await rooms[Symbol.asyncDispose]();
+      await features[Symbol.asyncDispose]();
     },
   };
 }
 
-/** A whole daemon behind the relay; dispose of both. */
+/** Connects a real daemon to the relay. Dispose of both. */
 export function connectDaemon(at: RelayFixture, daemon_id: string, namespace = NAMESPACE): World {
   const w = world();
   at.machines.connect(namespace, daemon_id, (request) => w.daemon.fetch(request));
   return w;
 }
 
-/** A form as a browser sends it from one of our own pages. */
+/** A form as a browser posts it from a page of the relay. */
 export function form(
   fields: Record<string, string>,
   headers: Record<string, string> = {},
@@ -192,7 +192,7 @@ export function form(
   return { method: "POST", body: new URLSearchParams(fields), headers };
 }
 
-/** The cookie that an answer sets, as the browser sends it back. */
+/** The cookie that a response sets, as the browser sends it. */
 export function cookieOf(response: Response): string {
   return response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
 }

@@ -1,4 +1,4 @@
-/** Apps at the relay's tools: the official client, with a grant, in either generation. */
+/** Apps that call the relay's tools: the SDK's client in both protocol generations. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
@@ -16,7 +16,7 @@ export interface Grant {
   readonly namespace?: string;
 }
 
-/** A token of a grant; the same grant's tokens share its asker. */
+/** Adds a token of a grant. Tokens of one grant have the same asker. */
 export function grantToken(
   at: RelayFixture,
   token: string,
@@ -27,7 +27,7 @@ export function grantToken(
   return { authorization: `Bearer ${token}` };
 }
 
-/** The SDK's client, which checks what it gets against the tools' schemas. */
+/** Connects the SDK's client, which validates results by the tools' schemas. */
 export async function connectApp(
   at: RelayFixture,
   headers: Record<string, string>,
@@ -61,7 +61,7 @@ export async function connectApp(
   };
 }
 
-/** A bare call of a tool, as older revisions send it. */
+/** The request of a tool call, in the format of older revisions. */
 export function rawCall(name: string, fields: Record<string, unknown> = {}): RequestInit {
   return rawPost({
     jsonrpc: "2.0",
@@ -76,7 +76,7 @@ export function rawPost(message: unknown): RequestInit {
   return { method: "POST", headers, body: JSON.stringify(message) };
 }
 
-/** The same with more headers. */
+/** The request with more headers. */
 export function withHeaders(init: RequestInit, headers: Record<string, string>): RequestInit {
   return { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...headers } };
 }

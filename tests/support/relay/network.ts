@@ -1,15 +1,15 @@
-/** A network in memory: lines in pairs, in order, that a test may stall or cut. */
+/** Pairs of connections in memory, which a test can stall or cut. */
 
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 
-/** One end of a line. What is sent arrives at the other's ears, a turn later. */
+/** One end of a connection. A message reaches the listener of the other end one turn later. */
 export class FakeConnection implements Connection {
   readonly #listener: ConnectionListener;
   #peer: FakeConnection | undefined;
   readonly #queue: FrameData[] = [];
   #state: "open" | "closing" | "closed" = "open";
   #stalled = false;
-  /** Every frame that was sent on it. */
+  /** Every message that was sent. */
   readonly sent: FrameData[] = [];
 
   constructor(listener: ConnectionListener) {
@@ -55,7 +55,7 @@ export class FakeConnection implements Connection {
     });
   }
 
-  /** Nothing more gets out, and nobody is told. */
+  /** Holds back all messages, without closing the connection. */
   stall(): void {
     this.#stalled = true;
   }
@@ -65,14 +65,14 @@ export class FakeConnection implements Connection {
     this.#flush();
   }
 
-  /** The network is gone: both ends hear of it, and what was on the way is lost. */
+  /** Closes both ends, and drops messages in transit. */
   cut(): void {
     this.#queue.length = 0;
     this.#peer?.end(1006, "");
     this.end(1006, "");
   }
 
-  /** Both ends are there. */
+  /** Opens both ends. */
   notifyOpened(): void {
     queueMicrotask(() => this.#listener.opened());
   }

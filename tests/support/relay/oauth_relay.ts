@@ -1,4 +1,4 @@
-/** The authorization server with the room of keys, and machines that are only listed. */
+/** The authorization server with sign-in, and machines that are only listed. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";

@@ -1,4 +1,4 @@
-/** A relay with OAuth in memory, an app that connects to it, and a person with a browser. */
+/** A relay with OAuth in memory, an app, and a person with a browser. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -45,14 +45,14 @@ export interface OAuthWorldOptions {
   readonly issuer?: string;
   readonly clock?: FakeClock;
   readonly ids?: Ids;
-  /** A database of another world, or one that a test has prepared. */
+  /** An existing database. */
   readonly db?: Database;
   readonly proxy?: Proxy;
 }
 
 export type OAuthWorld = ReturnType<typeof oauthWorld>;
 
-/** Where requests come from, unless a test says so: each from elsewhere, so none is limited. */
+/** The default remote address is different for each request, so that none is rate-limited. */
 let visitors = 0;
 
 export function oauthWorld(options: OAuthWorldOptions = {}) {
@@ -60,7 +60,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   const db = options.db ?? openDatabase(":memory:", issuer, { clock, log });
-  /** The namespaces of which a daemon is online. */
+  /** The namespaces that have a connected daemon. */
   const onlineNamespaces = new Set([namespaceOf(SECRET), namespaceOf(OTHER_SECRET)]);
   const machine = {
     daemon_id: "dm-000000000001",
@@ -102,7 +102,7 @@ export function oauthWorld(options: OAuthWorldOptions = {}) {
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** Undefined leaves a parameter out; a text is sent as it is. */
+/** Encodes parameters without undefined ones; a string is sent unchanged. */
 function formOf(params: Params | string): string {
   return typeof params === "string" ? params : queryOf(params);
 }
@@ -114,7 +114,7 @@ function queryOf(params: Params): string {
   return new URLSearchParams(present).toString();
 }
 
-/** What an RFC error says: the status and its code; its description is a sentence. */
+/** The status and the code of an error response, whose format is checked. */
 export async function oauthError(response: Response): Promise<[number, string]> {
   const body = z.object({ error: z.string(), error_description: z.string().min(10) })
     .parse(await response.json());
@@ -122,7 +122,7 @@ export async function oauthError(response: Response): Promise<[number, string]> 
   return [response.status, body.error];
 }
 
-/** An app that has registered. */
+/** A registered app. */
 export class App {
   readonly world: OAuthWorld;
   readonly client_id: string;
@@ -144,7 +144,7 @@ export class App {
     return new App(world, client_id, redirect_uri);
   }
 
-  /** The address that it sends the person's browser to. */
+  /** The URL of the authorization request. */
   authorizePath(overrides: Params = {}): string {
     return `/oauth/authorize?${
       queryOf({
@@ -161,7 +161,7 @@ export class App {
     }`;
   }
 
-  /** Connects: the person allows, and the code is exchanged. */
+  /** Connects the app: the person allows it, and it exchanges the code. */
   async connect(overrides: Params = {}, person = new Person(this.world)): Promise<Tokens> {
     const answer = await person.allow(this, overrides);
     const code = answer.searchParams.get("code");
@@ -203,7 +203,7 @@ export async function parseTokens(response: Response): Promise<Tokens> {
   return Tokens.parse(body);
 }
 
-/** A person with a browser: it keeps cookies, sends forms, and says where they come from. */
+/** A person with a browser, which keeps cookies and posts forms with their Origin. */
 export class Person {
   readonly world: OAuthWorld;
   readonly cookies = new Map<string, string>();
@@ -221,7 +221,7 @@ export class Person {
     return this.#keep(await this.world.postForm(path, params, all));
   }
 
-  /** What the consent form of an app holds. */
+  /** The sealed request in the consent form of an app. */
   async formFor(app: App, overrides: Params = {}): Promise<string> {
     const page = await this.visit(app.authorizePath(overrides));
     const text = await page.text();
@@ -233,7 +233,7 @@ export class Person {
     return await this.submit("/oauth/authorize", { request, decision, relay_secret });
   }
 
-  /** Allows what an app asks for; where the browser is sent then. */
+  /** Allows an app's request; returns the redirect. */
   async allow(app: App, overrides: Params = {}, secret: string | undefined = SECRET): Promise<URL> {
     const answer = await this.decide(await this.formFor(app, overrides), "allow", secret);
     assert.equal(answer.status, 303, await answer.text());
@@ -273,13 +273,13 @@ export function redirectUrl(response: Response): URL {
   return new URL(location);
 }
 
-/** What a redirect to the app says of a refusal. */
+/** The error code in a redirect to the app. */
 export function redirectError(answer: URL): string | null {
   assert.equal(answer.searchParams.get("code"), null);
   return answer.searchParams.get("error");
 }
 
-/** What stands before `/mcp`, on the database of a world. */
+/** Checks access tokens, on the database of a world. */
 export function tokenService(w: OAuthWorld) {
   const sessions = { get: () => undefined, refuseForged: () => undefined };
   return openOAuth({
@@ -297,7 +297,7 @@ export function tokenService(w: OAuthWorld) {
   }).tokens;
 }
 
-/** Counts the rows of the relay's tables. */
+/** The number of rows of a table. */
 export function countRows(db: Database, table: string, where = "1"): number {
   const Count = z.object({ count: z.number() });
   return db.get(Count, `select count(*) as count from ${table} where ${where}`)?.count ?? 0;

@@ -1,4 +1,4 @@
-/** A relay in memory, and daemons that dial it: real routes on both sides, one fake clock. */
+/** A relay and daemons in memory, connected by the real routes, with one fake clock. */
 
 import { type Ids, randomIds } from "kit/core/clock.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
@@ -17,7 +17,7 @@ export const SECRET = `mesh_sk_${"s".repeat(43)}`;
 export const OTHER_SECRET = `mesh_sk_${"o".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
-/** Ids that no other daemon of the test draws: its own id is `dm-…` with this number. */
+/** Ids that are unique for each daemon of a test. Its own id is `dm-…` with this number. */
 function idsStartingAt(number: number): Ids {
   const ids = countingIds();
   for (let skipped = 1; skipped < number; skipped++) ids.hex(1);
@@ -33,7 +33,7 @@ type Upgrade = (path: string, headers: Headers, listener: ConnectionListener) =>
   readonly connection: FakeConnection | undefined;
 }>;
 
-/** Dials as the runtime would: the upgrade is the relay's own route. */
+/** Opens sockets by the relay's upgrade route. */
 function relayDialer(upgrade: Upgrade, dials: { address: string; headers: Headers }[]): OpenSocket {
   return (address, baseHeaders, listener) => {
     const headers = new Headers({ ...baseHeaders, upgrade: "websocket" });
@@ -126,14 +126,14 @@ export function relayWorld(clock = new SwiftClock()) {
     dials,
     fetch,
     openSocket,
-    /** A daemon that has dialled, and was greeted. */
+    /** Starts a daemon and connects it. */
     async daemon(number = 1, options: DaemonOptions = {}): Promise<World> {
       const w = startDaemon({ clock, openSocket }, number, options);
       w.daemon.tick();
       await clock.settle();
       return w;
     },
-    /** A second passes for the relay and these daemons. */
+    /** Advances the clock by seconds, with ticks of the relay and of these daemons. */
     async tick(seconds: number, ...daemons: World[]): Promise<void> {
       for (let second = 0; second < seconds; second++) {
         await clock.advance(1000);
@@ -142,7 +142,7 @@ export function relayWorld(clock = new SwiftClock()) {
         await clock.settle();
       }
     },
-    /** Asks one machine, as the relay's tools do. */
+    /** Sends a request to one machine, as the relay's tools do. */
     ask(number: number, path: `/${string}`, more: Partial<RelayRequest> = {}): Promise<Response> {
       const relayRequest = { method: "GET", path, timeout_ms: 10_000, ...more };
       return relay.machines.request(NAMESPACE, daemonId(number), relayRequest);
@@ -153,7 +153,7 @@ export function relayWorld(clock = new SwiftClock()) {
 
 type RelayRequest = Parameters<Relay["machines"]["request"]>[2];
 
-/** A browser that a test has signed in under a name of its own, with a cookie of the relay's. */
+/** Replaces the cookie that a test has chosen by that of a session of the relay. */
 function signedIn(
   request: Request,
   { relay, sessions }: { relay: Relay; sessions: ReadonlyMap<string, string> },

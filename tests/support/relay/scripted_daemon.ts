@@ -1,4 +1,4 @@
-/** The other end of a tunnel, frame by frame: a daemon that does exactly what a test says. */
+/** A daemon at the other end of a tunnel that sends exactly the frames of a test. */
 
 import {
   type Connection,
@@ -13,7 +13,7 @@ export interface DialOptions {
   readonly address: string;
   readonly secret: string;
   readonly daemon_id: string;
-  /** What it says first; a fitting hello otherwise. */
+  /** Its first frame; a valid hello by default. */
   readonly hello?: unknown;
 }
 
@@ -23,13 +23,13 @@ export class ScriptedDaemon {
   readonly frames: ReceivedFrame[] = [];
   readonly chunks: { id: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
   closed: { code: number; reason: string; error?: string } | undefined;
-  /** Called with each frame of text, after it was noted. */
+  /** Called with each JSON frame after it was recorded. */
   on: (frame: ReceivedFrame) => void = () => undefined;
   onChunk: (id: number, bytes: number) => void = () => undefined;
   #connection: Connection | undefined;
   readonly #opened = Promise.withResolvers<void>();
 
-  /** Dials, and says hello as soon as the line stands. */
+  /** Connects, and sends hello when the connection is open. */
   static openSocket(openSocket: OpenSocket, options: DialOptions): ScriptedDaemon {
     const { address, secret, daemon_id } = options;
     const hello = options.hello ?? helloFrame(daemon_id);
@@ -50,7 +50,7 @@ export class ScriptedDaemon {
     return daemon;
   }
 
-  /** Resolves once the line stands, or never will. */
+  /** Resolves when the connection is open or has failed. */
   get opened(): Promise<void> {
     return this.#opened.promise;
   }
@@ -59,12 +59,12 @@ export class ScriptedDaemon {
     this.sendBytes(packMessage([typeof frame === "string" ? frame : JSON.stringify(frame)]));
   }
 
-  /** A piece of a body. */
+  /** Sends a chunk of a body. */
   sendChunk(id: number, bytes: Uint8Array<ArrayBuffer>): void {
     this.sendBytes(packMessage([{ id, bytes }]));
   }
 
-  /** A message as it is. */
+  /** Sends a message unchanged. */
   sendBytes(bytes: Uint8Array<ArrayBuffer>): void {
     this.#connection?.send(bytes);
   }

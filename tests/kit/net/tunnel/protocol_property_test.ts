@@ -10,7 +10,7 @@ const ADDRESS = RELAY.replace("https", "wss");
 
 const id = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer());
 const word = fc.string({ maxLength: 40 });
-/** Frames of the right form, of nearly the right form, and of none. */
+/** Valid, almost valid and random frames. */
 const text = fc.oneof(
   fc.record({
     type: fc.constant("response"),
@@ -39,7 +39,7 @@ const text = fc.oneof(
 const bytes = fc.uint8Array({ maxLength: 64 }).map((some) => new Uint8Array(some));
 const anyItems = fc.array(fc.oneof(text, word, bytes), { maxLength: 30 });
 
-Deno.test("whatever a daemon sends, the relay neither fails nor is stopped by it [c9.tunnel.bad-frames]", async () => {
+Deno.test("no frames of a daemon make the relay throw or stop [c9.tunnel.bad-frames]", async () => {
   await fc.assert(
     fc.asyncProperty(anyItems, fc.boolean(), async (frames, sends_hello) => {
       await using r = relayWorld();
@@ -69,7 +69,7 @@ Deno.test("whatever a daemon sends, the relay neither fails nor is stopped by it
   );
 });
 
-/** Requests of the right form, for whatever path and with whatever body. */
+/** Valid requests with any path and any body. */
 const asked = fc.record({
   method: fc.constantFrom("GET", "POST", "DELETE", "HEAD", "PATCH"),
   path: fc.oneof(
@@ -84,7 +84,7 @@ const asked = fc.record({
   anyItems: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
 });
 
-Deno.test("whatever is asked through a tunnel, the daemon answers, and fails at nothing", async () => {
+Deno.test("the daemon answers every request through a tunnel without an error", async () => {
   await using r = relayWorld();
   await using w = await r.daemon(1);
   const [relayEnd, daemonEnd] = r.connections[0] ?? [];
@@ -107,7 +107,7 @@ Deno.test("whatever is asked through a tunnel, the daemon answers, and fails at 
   await fc.assert(fc.asyncProperty(asked, run), { numRuns: 4 * RUNS });
 });
 
-Deno.test("whatever a relay sends, the daemon neither fails nor is stopped by it", async () => {
+Deno.test("no frames of a relay make the daemon throw or stop", async () => {
   await using w0 = relayWorld();
   await using w = await w0.daemon(1);
   const run = async (frames: (string | Uint8Array<ArrayBuffer>)[]) => {
@@ -131,7 +131,7 @@ const item = fc.oneof(
   }, { noNullPrototype: true }),
 );
 
-Deno.test("a message is unpacked as it was packed, and whatever else comes is told to be none", () => {
+Deno.test("unpacking returns the packed items, or a reason for an invalid message", () => {
   fc.assert(fc.property(fc.array(item), (items) => {
     assert.deepEqual(unpackMessage(packMessage(items).buffer), items);
   }));
@@ -141,6 +141,6 @@ Deno.test("a message is unpacked as it was packed, and whatever else comes is to
   }));
 });
 
-Deno.test("no frame names another version than the one that is spoken", () => {
+Deno.test("hello and welcome accept only the supported version", () => {
   assert.equal(Frame.safeParse({ type: "hello", protocol: PROTOCOL }).success, false);
 });

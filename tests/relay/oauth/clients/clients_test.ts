@@ -1,4 +1,4 @@
-/** Dynamic registration: who may register what, how often, and when it is forgotten. */
+/** Dynamic client registration: redirect URIs, metadata, rate limits and expiry. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
@@ -19,7 +19,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("a public client registers and is told what it may do [4.oauth.register] [2.relay.client]", async () => {
+Deno.test("a public client registers and receives its supported metadata [4.oauth.register] [2.relay.client]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", {
     redirect_uris: [CALLBACK, "http://127.0.0.1:3000/cb"],
@@ -49,7 +49,7 @@ Deno.test("a public client registers and is told what it may do [4.oauth.registe
   });
 });
 
-Deno.test("a client that says only where to send people is a public one", async () => {
+Deno.test("a registration with only redirect_uris is a public client", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", { redirect_uris: [CALLBACK] });
   assert.equal(response.status, 201);
@@ -110,7 +110,7 @@ for (const [what, body, status, error] of REFUSED) {
   });
 }
 
-Deno.test("a body that its caller breaks off is refused, and is no fault of ours", async () => {
+Deno.test("an aborted request body is a 400, not a 500", async () => {
   using w = oauthWorld();
   const broken = () =>
     new ReadableStream({
@@ -124,7 +124,7 @@ Deno.test("a body that its caller breaks off is refused, and is no fault of ours
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a body that is no JSON or no UTF-8 is refused as such", async () => {
+Deno.test("a body that is not JSON or not UTF-8 is refused", async () => {
   using w = oauthWorld();
   const post = (body: BodyInit) => w.fetch("/oauth/register", { method: "POST", body });
   assert.deepEqual(await oauthError(await post("{")), [400, "invalid_client_metadata"]);
@@ -133,7 +133,7 @@ Deno.test("a body that is no JSON or no UTF-8 is refused as such", async () => {
   assert.deepEqual(await oauthError(await post(bytes)), [400, "invalid_request"]);
 });
 
-Deno.test("exactly 4 KiB of redirect URIs are taken [8.relay.redirects]", async () => {
+Deno.test("exactly 4 KiB of redirect URIs are accepted [8.relay.redirects]", async () => {
   using w = oauthWorld();
   const response = await w.postJson("/oauth/register", uris(long(2000), long(2096)));
   assert.equal(response.status, 201);
@@ -179,7 +179,7 @@ for (const [registered, asked, same] of LOOPBACK) {
   });
 }
 
-Deno.test("what may be registered is matched by itself and is an absolute URL to a safe place", () => {
+Deno.test("an allowed redirect URI matches itself and is https or loopback", () => {
   fc.assert(fc.property(
     fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.string({ unit: "binary" })),
     (uri) => {
@@ -192,7 +192,7 @@ Deno.test("what may be registered is matched by itself and is an absolute URL to
   ));
 });
 
-Deno.test("a name is shown without what steers or hides it, and not at full length", async () => {
+Deno.test("a client name is cleaned and truncated", async () => {
   using w = oauthWorld();
   const nameOf = async (client_name: string) => {
     const response = await w.postJson("/oauth/register", { ...uris(CALLBACK), client_name });
@@ -245,14 +245,14 @@ Deno.test("all addresses together register 120 at once, then 60 a minute [8.rela
   assert.equal((await register(w, "10.2.0.2")).status, 429);
 });
 
-Deno.test("only registrations are counted: nothing else waits for them", async () => {
+Deno.test("the limit of registrations affects no other route", async () => {
   using w = oauthWorld();
   for (let at = 0; at < 6; at++) await register(w, "192.0.2.1");
   const response = await w.fetch("/.well-known/oauth-authorization-server", { from: "192.0.2.1" });
   assert.equal(response.status, 200);
 });
 
-/** Whether a client is known: asked with what is refused for another reason if it is. */
+/** Whether a client is known: a known one is refused for another reason. */
 async function isKnown(app: App): Promise<boolean> {
   const [, error] = await oauthError(await app.refresh("none"));
   return error !== "invalid_client";
@@ -267,7 +267,7 @@ Deno.test("an unused client is kept for 24 hours [8.relay.unused-clients]", asyn
   assert.ok(!await isKnown(app));
 });
 
-Deno.test("a client that exchanged a token stays 90 days from the latest [8.relay.used-clients]", async () => {
+Deno.test("a client is kept for 90 days from its latest exchange [8.relay.used-clients]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -281,7 +281,7 @@ Deno.test("a client that exchanged a token stays 90 days from the latest [8.rela
   assert.equal(countRows(w.db, "oauth_clients"), 1);
 });
 
-Deno.test("the oldest unused client goes when 4,096 are there, a used one never [8.relay.unused-clients]", async () => {
+Deno.test("beyond 4,096 unused clients the oldest is deleted, but no used one [8.relay.unused-clients]", async () => {
   using w = oauthWorld();
   const used = await App.register(w);
   await used.connect();
@@ -309,7 +309,7 @@ Deno.test("the oldest unused client goes when 4,096 are there, a used one never 
   for (const app of [second, newest, used]) assert.ok(await isKnown(app), app.client_id);
 });
 
-Deno.test("clients that have expired go with the next registration [8.relay.cleanup]", async () => {
+Deno.test("expired clients are deleted at the next registration [8.relay.cleanup]", async () => {
   using w = oauthWorld();
   for (let at = 0; at < 5; at++) await register(w);
   await w.clock.advance(24 * HOUR_MS);
@@ -318,7 +318,7 @@ Deno.test("clients that have expired go with the next registration [8.relay.clea
   assert.equal(countRows(w.db, "oauth_clients"), 1);
 });
 
-Deno.test("an expired registration is told to be removed and added again [7.relay.client-expired]", async () => {
+Deno.test("an expired client is told to remove and re-add the connector [7.relay.client-expired]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await w.clock.advance(24 * HOUR_MS);

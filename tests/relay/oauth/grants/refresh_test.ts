@@ -1,4 +1,4 @@
-/** Refresh and revocation: rotation, narrowing, replay, and the end of a grant. */
+/** Refresh and revocation: rotation, narrowing, replay, and the revocation of grants. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
@@ -21,7 +21,7 @@ async function authorizationCode(app: App, change: Change = {}): Promise<string>
   return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
 }
 
-Deno.test("a refresh token is good once, and each exchange brings another [5.oauth.refresh.rotates]", async () => {
+Deno.test("a refresh token can be used once, and each exchange returns a new one [5.oauth.refresh.rotates]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -29,7 +29,7 @@ Deno.test("a refresh token is good once, and each exchange brings another [5.oau
   assert.notEqual(second.refresh_token, first.refresh_token);
   assert.notEqual(second.access_token, first.access_token);
   const { check } = tokenService(w);
-  assert.ok(check(first.access_token), "an access token lives on beside the next one");
+  assert.ok(check(first.access_token), "an access token stays valid after a refresh");
   assert.ok(check(second.access_token));
 });
 
@@ -53,7 +53,7 @@ Deno.test("a consumed refresh token revokes the grant and all its tokens [7.rela
   await parseTokens(await app.refresh(other.refresh_token));
 });
 
-Deno.test("a consumed refresh token is a leak, whoever brings it and whatever it asks for", async () => {
+Deno.test("a second use of a refresh token revokes its grant, for any client and any scope", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const first = await app.connect();
@@ -63,7 +63,7 @@ Deno.test("a consumed refresh token is a leak, whoever brings it and whatever it
   assert.equal(tokenService(w).check(second.access_token), undefined);
 });
 
-/** What is wrong with a refresh; the token stays good. */
+/** Mistakes in a refresh, after which the token stays valid. */
 // deno-fmt-ignore
 const BAD_REFRESHES: readonly [what: string, change: Change, status: number, error: string][] = [
   ["no refresh_token",           { refresh_token: undefined },          400, "invalid_request"],
@@ -78,7 +78,7 @@ const BAD_REFRESHES: readonly [what: string, change: Change, status: number, err
 ];
 
 for (const [what, change, status, error] of BAD_REFRESHES) {
-  Deno.test(`a refresh with ${what} is ${error}, and the token stays good [4.oauth.token]`, async () => {
+  Deno.test(`a refresh with ${what} is ${error}, and the token stays valid [4.oauth.token]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const { refresh_token } = await app.connect({ scope: READ_SCOPE });
@@ -87,7 +87,7 @@ for (const [what, change, status, error] of BAD_REFRESHES) {
   });
 }
 
-Deno.test("a refresh token is another client's to nobody", async () => {
+Deno.test("a refresh token is refused for another client", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const { refresh_token, access_token } = await app.connect();
@@ -96,7 +96,7 @@ Deno.test("a refresh token is another client's to nobody", async () => {
   await parseTokens(await app.refresh(refresh_token));
 });
 
-Deno.test("one kind of credential is never another kind", async () => {
+Deno.test("codes, access tokens and refresh tokens are not interchangeable", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = await authorizationCode(app);
@@ -112,7 +112,7 @@ Deno.test("one kind of credential is never another kind", async () => {
   assert.ok(check(access_token));
 });
 
-Deno.test("a refresh narrows for good, and older access tokens with it [5.oauth.scope.narrow]", async () => {
+Deno.test("narrowing the scope is permanent, and applies to older access tokens [5.oauth.scope.narrow]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const wide = await app.connect({ scope: ALL_SCOPES });
@@ -127,7 +127,7 @@ Deno.test("a refresh narrows for good, and older access tokens with it [5.oauth.
   assert.equal((await parseTokens(await app.refresh(narrow.refresh_token))).scope, READ_SCOPE);
 });
 
-Deno.test("messaging is added by a new connection [5.oauth.scope.reconnect]", async () => {
+Deno.test("only a new connection adds the write scope [5.oauth.scope.reconnect]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect({ scope: READ_SCOPE });
@@ -138,7 +138,7 @@ Deno.test("messaging is added by a new connection [5.oauth.scope.reconnect]", as
   assert.equal((await app.connect({ scope: ALL_SCOPES })).scope, ALL_SCOPES);
 });
 
-Deno.test("refresh keeps the asker's identity, and a new grant has another [5.oauth.identity]", async () => {
+Deno.test("a refresh keeps the asker, and a new grant has another [5.oauth.identity]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { check } = tokenService(w);
@@ -151,7 +151,7 @@ Deno.test("refresh keeps the asker's identity, and a new grant has another [5.oa
   assert.match(check(again.access_token)?.asker ?? "", /^mcp-[0-9a-f]{12}$/);
 });
 
-Deno.test("an asker's identity that is taken is drawn again", async () => {
+Deno.test("a new asker is unique", async () => {
   const drawn = ["mcp-00000000000a", "mcp-00000000000a", "mcp-00000000000b"];
   using plain = oauthWorld();
   const ids = { ...plain.ids, next: () => drawn.shift() ?? "mcp-ffffffffffff" };
@@ -163,7 +163,7 @@ Deno.test("an asker's identity that is taken is drawn again", async () => {
   assert.deepEqual(askers, ["mcp-00000000000a", "mcp-00000000000b"]);
 });
 
-Deno.test("refresh works while every daemon is offline [5.oauth.refresh.offline]", async () => {
+Deno.test("a refresh works while every daemon is offline [5.oauth.refresh.offline]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -171,7 +171,7 @@ Deno.test("refresh works while every daemon is offline [5.oauth.refresh.offline]
   await parseTokens(await app.refresh(refresh_token));
 });
 
-Deno.test("revoking a refresh token ends the grant, at once and for good [4.oauth.revoke] [5.relay.revoked]", async () => {
+Deno.test("revoking a refresh token revokes the grant at once [4.oauth.revoke] [5.relay.revoked]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -188,7 +188,7 @@ Deno.test("revoking a refresh token ends the grant, at once and for good [4.oaut
   assert.equal((await app.revoke(second.refresh_token)).status, 200);
 });
 
-Deno.test("a consumed refresh token revokes its grant as well [4.oauth.revoke]", async () => {
+Deno.test("revoking a consumed refresh token revokes the grant, too [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -197,7 +197,7 @@ Deno.test("a consumed refresh token revokes its grant as well [4.oauth.revoke]",
   assert.equal(tokenService(w).check(second.access_token), undefined);
 });
 
-Deno.test("revoking an access token ends itself and nothing else [4.oauth.revoke]", async () => {
+Deno.test("revoking an access token revokes only that token [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const first = await app.connect();
@@ -209,7 +209,7 @@ Deno.test("revoking an access token ends itself and nothing else [4.oauth.revoke
   await parseTokens(await app.refresh(second.refresh_token));
 });
 
-Deno.test("revoking is always 200, and touches only what is the client's own [4.oauth.revoke]", async () => {
+Deno.test("revoking is always a 200, and affects only tokens of the client [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const { access_token, refresh_token } = await app.connect();
@@ -221,7 +221,7 @@ Deno.test("revoking is always 200, and touches only what is the client's own [4.
   await parseTokens(await app.refresh(refresh_token));
 });
 
-Deno.test("revoking needs a token, and no client_id beside it [4.oauth.revoke]", async () => {
+Deno.test("revoking needs a token and no client_id [4.oauth.revoke]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   assert.deepEqual(await oauthError(await app.revoke("")), [400, "invalid_request"]);

@@ -1,4 +1,4 @@
-/** Storms over tokens: whatever comes in whatever order, a grant has one future or none. */
+/** Random sequences of token requests: a grant has at most one current refresh token. */
 
 import assert from "node:assert/strict";
 import { MINUTE_MS } from "kit/core/duration.ts";
@@ -30,7 +30,7 @@ function permutations(count: number): number[][] {
   );
 }
 
-Deno.test("refresh tokens replayed in every order: the first consumed one ends it all [5.oauth.refresh.reuse]", async () => {
+Deno.test("in every order of replays, the first consumed refresh token revokes the grant [5.oauth.refresh.reuse]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   for (const order of permutations(4)) {
@@ -58,7 +58,7 @@ function last(issued: readonly Tokens[]): string {
   return issued.at(-1)?.refresh_token ?? "";
 }
 
-Deno.test("of many refreshes at once with one token one wins, and then the grant is over", async () => {
+Deno.test("of many concurrent refreshes with one token one succeeds, and the grant is revoked", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -70,7 +70,7 @@ Deno.test("of many refreshes at once with one token one wins, and then the grant
   assert.equal((await app.refresh(tokens.refresh_token)).status, 400);
 });
 
-Deno.test("of many exchanges at once of one code one wins, and then the grant is over [5.oauth.code-reused]", async () => {
+Deno.test("of many concurrent exchanges of one code one succeeds, and the grant is revoked [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";
@@ -80,7 +80,7 @@ Deno.test("of many exchanges at once of one code one wins, and then the grant is
   assert.ok(!isLive(w, (await parseTokens(winners[0] ?? Response.error())).access_token));
 });
 
-/** A grant as the specification tells of it. */
+/** The expected state of a grant, by the specification. */
 interface Model {
   readonly app: App;
   readonly code: string;
@@ -90,7 +90,7 @@ interface Model {
   scope: string;
   current: string | undefined;
   readonly refresh: Set<string>;
-  /** Access tokens, and until when. */
+  /** Access tokens with their expiry. */
   readonly access: Map<string, number>;
 }
 
@@ -106,7 +106,7 @@ const Step = fc.oneof(
 );
 type Step = typeof Step extends fc.Arbitrary<infer S> ? S : never;
 
-/** By then its client may be forgotten as well. */
+/** 401 if the client has expired, too. */
 function assertRefused({ status }: Response): void {
   assert.ok(status === 400 || status === 401, `${status}`);
 }
@@ -198,7 +198,7 @@ class Storm {
     return !grant.ended && this.#w.clock.now() < grant.granted_at + GRANT_MS;
   }
 
-  /** What the server says of each token is what the specification says; and rows do not pile up. */
+  /** Compares the validity of each token with the expectation, and limits the stored rows. */
   #checkInvariants(): void {
     const now = this.#w.clock.now();
     for (const grant of this.#grants) {
@@ -214,11 +214,11 @@ class Storm {
     assert.ok(countRows(db, "oauth_grants") <= this.#grants.length);
     const doubled = `select grant_id from oauth_refresh_tokens where state = 'current'
       group by grant_id having count(*) > 1`;
-    assert.equal(countRows(db, `(${doubled})`), 0, "a grant has one future");
+    assert.equal(countRows(db, `(${doubled})`), 0, "a grant has one current refresh token");
   }
 }
 
-Deno.test("a storm of codes, refreshes, revocations and waits does what the specification says", async () => {
+Deno.test("random codes, refreshes, revocations and waits behave as specified", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(Step, { minLength: 5, maxLength: 40 }), async (steps) => {
       using w = oauthWorld();

@@ -1,4 +1,4 @@
-/** Tokens: codes are exchanged once, refresh tokens rotate, and all of it ends when it is due. */
+/** Tokens: the exchange of codes, invalid requests, and lifetimes. */
 
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
@@ -25,7 +25,7 @@ async function authorizationCode(app: App, change: Change = {}): Promise<string>
   return (await new Person(app.world).allow(app, change)).searchParams.get("code") ?? "";
 }
 
-Deno.test("a code becomes credentials that stand for the grant [4.oauth.token] [2.relay.grant]", async () => {
+Deno.test("a code is exchanged for tokens of the grant [4.oauth.token] [2.relay.grant]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const response = await app.redeem(await authorizationCode(app));
@@ -41,7 +41,7 @@ Deno.test("a code becomes credentials that stand for the grant [4.oauth.token] [
   assert.equal(bearer?.scope, ALL_SCOPES);
 });
 
-/** What is wrong with a code exchange; the code itself is fresh. */
+/** Mistakes in the exchange of a valid code. */
 // deno-fmt-ignore
 const BAD_EXCHANGES: readonly [what: string, change: Change, status: number, error: string][] = [
   ["no grant_type",                { grant_type: undefined },             400, "invalid_request"],
@@ -65,7 +65,7 @@ const BAD_EXCHANGES: readonly [what: string, change: Change, status: number, err
 ];
 
 for (const [what, change, status, error] of BAD_EXCHANGES) {
-  Deno.test(`an exchange with ${what} is ${error}, and the code stays good [4.oauth.token]`, async () => {
+  Deno.test(`an exchange with ${what} is ${error}, and the code stays valid [4.oauth.token]`, async () => {
     using w = oauthWorld();
     const app = await App.register(w);
     const code = await authorizationCode(app);
@@ -75,13 +75,13 @@ for (const [what, change, status, error] of BAD_EXCHANGES) {
   });
 }
 
-Deno.test("the redirect_uri may be left out of the exchange, PKCE binding the code already", async () => {
+Deno.test("the redirect_uri is optional in the exchange, because PKCE binds the code", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await parseTokens(await app.redeem(await authorizationCode(app), { redirect_uri: undefined }));
 });
 
-/** What is wrong with the form itself, whatever it says. */
+/** Mistakes in the format of the request. */
 // deno-fmt-ignore
 const BAD_FORMS: readonly [what: string, path: string, headers: Record<string, string>, body: string, status: number, error: string][] = [
   ["JSON",                        "",     { "content-type": "application/json" }, "{}", 400, "invalid_request"],
@@ -120,7 +120,7 @@ Deno.test("a content type may name its charset, in any case", async () => {
   await parseTokens(await w.fetch("/oauth/token", { method: "POST", body: `${body}`, headers }));
 });
 
-Deno.test("a code is another client's to nobody, and stays good for its own", async () => {
+Deno.test("a code is refused for another client, and stays valid for its own", async () => {
   using w = oauthWorld();
   const app = await App.register(w), thief = await App.register(w);
   const code = await authorizationCode(app);
@@ -128,7 +128,7 @@ Deno.test("a code is another client's to nobody, and stays good for its own", as
   await parseTokens(await app.redeem(code));
 });
 
-Deno.test("a code lives one minute, and an abandoned grant no longer [8.relay.code] [8.relay.abandoned]", async () => {
+Deno.test("a code is valid for one minute, and its grant is deleted if it is not exchanged [8.relay.code] [8.relay.abandoned]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const early = await authorizationCode(app), late = await authorizationCode(app);
@@ -140,7 +140,7 @@ Deno.test("a code lives one minute, and an abandoned grant no longer [8.relay.co
   assert.equal(countRows(w.db, "oauth_codes"), 1);
 });
 
-Deno.test("a code that comes a second time revokes what was issued for it [5.oauth.code-reused]", async () => {
+Deno.test("a second use of a code revokes its grant [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = await authorizationCode(app);
@@ -157,7 +157,7 @@ Deno.test("a code that comes a second time revokes what was issued for it [5.oau
   ]);
 });
 
-Deno.test("a spent code is a leak, whoever brings it and with whatever verifier", async () => {
+Deno.test("a second use of a code revokes its grant, for any client and any verifier", async () => {
   for (
     const change of [{ code_verifier: "w".repeat(43) }, { redirect_uri: "https://x.example/" }]
   ) {
@@ -170,7 +170,7 @@ Deno.test("a spent code is a leak, whoever brings it and with whatever verifier"
   }
 });
 
-Deno.test("an access token lives 15 minutes [8.relay.access-token]", async () => {
+Deno.test("an access token is valid for 15 minutes [8.relay.access-token]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { access_token } = await app.connect();
@@ -181,7 +181,7 @@ Deno.test("an access token lives 15 minutes [8.relay.access-token]", async () =>
   assert.equal(check(access_token), undefined);
 });
 
-Deno.test("a grant lives 30 days from the consent, however often it is refreshed [8.relay.grant]", async () => {
+Deno.test("a grant ends 30 days after the consent, even if it was refreshed [8.relay.grant]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   let { refresh_token } = await app.connect();
@@ -201,7 +201,7 @@ Deno.test("a grant lives 30 days from the consent, however often it is refreshed
   assert.equal(countRows(w.db, "oauth_refresh_tokens"), 0);
 });
 
-Deno.test("errors and tokens are cached nowhere [5.oauth.no-store]", async () => {
+Deno.test("errors and tokens have no-store headers [5.oauth.no-store]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const responses = [
@@ -216,7 +216,7 @@ Deno.test("errors and tokens are cached nowhere [5.oauth.no-store]", async () =>
   for (const { headers } of responses) assert.equal(headers.get("cache-control"), "no-store");
 });
 
-Deno.test("wrong methods are told which are right", async () => {
+Deno.test("a wrong method is a 405 with Allow", async () => {
   using w = oauthWorld();
   for (const path of ["/oauth/token", "/oauth/revoke", "/oauth/register"]) {
     const response = await w.fetch(path);
@@ -225,7 +225,7 @@ Deno.test("wrong methods are told which are right", async () => {
   }
 });
 
-Deno.test("only digests are stored: nothing in the file is a credential [5.oauth.hashes]", async () => {
+Deno.test("the database file contains digests and no credentials [5.oauth.hashes]", async () => {
   const path = await Deno.makeTempFile({ prefix: "mesh-oauth-", suffix: ".db" });
   try {
     const { openDatabase } = await import("../../../../relay/app/database.ts");
@@ -246,7 +246,7 @@ Deno.test("only digests are stored: nothing in the file is a credential [5.oauth
     for (const file of [path, `${path}-wal`]) {
       const stored = new TextDecoder("latin1").decode(await Deno.readFile(file));
       for (const secret of secrets) assert.ok(!stored.includes(secret), `${file}: ${secret}`);
-      assert.ok(file !== path || stored.includes(app.client_id), "the file is looked into");
+      assert.ok(file !== path || stored.includes(app.client_id), "the file is really read");
     }
     for (const line of w.logged) {
       for (const secret of secrets) assert.ok(!line.includes(secret), line);
