@@ -1,4 +1,4 @@
-/** Runs every test: brings what they need, says what was skipped and why, and counts at the end. */
+/** Runs every test: installs what they need, and prints what was skipped and why, with counts. */
 
 import { fileURLToPath } from "node:url";
 import { type Batch, type Round, rounds, testFiles } from "./runner/batches.ts";
@@ -9,12 +9,12 @@ const encoder = new TextEncoder();
 const print = (line: string) => void Deno.stdout.writeSync(encoder.encode(`${line}\n`));
 
 interface Need {
-  /** Any of them will do. */
+  /** One of them suffices. */
   readonly programs: readonly string[];
   readonly apt: string;
 }
 
-/** What the tests run against, and the package it comes from. */
+/** The programs that the tests need, with their packages. */
 const NEEDS: readonly Need[] = [
   { programs: ["tmux"], apt: "tmux" },
   { programs: ["ip"], apt: "iproute2" },
@@ -61,7 +61,7 @@ async function install({ programs, apt }: Need): Promise<void> {
 
 /** The runner's own closing line, such as `ok | 5 passed (2 steps) | 0 failed | 1 ignored (3s)`. */
 const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+) ignored)?/;
-/** What a test prints of itself when it cannot run, or how the runner reports it. */
+/** What a test prints when it cannot run, or how the runner reports it. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
 /** How the runner lists a failed test at its end. */
@@ -75,7 +75,7 @@ interface Result {
   readonly success: boolean;
 }
 
-/** Runs one batch; its output goes on as it comes, and is read for skips, failures and counts. */
+/** Runs one batch; passes its output on, and reads skips, failures and counts from it. */
 async function run({ files }: Batch, show: (line: string) => void): Promise<Result> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", ...FLAGS, ...files],
@@ -119,7 +119,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   if (rest) yield rest;
 }
 
-/** Runs all batches of a round side by side, and says how long that took. */
+/** Runs all batches of a round side by side, and prints their duration. */
 async function runRound({ name, batches }: Round): Promise<Result[]> {
   print(`\n== ${name}`);
   const began = performance.now();

@@ -79,7 +79,7 @@ Deno.test("every message of the previous version is there, in its state", async 
     ["busy", "ack", "queued"],
   ]);
   const read = deliveries.find(({ text }) => text === "Read at once");
-  assert.equal(read?.["transport"] ?? read?.["rung"], "websocket");
+  assert.equal(read?.["transport"], "websocket");
   const { stages } = await get(at.w, `/traces/${read?.["delivery_id"]}`);
   assert.equal(stages.at(-1).stage, "accepted");
 });
