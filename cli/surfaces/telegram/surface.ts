@@ -5,13 +5,14 @@ import { ConfigError } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { DaemonConnection, type DaemonConnectionDeps } from "./daemon_connection.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
-import { ChatHandler, type ChatHandlerDeps, isDaemonUnavailable } from "./chat_handler.ts";
+import { type ChatDeps, isDaemonUnavailable } from "./chat_calls.ts";
+import { ChatHandler } from "./chat_handler.ts";
 import { PushQueue } from "./push_queue.ts";
 import { SURFACE } from "./rendering.ts";
 
 export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly bot: BotApi;
-  readonly call: ChatHandlerDeps["call"];
+  readonly call: ChatDeps["call"];
   readonly auth_token: string | undefined;
   log(text: string): void;
 }

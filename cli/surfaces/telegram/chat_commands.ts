@@ -1,0 +1,103 @@
+/** The commands of the chat: /help, /inbox, /show and /read. */
+
+import { ApiError } from "kit/http/client.ts";
+import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import {
+  catchRefusal,
+  type ChatDeps,
+  getItemByRef,
+  mustGetItem,
+  tryTelegram,
+} from "./chat_calls.ts";
+import { formatSummary, MESSAGE_UNITS_MAX, renderItem, splitText, SURFACE } from "./rendering.ts";
+
+const HELP = `I show you the questions and messages of your agents.
+
+Reply to a message to answer it, or tap one of its buttons.
+
+/inbox lists your unread items
+/show ID shows one item again
+/read marks an item as read (as a reply or with an ID); alone, it marks all
+/help shows this text`;
+export const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message from an agent.";
+const NO_UNREAD = "You have no unread items.";
+const LISTED_MAX = 10;
+
+export interface ChatCommand {
+  readonly name: string;
+  readonly id: string | undefined;
+  /** The bot's message that the command replies to. */
+  readonly ref: number | undefined;
+}
+
+/** The command in a text, without `ref`; undefined when the text is not a command. */
+export function parseCommand(text: string): Omit<ChatCommand, "ref"> | undefined {
+  const [, name, id] = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text) ?? [];
+  return name === undefined ? undefined : { name, id };
+}
+
+export class ChatCommands {
+  readonly #deps: ChatDeps;
+
+  constructor(deps: ChatDeps) {
+    this.#deps = deps;
+  }
+
+  /** Runs a command; returns the text to answer, if any. */
+  async run({ name, id, ref }: ChatCommand, signal: AbortSignal): Promise<string | undefined> {
+    if (name === "start" || name === "help") return HELP;
+    const answer = await catchRefusal(async () => {
+      if (name === "inbox") return await this.#list(signal);
+      const item_id = id ?? (ref === undefined ? undefined : await this.#getItemId(ref, signal));
+      if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
+      if (name === "show") return await this.#show(item_id, signal);
+      return await this.#read(item_id, signal);
+    });
+    return answer instanceof ApiError ? answer.problem.detail : answer;
+  }
+
+  async #getItemId(ref: number, signal: AbortSignal): Promise<string | undefined> {
+    const { pushes } = this.#deps;
+    return pushes.getItemId(ref) ?? (await getItemByRef(this.#deps, ref, signal))?.item_id;
+  }
+
+  async #list(signal: AbortSignal): Promise<string> {
+    const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
+    const { items } = await this.#deps.call(listInbox, { query, signal });
+    if (items.length === 0) return NO_UNREAD;
+    const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
+    const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
+    return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
+  }
+
+  async #show(item_id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+    if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
+    const { bot, pushes } = this.#deps;
+    const item = await mustGetItem(this.#deps, item_id, signal);
+    const { texts, keyboard } = renderItem({ ...item, pushes: [] });
+    for (const [index, text] of texts.entries()) {
+      const last = index === texts.length - 1;
+      const ref = await tryTelegram(
+        this.#deps,
+        () => bot.sendMessage({ text, ...(last && { keyboard }) }, signal),
+      );
+      if (ref === undefined) return undefined;
+      pushes.recordMessage(ref, item_id);
+    }
+    return undefined;
+  }
+
+  async #read(item_id: string | undefined, signal: AbortSignal): Promise<string> {
+    const { call } = this.#deps;
+    const body = { surface: SURFACE };
+    if (item_id !== undefined) {
+      await call(readInboxItem, { params: { id: item_id }, body, signal });
+      return "Marked as read.";
+    }
+    const { items } = await call(listInbox, { query: { unread: "1", limit: "500" }, signal });
+    for (const { item_id: id } of items) {
+      await call(readInboxItem, { params: { id }, body, signal });
+    }
+    return items.length === 0 ? NO_UNREAD : `Marked ${items.length} as read.`;
+  }
+}
