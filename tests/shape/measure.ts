@@ -68,8 +68,8 @@ const plugin: Deno.lint.Plugin = {
           TSAnyKeyword: (node: Deno.lint.Node) => report(node, "any", 1),
           TSNonNullExpression: (node: Deno.lint.Node) => report(node, "non-null", 1),
           TSAsExpression(node: Deno.lint.TSAsExpression) {
-            const text = context.sourceCode.getText(node.typeAnnotation);
-            if (text !== "const") report(node, "cast", 1);
+            const isConst = /\bas const$/.test(context.sourceCode.getText(node));
+            if (!isConst) report(node, "cast", 1);
           },
         };
       },
