@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
 import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
-import { PEER, refusal, scriptedDaemon } from "../../support/cli/scripted_daemon.ts";
+import { answeringDaemon, PEER, refusal } from "../../support/cli/answering_daemon.ts";
 
 const OPENED = {
   correlation_id: "ask-000000000001",
@@ -26,7 +26,7 @@ const ANSWERED = {
 };
 
 Deno.test("`-` reads the text from standard input", async () => {
-  await using p = scriptedDaemon({ "POST /ask": () => OPENED });
+  await using p = answeringDaemon({ "POST /ask": () => OPENED });
   const read = () => Promise.resolve("line one\nline two\n");
   const { code, out } = await p.mesh(["ask", "api", "-"], { read });
   assert.equal(code, 0);
@@ -41,7 +41,7 @@ Deno.test("`-` reads the text from standard input", async () => {
 
 Deno.test("`ask --wait` waits repeatedly until the answer arrives", async () => {
   let waits = 0;
-  await using p = scriptedDaemon({
+  await using p = answeringDaemon({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () => ++waits < 3 ? { status: "pending" } : ANSWERED,
   });
@@ -56,7 +56,7 @@ Deno.test("`ask --wait` waits repeatedly until the answer arrives", async () => 
 
 Deno.test("`ask --wait` survives a restart of the daemon", async () => {
   let waits = 0;
-  await using p = scriptedDaemon({
+  await using p = answeringDaemon({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () =>
       ++waits < 3 ? refusal(503, { error: "shutting_down", detail: "Going" }) : ANSWERED,
@@ -70,7 +70,7 @@ Deno.test("`ask --wait` survives a restart of the daemon", async () => {
 });
 
 Deno.test("`ask --wait` exits 1 after --timeout and prints how to wait again", async () => {
-  await using p = scriptedDaemon({
+  await using p = answeringDaemon({
     "POST /ask": () => OPENED,
     "POST /asks/ask-000000000001/wait": () => ({ status: "pending" }),
   });
@@ -94,7 +94,7 @@ Deno.test("the sender is --from, else the pane's peer, else the human, else cli"
   };
   let pane: () => unknown = () => ({ peer_id: "peer-of-pane" });
   let inbox: () => unknown = () => ({ human: "sam", human_peer_id: "peer-of-sam", items: [] });
-  await using p = scriptedDaemon({
+  await using p = answeringDaemon({
     "POST /notify": () => sent,
     "GET /peers/by-pane/%253": () => pane(),
     "GET /inbox": () => inbox(),

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { COMMANDS, runCli } from "../../../cli.ts";
 import { renderHelp } from "../../support/help.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
-import { PEER, refusal, scriptedDaemon } from "../../support/cli/scripted_daemon.ts";
+import { answeringDaemon, PEER, refusal } from "../../support/cli/answering_daemon.ts";
 
 Deno.test("escape sequences in a peer's text are removed", async () => {
   const description = "\u001b]0;owned\u0007\u001b[31mworking";
-  await using p = scriptedDaemon({ "GET /peers": () => ({ peers: [{ ...PEER, description }] }) });
+  await using p = answeringDaemon({ "GET /peers": () => ({ peers: [{ ...PEER, description }] }) });
   const { code, out } = await p.mesh(["peers"]);
   assert.equal(code, 0);
   assert.match(out, /api +main +sdk +online/);
@@ -41,7 +41,7 @@ Deno.test("wrong usage exits 2 with an error on stderr, without a daemon", async
 });
 
 Deno.test("an invalid configuration exits 2 and lists each mistake; `config check` exits 1", async () => {
-  await using p = scriptedDaemon();
+  await using p = answeringDaemon();
   const bad = { MESH_DAEMON__PORT: "high", MESH_HUMAN__NAME: "two words" };
   const peers = await p.mesh(["peers"], {}, bad);
   assert.equal(peers.code, 2);
@@ -51,7 +51,7 @@ Deno.test("an invalid configuration exits 2 and lists each mistake; `config chec
 });
 
 Deno.test("`config` hides secrets", async () => {
-  await using p = scriptedDaemon();
+  await using p = answeringDaemon();
   const env = { MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef" };
   for (const args of [["config"], ["config", "--json"], ["config", "get", "daemon.auth_token"]]) {
     const { code, out } = await p.mesh(args, {}, env);
@@ -69,7 +69,7 @@ Deno.test("a refusal exits 1 with its detail, hint and candidates on stderr", as
     hint: "use the id",
     candidates,
   };
-  await using p = scriptedDaemon({ "POST /ask": () => refusal(409, problem) });
+  await using p = answeringDaemon({ "POST /ask": () => refusal(409, problem) });
   const { code, out, err } = await p.mesh(["ask", "api", "hi"]);
   assert.equal(code, 1);
   assert.equal(out, "");
@@ -78,14 +78,14 @@ Deno.test("a refusal exits 1 with its detail, hint and candidates on stderr", as
 
 Deno.test("--json prints the answer unchanged", async () => {
   const answer = { peers: [{ ...PEER, status: "retired", new_field: 1 }] };
-  await using p = scriptedDaemon({ "GET /peers": () => answer });
+  await using p = answeringDaemon({ "GET /peers": () => answer });
   const { code, out } = await p.mesh(["peers", "--json"]);
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(out), answer);
 });
 
 Deno.test("retired peers are listed only on request", async () => {
-  await using p = scriptedDaemon({
+  await using p = answeringDaemon({
     "GET /peers": () => ({ peers: [PEER, { ...PEER, name: "old", status: "retired" }] }),
   });
   assert.doesNotMatch((await p.mesh(["peers"])).out, /old/);
@@ -93,7 +93,7 @@ Deno.test("retired peers are listed only on request", async () => {
 });
 
 Deno.test("the token is always sent, our pid only from an interactive terminal", async () => {
-  await using p = scriptedDaemon({ "GET /peers": () => ({ peers: [] }) });
+  await using p = answeringDaemon({ "GET /peers": () => ({ peers: [] }) });
   const env = { MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef" };
   await p.mesh(["peers"], { interactive: true }, env);
   await p.mesh(["peers"], { interactive: false });
@@ -112,7 +112,7 @@ Deno.test("every command's example uses the command", () => {
 });
 
 Deno.test("completions cover every command in each shell; another shell is wrong usage", async () => {
-  await using p = scriptedDaemon();
+  await using p = answeringDaemon();
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await p.mesh(["completions", shell]);
     assert.equal(code, 0);

@@ -95,7 +95,7 @@ Deno.test("`show` shows messages, replies and asks by id; `trace` shows their st
 });
 
 /** The sentences of `mesh why`, without the times. */
-async function undeliveredReasons(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
+async function explanation(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
   const { code, out, err } = await p.mesh("why", id);
   assert.equal(code, 0, err);
   return out.trimEnd().split("\n").map((line) => line.slice(12).trim());
@@ -106,12 +106,12 @@ Deno.test("`why` explains in plain English what happened to a message", async ()
   const { w } = p;
   await addPeer(w, "api");
   const { delivery_id: waits } = await notify(w, "cli", "api", "Hello");
-  assert.deepEqual(await undeliveredReasons(p, waits), [
+  assert.deepEqual(await explanation(p, waits), [
     "cli notified api: “Hello”",
-    "Now: it is queued for api: nothing leads there now: no socket, no terminal, no hook.",
+    "Now: it is queued for api: no transport reaches it now: no socket, no terminal, no hook.",
   ]);
   await w.tick(86_401);
-  assert.deepEqual((await undeliveredReasons(p, waits)).slice(1), [
+  assert.deepEqual((await explanation(p, waits)).slice(1), [
     "Delivery was given up: nobody took it in time.",
     "Now: it did not arrive.",
   ]);
@@ -120,7 +120,7 @@ Deno.test("`why` explains in plain English what happened to a message", async ()
   await w.clock.settle();
   const [{ delivery_id } = { delivery_id: "" }] = web.of("ask");
   await web.send({ type: "delivery_ack", delivery_id, status: "seen" });
-  assert.deepEqual(await undeliveredReasons(p, id), [
+  assert.deepEqual(await explanation(p, id), [
     "cli asked web: “Ready?”",
     "The daemon tried its WebSocket.",
     "It was sent.",
@@ -128,20 +128,20 @@ Deno.test("`why` explains in plain English what happened to a message", async ()
     "Now: it was read. web has not answered.",
   ]);
   await post(w, "/ack", { correlation_id: id, message: "Yes" });
-  assert.deepEqual((await undeliveredReasons(p, id)).slice(4), [
+  assert.deepEqual((await explanation(p, id)).slice(4), [
     "web answered: “Yes”",
     "Now: the ask is closed.",
   ]);
   await connectPeer(w, "old");
   const { delivery_id: unproved } = await notify(w, "cli", "old");
   await w.tick(31);
-  assert.deepEqual((await undeliveredReasons(p, unproved)).slice(3), [
+  assert.deepEqual((await explanation(p, unproved)).slice(3), [
     "Nothing confirms that it arrived. It may have, so it is not sent again.",
     "Now: it is unknown whether it arrived.",
   ]);
   const early = await ask(w, "cli", "api", "Early?");
   await post(w, "/decline", { correlation_id: early, reason: "No" });
-  assert.deepEqual((await undeliveredReasons(p, early)).slice(1), [
+  assert.deepEqual((await explanation(p, early)).slice(1), [
     "api declined: “No”",
     "Now: the ask is closed.",
   ]);
@@ -163,7 +163,7 @@ Deno.test("`doctor` shows the daemon's state, and which peers messages wait for 
   assert.equal(code, 0);
   assert.match(out, /^daemon +running\n/);
   assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1, never/);
-  assert.match(out, /\napi +2 +31 s +nothing leads there now/);
+  assert.match(out, /\napi +2 +31 s +no transport reaches it now/);
   assert.doesNotMatch(out, /unaccounted/);
   const json = JSON.parse((await mesh("doctor", "--json")).out);
   assert.deepEqual([json.total, json.unaccounted, json.peers], [3, [], { online: 2 }]);

@@ -79,18 +79,18 @@ Deno.test("doctor reports a transport that failed its self-test until it passes"
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", "#!/bin/sh\necho '2.1.329 (Claude Code)'\n", 0o755);
   const setFailure = (why: string | null) => {
-    const rungs = { native: { degraded: why !== null, why } };
-    const tested = { version: "2.1.329", at: "2026-11-21T12:00:00.000Z", rungs };
+    const transports = { native: { degraded: why !== null, why } };
+    const tested = { version: "2.1.329", at: "2026-11-21T12:00:00.000Z", transports };
     p.write("state/selftest.json", JSON.stringify({ agents: { "claude-code": tested } }));
   };
   setFailure("draft: The draft is gone");
-  const failed = (await p.find()).found.get("RUNG_DEGRADED");
+  const failed = (await p.find()).found.get("TRANSPORT_DEGRADED");
   assert.deepEqual([failed?.severity, failed?.fix], [
     ...["warning", "mesh selftest --agent claude-code"],
   ]);
   assert.match(failed?.detail ?? "", /"native" failed .* 2\.1\.329: draft: The draft is gone/);
   setFailure(null);
   const { found } = await p.find();
-  assert.equal(found.get("RUNG_DEGRADED"), undefined);
-  assert.equal(found.get("RUNGS_TESTED")?.severity, "ok");
+  assert.equal(found.get("TRANSPORT_DEGRADED"), undefined);
+  assert.equal(found.get("TRANSPORTS_TESTED")?.severity, "ok");
 });

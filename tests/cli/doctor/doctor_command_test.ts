@@ -4,32 +4,16 @@ import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { type World, world, type WorldOptions } from "../../support/world.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
-import { doctorFixture, type Finding, freePort } from "../../support/cli/doctor_fixture.ts";
+import {
+  doctorFixture,
+  type Finding,
+  freePort,
+  listening,
+} from "../../support/cli/doctor_fixture.ts";
 import { HostileTmux } from "../../support/host/hostile_tmux.ts";
 import { SEARCH_PATH, withTmux } from "../../support/host/private_tmux.ts";
-
-/** A listening world whose answers a test may change. */
-function listening(
-  settings: WorldOptions["settings"] = {},
-  change: (request: Request, w: World) => Response | undefined = () => undefined,
-) {
-  const w = world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } });
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, { remoteAddr }) => change(request, w) ?? w.daemon.fetch(request, remoteAddr),
-  );
-  return {
-    w,
-    port: String(server.addr.port),
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      await w[Symbol.asyncDispose]();
-    },
-  };
-}
 
 Deno.test("doctor reports a daemon that is down and runs all other checks", async () => {
   using p = doctorFixture();

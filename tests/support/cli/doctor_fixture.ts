@@ -1,7 +1,8 @@
-/** A temporary home for tests of `mesh doctor`, which finds no daemon and no programs there. */
+/** A temporary home for tests of `mesh doctor`, and a daemon whose answers a test may change. */
 
 import { dirname, join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
+import { type World, world, type WorldOptions } from "../world.ts";
 import { capturedTerminal } from "./captured_output.ts";
 
 export interface Finding {
@@ -43,6 +44,26 @@ export function doctorFixture() {
       return { code, found: new Map(findings.map((one) => [one.code, one])) };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
+  };
+}
+
+/** A listening world whose answers a test may change. */
+export function listening(
+  settings: WorldOptions["settings"] = {},
+  change: (request: Request, w: World) => Response | undefined = () => undefined,
+) {
+  const w = world({ settings: { ...settings, "daemon.allowed_hosts": "[127.0.0.1]" } });
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    (request, { remoteAddr }) => change(request, w) ?? w.daemon.fetch(request, remoteAddr),
+  );
+  return {
+    w,
+    port: String(server.addr.port),
+    async [Symbol.asyncDispose]() {
+      await server.shutdown();
+      await w[Symbol.asyncDispose]();
+    },
   };
 }
 

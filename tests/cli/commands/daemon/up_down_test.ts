@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { deadPort, HEALTH, scriptedDaemon } from "../../../support/cli/scripted_daemon.ts";
+import { answeringDaemon, deadPort, HEALTH } from "../../../support/cli/answering_daemon.ts";
 
 Deno.test("an unreachable daemon exits 3 and prints how to start it", async () => {
-  await using p = scriptedDaemon();
+  await using p = answeringDaemon();
   const dead = { MESH_DAEMON__PORT: deadPort() };
   const commands = [["peers"], ["status"], ["ask", "api", "hi"], ["inbox"], ["watch"], ["asks"]];
   for (const args of commands) {
@@ -18,21 +18,21 @@ Deno.test("an unreachable daemon exits 3 and prints how to start it", async () =
 
 Deno.test("a server that is not a daemon counts as unreachable", async () => {
   const page = () => new Response("<html>", { headers: { "content-type": "text/html" } });
-  await using p = scriptedDaemon({ "GET /peers": page, "GET /health": page });
+  await using p = answeringDaemon({ "GET /peers": page, "GET /health": page });
   assert.equal((await p.mesh(["peers"])).code, 3);
   assert.equal((await p.mesh(["status"])).code, 3);
 });
 
 Deno.test("the address comes from daemon.json, unless its process is dead", async () => {
-  await using p = scriptedDaemon({ "GET /peers": () => ({ peers: [] }) });
+  await using p = answeringDaemon({ "GET /peers": () => ({ peers: [] }) });
   const file = join(p.dir, "daemon.json");
   const dead = { MESH_DAEMON__PORT: deadPort() };
-  const beacon = { pid: Deno.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
-  Deno.writeTextFileSync(file, JSON.stringify(beacon));
+  const runtimeInfo = { pid: Deno.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
+  Deno.writeTextFileSync(file, JSON.stringify(runtimeInfo));
   assert.equal((await p.mesh(["peers"], {}, dead)).code, 0);
   const child = new Deno.Command("true").spawn();
   await child.status;
-  Deno.writeTextFileSync(file, JSON.stringify({ ...beacon, pid: child.pid }));
+  Deno.writeTextFileSync(file, JSON.stringify({ ...runtimeInfo, pid: child.pid }));
   assert.equal((await p.mesh(["peers"], {}, dead)).code, 3);
   Deno.writeTextFileSync(file, "not JSON");
   assert.equal((await p.mesh(["peers"])).code, 0);
@@ -40,7 +40,7 @@ Deno.test("the address comes from daemon.json, unless its process is dead", asyn
 
 Deno.test("`mesh` alone shows the status and the next steps", async () => {
   const health = { ...HEALTH, uptime_seconds: 61 };
-  await using p = scriptedDaemon({ "GET /health": () => health });
+  await using p = answeringDaemon({ "GET /health": () => health });
   const up = await p.mesh([]);
   assert.equal(up.code, 0);
   assert.match(up.out, /up for +1 min/);
@@ -52,15 +52,15 @@ Deno.test("`mesh` alone shows the status and the next steps", async () => {
 
 Deno.test("`down` without a daemon exits 0; another daemon or a reused pid is left alone", async () => {
   const health = { ...HEALTH, pid: 999_999_999 };
-  await using p = scriptedDaemon({ "GET /health": () => health });
+  await using p = answeringDaemon({ "GET /health": () => health });
   const alone = await p.mesh(["down"], {}, { MESH_DAEMON__PORT: deadPort() });
   assert.deepEqual([alone.code, alone.out], [0, "No daemon is running.\n"]);
   const other = await p.mesh(["down"]);
   assert.equal(other.code, 1);
   assert.match(other.err, /uses another state directory/);
   const child = new Deno.Command("cat", { stdin: "piped", stdout: "null" }).spawn();
-  const beacon = { pid: child.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
-  Deno.writeTextFileSync(join(p.dir, "daemon.json"), JSON.stringify(beacon));
+  const runtimeInfo = { pid: child.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
+  Deno.writeTextFileSync(join(p.dir, "daemon.json"), JSON.stringify(runtimeInfo));
   const recycled = await p.mesh(["down"]);
   assert.equal(recycled.code, 1);
   assert.match(recycled.err, /is not a mesh daemon; nothing was stopped/);
@@ -69,7 +69,7 @@ Deno.test("`down` without a daemon exits 0; another daemon or a reused pid is le
 });
 
 Deno.test("`up` finds a running daemon", async () => {
-  await using p = scriptedDaemon({ "GET /health": () => HEALTH });
+  await using p = answeringDaemon({ "GET /health": () => HEALTH });
   const { code, out } = await p.mesh(["up"]);
   assert.equal(code, 0);
   assert.match(out, new RegExp(`^Already running at ${p.url}\nprocess +7\nlog file +${p.dir}`));

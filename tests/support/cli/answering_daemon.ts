@@ -1,4 +1,4 @@
-/** A scripted daemon on a real port, and a `mesh` that finds it, for tests of the CLI. */
+/** A daemon with scripted answers on a real port, and a `mesh` that finds it. */
 
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
@@ -29,7 +29,7 @@ interface ReceivedRequest {
 type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
 /** A server with one answer per route, and a home whose configuration names it. */
-export function scriptedDaemon(answers: Answers = {}) {
+export function answeringDaemon(answers: Answers = {}) {
   const dir = Deno.makeTempDirSync();
   const received: ReceivedRequest[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (req) => {
