@@ -23,7 +23,7 @@ Deno.test("a repeated key of /ask is refused, in the same and in another spellin
   for (const [body, key] of twice) {
     const { status, error, ...refusal } = await postText(w, body);
     assert.deepEqual([status, error, refusal.key], [400, "unknown_key", key], body);
-    assert.match(refusal.detail, /twice/);
+    assert.match(refusal.detail, /repeated/);
   }
   assert.equal((await get(w, "/asks")).asks.length, 0);
 });
