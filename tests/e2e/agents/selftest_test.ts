@@ -219,7 +219,7 @@ withLab(import.meta.url, "an agent that ends at once fails, and degrades nothing
   assert.equal(code, 1);
   assert.match(
     resultLines[0] ?? "",
-    /^start failed, null: (Claude Code has ended|tmux .* can't find)/,
+    /^start failed, null: (Claude Code exited|tmux .* can't find)/,
   );
   assert.equal(machine.verdicts, undefined);
   machine.assertClean();
