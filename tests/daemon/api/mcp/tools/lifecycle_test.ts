@@ -142,10 +142,8 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook resto
   const refused = await cli.mesh(...args);
   assert.deepEqual([refused.code, refused.err], [
     1,
-    "mesh: Messages cannot reach that pane: dialog_open
-" +
-    "hint: answer the dialog in the pane, then link again
-",
+    "mesh: Messages cannot reach that pane: dialog_open\n" +
+    "hint: answer the dialog in the pane, then link again\n",
   ]);
   agents.refusalReason = undefined;
   assert.match((await cli.mesh(...args, "--socket", SOCKET)).out, /linked: ada/);
