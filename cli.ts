@@ -12,7 +12,8 @@ import {
 import type { Env } from "./daemon/host/paths.ts";
 import { getTrace } from "./daemon/features/messages/contract.ts";
 import { broadcast, notifyPeer } from "./daemon/features/notifications/contract.ts";
-import { listPeers, PeerStatus } from "./daemon/features/peers/contract.ts";
+import { listPeers } from "./daemon/features/peers/contract.ts";
+import { PeerStatus } from "./daemon/features/peers/schemas.ts";
 import { ATTACH_COMMAND, ATTACH_FLAG, resolveAttachments } from "./cli/commands/attach.ts";
 import { waitForReply } from "./cli/commands/reply_wait.ts";
 import {

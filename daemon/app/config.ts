@@ -11,7 +11,7 @@ import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
-import { isReserved } from "../features/peers/contract.ts";
+import { isReserved } from "../features/peers/schemas.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";

@@ -17,7 +17,7 @@ import { idsIn } from "../features/messages/dispatch/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { PeerReactions } from "../features/peers/changes.ts";
-import { Peer } from "../features/peers/contract.ts";
+import { Peer } from "../features/peers/schemas.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
 import type { SpawnDeps } from "../features/spawn/deps.ts";

@@ -3,7 +3,7 @@
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 import type { AgentTransports } from "../../features/agents/transports.ts";
 import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
-import type { Address } from "../../features/peers/contract.ts";
+import type { Address } from "../../features/peers/schemas.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { ProcessLookup } from "../../features/peers/registration.ts";
 import * as peerRows from "../../features/peers/store.ts";

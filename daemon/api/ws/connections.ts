@@ -1,7 +1,6 @@
 /** Connections on `/ws`: each is upgraded, attached to its peer, and detached when it closes. */
 
-import type { Call } from "kit/http/client.ts";
-import { ApiError } from "kit/http/client.ts";
+import { ApiError, type Call } from "kit/http/client.ts";
 import { VERSION } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { Context } from "kit/data/context.ts";

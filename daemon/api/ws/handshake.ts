@@ -13,7 +13,7 @@ import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Callers } from "../callers/callers.ts";
-import { ALIASES, type Registration } from "../../features/peers/contract.ts";
+import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
 import { Backend } from "../../features/agents/contract.ts";
 import { checkSocket } from "../../host/trusted_socket.ts";
 

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Role } from "../peers/contract.ts";
+import type { Role } from "../peers/schemas.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {

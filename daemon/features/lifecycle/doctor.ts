@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer, Probe } from "../agents/adapter.ts";
 import type { PaneObservation, PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
-import type { Peer } from "../peers/contract.ts";
+import type { Peer } from "../peers/schemas.ts";
 import { PROOF_MS_MAX } from "../messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive, toAgentPeer } from "../peers/directory.ts";

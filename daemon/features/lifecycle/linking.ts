@@ -7,7 +7,7 @@ import type { AgentPeer, Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
 import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
-import { type Registration } from "../peers/contract.ts";
+import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
 import { isLive, toAgentPeer } from "../peers/directory.ts";
 import type { Reachability } from "../peers/records.ts";

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
-import { type Address, type AuthorKind } from "../peers/contract.ts";
+import { type Address, type AuthorKind } from "../peers/schemas.ts";
 import type { AskFields, Kind, StoredMessage } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";

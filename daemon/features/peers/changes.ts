@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "./contract.ts";
+import type { Address } from "./schemas.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";

@@ -4,7 +4,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
-import { type Address, ALIASES, type AuthorKind, type Role } from "./contract.ts";
+import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
 import { looksLike } from "./identity/lookalikes.ts";
 import * as rows from "./store.ts";
 import type { StoredAgentPeer, StoredPeer } from "./store.ts";

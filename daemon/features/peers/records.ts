@@ -3,7 +3,8 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Transport } from "../agents/contract.ts";
-import type { Peer, PeerFilter } from "./contract.ts";
+import type { PeerFilter } from "./contract.ts";
+import type { Peer } from "./schemas.ts";
 import type { Directory } from "./directory.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";

@@ -4,13 +4,7 @@ import { basename } from "node:path";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import {
-  isReserved,
-  type Peer,
-  type Provenance,
-  type Registration,
-  type Role,
-} from "./contract.ts";
+import { isReserved, type Peer, type Provenance, type Registration, type Role } from "./schemas.ts";
 import { type Claims, mustMatchPeer, mustMatchPresented } from "./identity/certificates.ts";
 import { isLive } from "./directory.ts";
 import { looksLike } from "./identity/lookalikes.ts";

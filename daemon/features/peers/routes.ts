@@ -9,6 +9,7 @@ import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
+import type { Registration } from "./schemas.ts";
 import type { PeerTurns } from "./turns.ts";
 
 interface CircleQuery {
@@ -18,11 +19,11 @@ interface CircleQuery {
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle that a registration's window is, where windows are circles. */
-  windowCircleOf(registration: contracts.Registration): Promise<string | undefined>;
+  windowCircleOf(registration: Registration): Promise<string | undefined>;
   /** Whether the kernel shows that this process, or one below it, sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
   /** Refuses a tmux server that must not be connected to. */
-  mustBeTrustedSocket(registration: contracts.Registration): void;
+  mustBeTrustedSocket(registration: Registration): void;
 }
 
 /** The features behind these routes. */
@@ -112,7 +113,7 @@ function reportRoutes(
 function register(
   { peers, certificates, deps }: { peers: Peers; certificates: Certificates; deps: PeerRoutesDeps },
 ) {
-  return async (registration: contracts.Registration, caller: Caller) => {
+  return async (registration: Registration, caller: Caller) => {
     deps.mustBeTrustedSocket(registration);
     const window_circle = await deps.windowCircleOf(registration);
     const { birth_certificate: presented } = registration;

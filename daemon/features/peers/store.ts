@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Address, Peer } from "./contract.ts";
+import { Address, Peer } from "./schemas.ts";
 
 /** What is stored of a peer: the record without what is worked out when it is read. */
 export const StoredPeer = Peer.omit({

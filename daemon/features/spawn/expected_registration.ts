@@ -3,7 +3,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { Registration } from "../peers/contract.ts";
+import type { Registration } from "../peers/schemas.ts";
 import { isLive } from "../peers/directory.ts";
 import type { ExpectedRegistration, RegistrationEvidence } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";

@@ -2,7 +2,7 @@
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AgentPeer } from "../../agents/adapter.ts";
-import type { Registration } from "../../peers/contract.ts";
+import type { Registration } from "../../peers/schemas.ts";
 import type { RegistrationEvidence } from "../../peers/registration.ts";
 import * as peerRows from "../../peers/store.ts";
 import type { Subject } from "./preflight.ts";

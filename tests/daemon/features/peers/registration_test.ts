@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { Registration } from "../../../../daemon/features/peers/contract.ts";
+import { Registration } from "../../../../daemon/features/peers/schemas.ts";
 import { nameOf } from "../../../../daemon/features/peers/registration.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 import {
