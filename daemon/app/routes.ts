@@ -42,7 +42,7 @@ export function featureRoutes(
   features: Features,
   { callers, shares }: { callers: Callers; shares: Shares },
 ): Route[] {
-  const { asks, directory, peers, places, questions, restarts, spawns } = features;
+  const { agentPeers, asks, directory, places, questions, restarts, spawns } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const isAgent = (caller: Caller) => callers.isAgent(caller);
   const senderOf = ({ from_peer, circle }: SenderFields) =>
@@ -63,7 +63,8 @@ export function featureRoutes(
     ...spawnRoutes(spawns, restarts, {
       isProvenHuman,
       senderOf: ({ from_peer }) => directory.senderId(from_peer),
-      findForkSource: (argument, circle) => peers.mustGetLocal(argument, circle),
+      findForkSource: (argument, circle) =>
+        agentPeers.mustGetRecord(directory.find(argument, { circle }).peer_id),
     }),
     ...askRoutes(asks, {
       isProvenHuman,

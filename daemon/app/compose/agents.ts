@@ -15,7 +15,7 @@ import { SilentAgents } from "../../features/lifecycle/silent_agents.ts";
 import { Termination } from "../../features/lifecycle/termination.ts";
 import { toOutgoing } from "../../features/messages/dispatch/outgoing_cache.ts";
 import { isLive } from "../../features/peers/directory.ts";
-import { nameOf, refuseReserved } from "../../features/peers/registration.ts";
+import { nameOf, refuseReserved } from "../../features/peers/identity/naming.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import { Schedules } from "../../features/schedules/schedules.ts";
 import { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
@@ -31,7 +31,7 @@ import type { AskFeatures } from "./asks.ts";
 /** Agents that the daemon starts and restarts. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions: Reactions) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
-  const { directory, notifications, peers, profiles, superseded, transports } = lower;
+  const { agentPeers, directory, notifications, peers, profiles, superseded, transports } = lower;
   const { machine, processes, terminals } = platform;
   const adapters = new Map(platform.adapters().map((one) => [String(one.backend), one]));
   const settings = {
@@ -46,10 +46,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     ...shared,
     peers: {
       sender: (argument) => directory.sender(argument),
-      get: (peer_id) => {
-        const peer = peerRows.get(ctx.db, peer_id);
-        return peer && directory.withLocalPane(peer);
-      },
+      get: (peer_id) => agentPeers.getRecord(peer_id),
       findByPane: (pane_id, tmux_socket) => peerRows.byPane(ctx.db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
       refuseReserved: (name) => refuseReserved(ctx.db, name),
@@ -112,7 +109,17 @@ export function openAgents(
   { config, ctx, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
-  const { directory, dispatcher, handover, peers, questions, receipts, transports, turns } = lower;
+  const {
+    agentPeers,
+    directory,
+    dispatcher,
+    handover,
+    peers,
+    questions,
+    receipts,
+    transports,
+    turns,
+  } = lower;
   const approvals = new Approvals(ctx, {
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
@@ -139,7 +146,7 @@ export function openAgents(
     outgoing: toOutgoing,
     approvals,
   });
-  const reachableAgents = () => directory.reachableAgents();
+  const reachableAgents = () => agentPeers.reachable();
   const wakeHooks = new WakeHooks(ctx, {
     transports,
     reachableAgents,
@@ -151,7 +158,7 @@ export function openAgents(
     wakeHooks,
     peers: {
       reachableAgents,
-      unobservedAgents: () => directory.unobservedAgents(),
+      unobservedAgents: () => agentPeers.unobserved(),
       markSeen: (peer_id, transport) => peers.markSeen(peer_id, transport),
       applyObservation: (peer, seen) => turns.applyObservation(peer, seen),
     },

@@ -2,7 +2,8 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { Adapter } from "../agents/adapter.ts";
-import { isLive, toAgentPeer } from "../peers/directory.ts";
+import { isLive } from "../peers/directory.ts";
+import { toAgentPeer } from "../peers/agent_peers.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { ProcessLookup } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";

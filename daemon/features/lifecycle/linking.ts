@@ -9,7 +9,8 @@ import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux
 import type { ProcessLookup } from "../peers/registration.ts";
 import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
-import { isLive, toAgentPeer } from "../peers/directory.ts";
+import { isLive } from "../peers/directory.ts";
+import { toAgentPeer } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";

@@ -3,14 +3,14 @@
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import type { Backend, Transport } from "../agents/contract.ts";
-import type { Directory } from "../peers/directory.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { firstQueued } from "./ledger/queued.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
 export interface ReachabilityDeps {
-  readonly directory: Directory;
+  readonly agentPeers: AgentPeers;
   readonly sockets: Sockets;
   readonly agents: {
     /** The best transport that an adapter knows to this agent. */
@@ -30,9 +30,9 @@ export class PeerReachability implements Reachability {
   }
 
   transport(peer_id: string): Transport {
-    const { agents, directory, sockets } = this.#deps;
+    const { agentPeers, agents, sockets } = this.#deps;
     if (sockets.isCarrying(peer_id)) return "websocket";
-    const agent = directory.addressee(peer_id);
+    const agent = agentPeers.find(peer_id);
     return agent ? agents.transport(agent) : "none";
   }
 

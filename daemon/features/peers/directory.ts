@@ -3,11 +3,10 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { AgentPeer } from "../agents/adapter.ts";
 import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
 import { looksLike } from "./identity/lookalikes.ts";
 import * as rows from "./store.ts";
-import type { StoredAgentPeer, StoredPeer } from "./store.ts";
+import type { StoredPeer } from "./store.ts";
 
 /** Roles that are found by name from every circle. */
 const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
@@ -29,20 +28,13 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-export interface DirectoryOptions {
-  /** The name of this machine. */
-  readonly machine: string;
-}
-
 export class Directory {
   readonly #ctx: Context;
-  readonly #options: DirectoryOptions;
   /** Signs of life since the last beat; the heart writes them down. */
   readonly #touched = new Map<string, number>();
 
-  constructor(ctx: Context, options: DirectoryOptions) {
+  constructor(ctx: Context) {
     this.#ctx = ctx;
-    this.#options = options;
   }
 
   /** The one peer that an argument names (contract 1), retired ones included. */
@@ -208,41 +200,6 @@ export class Directory {
     return registered ? found.peer_id : null;
   }
 
-  /** Offline, because nobody has seen them: agents without a process of their own. */
-  unobservedAgents(): AgentPeer[] {
-    return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
-  }
-
-  /** Everyone that a transport could reach. */
-  reachableAgents(): AgentPeer[] {
-    return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
-  }
-
-  /** Where a peer is, for the transports; undefined when no transport could reach it. */
-  addressee(peer_id: string): AgentPeer | undefined {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    const isReachable = peer && isLive(peer) && !peer.closed && peer.addressable;
-    return isReachable ? this.#toAgentPeer(peer) : undefined;
-  }
-
-  /**
-   * Of a peer on another machine neither pane nor pid mean anything here: another program may have
-   * the same. A process whose start was seen is on this one, whatever that was called then.
-   */
-  #toAgentPeer(peer: StoredAgentPeer): AgentPeer {
-    const { machine, agent_started } = peer;
-    const here = machine === null || machine === this.#options.machine || agent_started !== null;
-    return toAgentPeer(
-      here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null },
-    );
-  }
-
-  /** A peer as seen from this machine: the pane of a peer elsewhere means nothing here. */
-  withLocalPane<P extends Pick<StoredPeer, "machine" | "tmux_socket" | "pane_id">>(peer: P): P {
-    const isLocal = peer.machine === null || peer.machine === this.#options.machine;
-    return isLocal ? peer : { ...peer, tmux_socket: null, pane_id: null };
-  }
-
   /** A sign of life: written down by the next beat. */
   touch(peer_id: string): void {
     this.#touched.set(peer_id, this.#ctx.clock.now());
@@ -299,12 +256,4 @@ function mustBeValidName(name: string): void {
 /** Whether a peer is here: online or busy, and not dropped. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
-}
-
-/** Where a peer is, or was. */
-export function toAgentPeer(peer: StoredAgentPeer): AgentPeer {
-  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
-  const { peer_id, backend, tmux_socket, pane_id } = peer;
-  const process = { agent_pid, agent_started, runtime_session_id };
-  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
 }

@@ -13,12 +13,10 @@ import { ProcessWatcher } from "./process_watcher.ts";
 import {
   Admission,
   type ExpectedRegistration,
-  freeName,
   type ProcessLookup,
-  refuseReserved,
-  refuseSecondHuman,
   type RegistrationEvidence,
 } from "./registration.ts";
+import { freeName, refuseReserved, refuseSecondHuman } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -105,13 +103,6 @@ export class Peers {
     if (!backend || !path) throw new Problem("unknown_peer", { peer: peer_id });
     const evidence = { proven_peer_id: peer_id, isProcess: () => true };
     this.register({ peer_id, backend, path, agent_pid }, evidence);
-  }
-
-  /** The one peer that an argument names, as seen from this machine. */
-  mustGetLocal(argument: string, circle: string | undefined): StoredPeer {
-    const { directory } = this.#deps;
-    const { peer_id } = directory.find(argument, { circle });
-    return directory.withLocalPane(this.#changes.mustGet(peer_id));
   }
 
   /** Registers the human of the configuration; a new name renames it (contract 2). */

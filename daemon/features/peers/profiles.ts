@@ -6,7 +6,8 @@ import type { PeerChanges } from "./changes.ts";
 import type { Provenance, Role } from "./schemas.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
-import { freeName, provenanceOf, refuseReserved } from "./registration.ts";
+import { provenanceOf } from "./registration.ts";
+import { freeName, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 

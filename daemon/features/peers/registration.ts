@@ -1,13 +1,11 @@
 /** Admission: which known peer a registration is, what it is called, what is known of it then. */
 
-import { basename } from "node:path";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Database } from "kit/data/sqlite.ts";
-import { isReserved, type Peer, type Provenance, type Registration, type Role } from "./schemas.ts";
+import type { Peer, Provenance, Registration } from "./schemas.ts";
 import { type Claims, mustMatchPeer, mustMatchPresented } from "./identity/certificates.ts";
 import { isLive } from "./directory.ts";
-import { looksLike } from "./identity/lookalikes.ts";
+import { circleOf, freeName, NAME_LENGTH_MAX, nameOf } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -277,67 +275,6 @@ function isAnotherAgent(
   if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
   if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
   return !pane_id || pane_id !== peer.pane_id;
-}
-
-const NAME_LENGTH_MAX = 64;
-const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
-
-/**
- * Refuses names that are the human's or the relay's own, and all that look like them (contract 2).
- * The human itself may bear its name.
- */
-export function refuseReserved(db: Database, name: string, peer_id?: string): void {
-  const human = rows.human(db);
-  const isLookalike = human !== undefined && human.peer_id !== peer_id &&
-    looksLike(name, human.name);
-  if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
-}
-
-/** There is one human (contract 1). */
-export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
-  const human = rows.human(db);
-  if (human && human.peer_id !== peer_id) {
-    throw new Problem("human_exists", { peer_id: human.peer_id });
-  }
-}
-
-/** `{folder}-{backend}`, where no name was given. */
-export function nameOf({ name, path, backend }: Registration): string {
-  if (name) return name;
-  const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
-  return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
-}
-
-/** The circle given; else the tmux window's, or the session's; else `default`. */
-function circleOf(
-  { circle, tmux_session }: Registration,
-  { window_circle }: RegistrationEvidence,
-): string {
-  return circle ?? window_circle ??
-    (tmux_session ? sanitizeName(tmux_session) || "default" : "default");
-}
-
-/** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
-export function freeName(
-  db: Database,
-  { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
-): string {
-  for (let suffix = 1;; suffix++) {
-    const suffixText = suffix === 1 ? "" : `-${suffix}`;
-    const candidate = name.slice(0, NAME_LENGTH_MAX - suffixText.length) + suffixText;
-    const isTaken = rows.byName(db, candidate).some((other) =>
-      other.peer_id !== peer_id && other.status !== "offline" &&
-      (other.circle === circle || ROLES_OF_ALL_CIRCLES.includes(other.role))
-    );
-    if (!isTaken) return candidate;
-  }
-}
-
-function sanitizeName(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "").slice(
-    0,
-    NAME_LENGTH_MAX,
-  );
 }
 
 /** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
