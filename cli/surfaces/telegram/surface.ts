@@ -5,13 +5,14 @@ import { ConfigError } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { DaemonConnection, type DaemonConnectionDeps } from "./daemon_connection.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
-import { ChatHandler, type ChatHandlerDeps, isDaemonUnavailable } from "./chat_handler.ts";
+import { Chat, type ChatDeps, isDaemonUnavailable } from "./chat.ts";
+import { ChatHandler } from "./chat_handler.ts";
 import { PushQueue } from "./push_queue.ts";
 import { SURFACE } from "./rendering.ts";
 
 export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly bot: BotApi;
-  readonly call: ChatHandlerDeps["call"];
+  readonly call: ChatDeps["call"];
   readonly auth_token: string | undefined;
   log(text: string): void;
 }
@@ -26,6 +27,7 @@ export class TelegramSurface {
   readonly #deps: SurfaceDeps;
   readonly #connection: DaemonConnection;
   readonly #pushes: PushQueue;
+  readonly #chat: Chat;
   readonly #chatHandler: ChatHandler;
   readonly #handled = new Set<number>();
   #pollError: string | undefined;
@@ -48,7 +50,8 @@ export class TelegramSurface {
       receipt: (receipt) => this.#connection.send(receipt),
       reoffer: () => this.#connection.reconnect(),
     });
-    this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log });
+    this.#chat = new Chat(deps);
+    this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log }, this.#chat);
   }
 
   /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
@@ -132,7 +135,7 @@ export class TelegramSurface {
         if (signal.aborted) return;
         if (!isDaemonUnavailable(error)) throw error;
         if (firstTriedAt === undefined) {
-          await this.#chatHandler.sendText(DAEMON_UNAVAILABLE, signal);
+          await this.#chat.sendText(DAEMON_UNAVAILABLE, signal);
         }
         firstTriedAt ??= now;
         await backoff.pause(signal);

@@ -54,7 +54,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
 export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;
 
 /** Undefined with `routing.strategy: static`. */
-export function openRouter(
+function openRouter(
   { config, ctx, shutdownSignal }: Foundation,
   { asks, directory }: { asks: Asks; directory: Directory },
 ): Router | undefined {

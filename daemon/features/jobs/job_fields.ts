@@ -1,6 +1,9 @@
 /** Job records: made from a request with its defaults, and shortened for a list. */
 
 import { Problem } from "kit/core/problem.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { Scope, Sender } from "../peers/directory.ts";
+import type { Address } from "../peers/schemas.ts";
 import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
@@ -17,6 +20,50 @@ export type JobFields = Pick<
 export type JobSource =
   & Pick<StoredJob, "source_kind" | "source_id" | "due_at">
   & Partial<Pick<StoredJob, "deadline_at" | "expires_at">>;
+
+export interface JobFieldsDeps {
+  readonly directory: {
+    sender(argument: string): Sender;
+    /** A peer by name or id. Refuses a retired one. */
+    find(argument: string, scope: Scope): Pick<Address, "peer_id" | "circle">;
+  };
+  /** The configured checks, by name. */
+  readonly checks: Readonly<Record<string, unknown>>;
+}
+
+/** The fields of a request. Refuses unknown peers and unknown checks. */
+export function toJobFields(
+  body: JobBody,
+  calledByHuman: boolean,
+  { directory, checks }: JobFieldsDeps,
+): JobFields {
+  const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
+  const proven_human = calledByHuman && caller.role === "human";
+  const scope = { circle: body.circle, caller };
+  const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
+  const owner = body.owner_peer && directory.find(body.owner_peer, scope);
+  refuseUnknownChecks(body.checks ?? [], Object.keys(checks));
+  return {
+    title: body.title ?? titleOf(body),
+    kind: body.kind ?? "task",
+    owner_peer_id: owner ? owner.peer_id : null,
+    created_by_peer_id: caller.peer_id,
+    mesh_session_id: caller.mesh_session_id,
+    circle: body.circle ?? caller.circle ?? (assigned ? assigned.circle : "default"),
+    scope: "circle",
+    visibility: "circle",
+    request: body.request ?? null,
+    provenance: { created_by: caller.name, human: proven_human },
+    execution: executionOf(body, assigned ? assigned.peer_id : null),
+    proven_human,
+  };
+}
+
+function refuseUnknownChecks(names: readonly string[], known: readonly string[]): void {
+  const check = names.find((name) => !known.includes(name));
+  if (check === undefined) return;
+  throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
+}
 
 /** A new job, queued. */
 export function newJob(job_id: string, fields: JobFields, source: JobSource, now: number) {
@@ -51,14 +98,14 @@ export function newJob(job_id: string, fields: JobFields, source: JobSource, now
 }
 
 /** The default title. It does not quote the prompt, which a summary leaves out. */
-export function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
+function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
   if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
   return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
     .slice(0, 255);
 }
 
 /** The execution of a request, with the defaults of specification 2. */
-export function executionOf(body: JobBody, assigned_peer_id: string | null): Execution {
+function executionOf(body: JobBody, assigned_peer_id: string | null): Execution {
   const { cron, timezone, due_at = null } = body;
   return {
     prompt: { body: body.prompt ?? body.title ?? "" },

@@ -2,19 +2,17 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Role } from "../peers/schemas.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {
-  executionOf,
   illegalState,
   type JobFields,
+  type JobFieldsDeps,
   type JobSource,
   newJob,
-  titleOf,
   toBriefJob,
   toBriefTemplate,
+  toJobFields,
 } from "./job_fields.ts";
 import { Fires } from "./fires/fires.ts";
 import type { FireDeps } from "./fires/deps.ts";
@@ -33,23 +31,7 @@ const FORGET_ROWS_MAX = 100;
 /** Settled jobs that a list without a limit shows. */
 export const SETTLED_SHOWN_MAX = 200;
 
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-  readonly mesh_session_id: string | null;
-}
-
-export interface JobsDeps extends FireDeps {
-  readonly directory: {
-    sender(argument: string): Sender;
-    /** A peer by name or id. Refuses a retired one. */
-    find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
-      readonly peer_id: string;
-      readonly circle: string;
-    };
-  };
+export interface JobsDeps extends FireDeps, Pick<JobFieldsDeps, "directory"> {
   readonly notices: NoticeDeps;
   /** Whether `spawn.allowed_paths` names any folder. */
   readonly allows_paths: boolean;
@@ -95,7 +77,7 @@ export class Jobs {
 
   /** Creates a job; with `cron` a template. */
   create(body: JobBody, { proven_human }: { proven_human: boolean }): Job | Template {
-    const fields = this.#toJobFields(body, proven_human);
+    const fields = toJobFields(body, proven_human, this.#deps);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
     return this.#ctx.db.transact(() => {
       if (cron !== undefined) return this.#templates.create(fields, { cron, timezone });
@@ -133,9 +115,7 @@ export class Jobs {
 
   /** Starts a queued job now, or retries a failed one; fires a template. */
   run(id: string): Job | Template {
-    if (isTemplate(id)) {
-      return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
-    }
+    if (isTemplate(id)) return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
     return this.#thenStartDue(() => {
       const job = this.#steps.mustGet(id);
       const now = this.#ctx.clock.now();
@@ -236,37 +216,6 @@ export class Jobs {
     const shown = attempts.ofJob(this.#ctx.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
     const runner = { attempt_count, current_attempt_id, lease_until, attempts: shown };
     return { ...job, work_id: job.job_id, runner };
-  }
-
-  #toJobFields(body: JobBody, calledByHuman: boolean): JobFields {
-    const { directory } = this.#deps;
-    const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
-    const proven_human = calledByHuman && caller.role === "human";
-    const scope = { circle: body.circle, caller };
-    const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
-    const owner = body.owner_peer && directory.find(body.owner_peer, scope);
-    this.#refuseUnknownChecks(body.checks ?? []);
-    return {
-      title: body.title ?? titleOf(body),
-      kind: body.kind ?? "task",
-      owner_peer_id: owner ? owner.peer_id : null,
-      created_by_peer_id: caller.peer_id,
-      mesh_session_id: caller.mesh_session_id,
-      circle: body.circle ?? caller.circle ?? (assigned ? assigned.circle : "default"),
-      scope: "circle",
-      visibility: "circle",
-      request: body.request ?? null,
-      provenance: { created_by: caller.name, human: proven_human },
-      execution: executionOf(body, assigned ? assigned.peer_id : null),
-      proven_human,
-    };
-  }
-
-  #refuseUnknownChecks(names: readonly string[]): void {
-    const known = Object.keys(this.#deps.checks);
-    const check = names.find((name) => !known.includes(name));
-    if (check === undefined) return;
-    throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
   }
 
   #createJob(fields: JobFields, source: JobSource): StoredJob {

@@ -3,13 +3,16 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
+import {
+  type Address,
+  ALIASES,
+  type AuthorKind,
+  type Role,
+  ROLES_OF_ALL_CIRCLES,
+} from "./schemas.ts";
 import { looksLike } from "./identity/lookalikes.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
-
-/** Roles that are found by name from every circle. */
-const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
 
 /** Where to look for a name. */
 export interface Scope {

@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Tx } from "kit/data/sqlite.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { PeerChanges, PeerReactions } from "./changes.ts";
 import type { Offline } from "./contract.ts";
 import type { Registration } from "./schemas.ts";
@@ -16,7 +16,7 @@ import {
   type ProcessLookup,
   type RegistrationEvidence,
 } from "./registration.ts";
-import { freeName, refuseReserved, refuseSecondHuman } from "./identity/naming.ts";
+import { freeName, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -247,5 +247,13 @@ export class Peers {
       detail: cause.detail ?? null,
       terminal: cause.terminal,
     });
+  }
+}
+
+/** Refuses a second human (contract 1). */
+function refuseSecondHuman(db: Reader, peer_id: string | undefined): void {
+  const human = rows.human(db);
+  if (human && human.peer_id !== peer_id) {
+    throw new Problem("human_exists", { peer_id: human.peer_id });
   }
 }

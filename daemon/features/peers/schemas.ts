@@ -9,6 +9,9 @@ import { peerMachine } from "./machine.ts";
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
 
+/** Roles that are found by name from every circle. */
+export const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
+
 /** Fixed names of the human, as a surface would say it (contract 2). */
 export const ALIASES: readonly string[] = ["dashboard", "telegram"];
 

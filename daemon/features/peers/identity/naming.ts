@@ -3,12 +3,11 @@
 import { basename } from "node:path";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { isReserved, type Registration, type Role } from "../schemas.ts";
+import { isReserved, type Registration, ROLES_OF_ALL_CIRCLES } from "../schemas.ts";
 import * as rows from "../store.ts";
 import { looksLike } from "./lookalikes.ts";
 
 export const NAME_LENGTH_MAX = 64;
-const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
 
 /**
  * Refuses names that are reserved or look like the human's name (contract 2). The human itself may
@@ -19,14 +18,6 @@ export function refuseReserved(db: Database, name: string, peer_id?: string): vo
   const isLookalike = human !== undefined && human.peer_id !== peer_id &&
     looksLike(name, human.name);
   if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
-}
-
-/** Refuses a second human (contract 1). */
-export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
-  const human = rows.human(db);
-  if (human && human.peer_id !== peer_id) {
-    throw new Problem("human_exists", { peer_id: human.peer_id });
-  }
 }
 
 /** The given name, else `{folder}-{backend}`. */
