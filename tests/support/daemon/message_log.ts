@@ -1,10 +1,10 @@
-/** Pages of the message log, as the tests read them. */
+/** Helpers for the message log: pages of `GET /messages`. */
 
 import assert from "node:assert/strict";
 import type { World } from "../world.ts";
 import { get } from "./peer_clients.ts";
 
-interface Shown {
+export interface Shown {
   message_id: string;
   delivery_id: string;
   kind: string;
@@ -14,6 +14,7 @@ interface Shown {
   from_peer_name: string;
 }
 
+/** One page of `GET /messages`. */
 export async function page(w: World, query: Record<string, string> = {}) {
   const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
   assert.equal(answer.status, 200, JSON.stringify(answer));
@@ -22,5 +23,6 @@ export async function page(w: World, query: Record<string, string> = {}) {
   return { messages, next };
 }
 
+/** The texts of one page. */
 export const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);

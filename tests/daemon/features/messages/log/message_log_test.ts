@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
-import { page, texts } from "../../../../support/daemon/message_pages.ts";
+import { page, texts } from "../../../../support/daemon/message_log.ts";
 
 Deno.test("messages of every kind are listed, newest first [4.messages]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });

@@ -14,7 +14,7 @@ import {
   notify,
   post,
 } from "../../../../support/daemon/peer_clients.ts";
-import { page, texts } from "../../../../support/daemon/message_pages.ts";
+import { page, texts } from "../../../../support/daemon/message_log.ts";
 import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 Deno.test("a search matches all words in any order, without regard to case or accents", async () => {
