@@ -1,4 +1,4 @@
-/** Every route of the daemon: each feature's contracts, with the callers that they need. */
+/** Every route of the daemon, and the functions that the routes need from other features. */
 
 import { type Contract, VERSION } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
@@ -93,7 +93,7 @@ export function socketRoutes(connections: SocketConnections): Route[] {
   return [rawRoute(webSocket, (request, caller) => connections.upgrade(request, caller))];
 }
 
-/** Routes whose callers are known by their process: browsers, hooks, and agents that use tools. */
+/** Routes that identify callers by their process: pages, hooks and MCP tools. */
 export function programRoutes(
   features: Features,
   { callers, mcp, pages }: { callers: Callers; mcp: LazyMcp; pages: Pages },
@@ -124,7 +124,7 @@ export function programRoutes(
   return [...pageRoutesOf, ...hooks, ...tools];
 }
 
-/** Health, events, metrics and the OpenAPI document, which describes `routes` and itself. */
+/** Routes of health, events, metrics and the OpenAPI document, which includes these routes. */
 export function systemRoutesOf(
   features: Features,
   { routes, relayClient }: {

@@ -1,4 +1,4 @@
-/** Builds what concerns agents: spawns, their lifecycle, their hooks, jobs and schedules. */
+/** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
 import type { AgentPeer } from "../../features/agents/adapter.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
@@ -28,7 +28,7 @@ import { Reactions } from "../reactions.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 
-/** Agents that the daemon starts and restarts. */
+/** Spawns and restarts of agents. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions: Reactions) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { agentPeers, directory, notifications, peers, profiles, superseded, transports } = lower;
@@ -82,7 +82,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   return { spawns, restarts, spawnLog, places };
 }
 
-/** The life of registered agents: links, certificates, termination, examination. */
+/** The lifecycle of registered agents: linking, certificates, termination and doctor. */
 export function openLifecycle({ ctx, platform, certificates }: Foundation, lower: AskFeatures) {
   const { directory, dispatcher, peers, reachability, records, transports } = lower;
   const { machine, paneObserver, pid, processes } = platform;
@@ -104,7 +104,7 @@ export function openLifecycle({ ctx, platform, certificates }: Foundation, lower
 
 export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
-/** What agents report by their hooks, and what is observed of them. */
+/** Reports of agents' hooks, and observation of agents. */
 export function openAgents(
   { config, ctx, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
@@ -166,7 +166,7 @@ export function openAgents(
   return { hookEvents, wakeHooks, agentObserver };
 }
 
-/** Jobs, and the agents that execute them. */
+/** Jobs, and the peers that execute them. */
 export function openJobs(foundation: Foundation, lower: SpawnFeatures) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { delivery, directory, notifications, peers, spawns } = lower;

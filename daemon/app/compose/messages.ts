@@ -1,4 +1,4 @@
-/** Builds the registry of peers, the delivery of messages, and their log. */
+/** Builds the registry of peers, the delivery of messages, and the message log. */
 
 import { AgentProcesses } from "../../api/callers/agent_processes.ts";
 import { AgentTransports } from "../../features/agents/transports.ts";
@@ -90,7 +90,7 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
 
 export type PeerFeatures = ReturnType<typeof openPeers>;
 
-/** Delivery of messages, and what is kept of them. */
+/** Peer records and the delivery of messages. */
 export function openMessages(
   { config, ctx, idCodec, identity }: Foundation,
   { agentPeers, directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
@@ -147,7 +147,7 @@ export function openMessages(
   };
 }
 
-/** The log of messages, and their attachments. */
+/** The message log and attachments. */
 export function openMessageLog(
   { config, ctx, idCodec, platform, shutdownSignal, history_ms }: Foundation,
   { directory }: PeerFeatures,

@@ -1,4 +1,4 @@
-/** Admission: which known peer a registration is, what it is called, what is known of it then. */
+/** Admission: which known peer a registration is, and the record that results. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -10,34 +10,34 @@ import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-/** Where a peer says of itself what it is. */
+/** The source of a status that the registration itself reports. */
 const REGISTRATION = "registration";
 
-/** Facts about processes. A pid means nothing without its start time. */
+/** Facts about processes. A pid identifies a process only with its start time. */
 export interface ProcessLookup {
   startTimeOf(pid: number): string | undefined;
   isAlive(pid: number, started?: string): boolean;
 }
 
-/** How a registration came in: what it has proved, and which names it may take. */
+/** What a registration proves, and what its origin allows. */
 export interface RegistrationEvidence {
-  /** The peer that the daemon's own knowledge proved it to be. */
+  /** The peer that it is, as the daemon itself found. */
   readonly proven_peer_id?: string | undefined;
-  /** Whether the kernel shows that this process, or one below it, sends the registration. */
+  /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
-  /** It came by an agent's hook, which names the session that it is run by. */
+  /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
-  /** What the certificate says that it came with: ours, and not expired. */
+  /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
-  /** The circle that its pane's window is, which a newcomer is born in where it names none. */
+  /** The circle of its tmux window, for a new peer that names no circle. */
   readonly window_circle?: string | undefined;
-  /** It has not said where it works: what is known of that stays. */
+  /** It names no path, so that a known path stays. */
   readonly placeless?: boolean;
-  /** Surfaces and bridges may bear the human's aliases. */
+  /** Surfaces and bridges may use the human's aliases. */
   readonly reserved_names?: boolean;
 }
 
-/** What is known beforehand of whoever registers: its place, its name, even which peer it is. */
+/** Completes a registration that was expected, with its place, its name or its peer. */
 export interface ExpectedRegistration {
   (registration: Registration, evidence: RegistrationEvidence): {
     readonly registration: Registration;
@@ -61,7 +61,7 @@ export class Admission {
     this.#deps = deps;
   }
 
-  /** Which known peer this registration is: by id, process, session, or its name while offline. */
+  /** Finds the known peer of a registration: by id, process, session, or name while offline. */
   identify(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { db } = this.#ctx;
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
@@ -76,7 +76,7 @@ export class Admission {
     return found ?? this.#findOffline(registration, evidence);
   }
 
-  /** A peer of the same name, place and kind that is offline and has no session of its own. */
+  /** An offline peer of the same name, circle, path and backend, without process or session. */
   #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { db } = this.#ctx;
     const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
@@ -88,7 +88,7 @@ export class Admission {
     );
   }
 
-  /** A session goes on in another process once its own has ended; until then it is that one's. */
+  /** Whether another process may continue the session: only after the peer's own has ended. */
   #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
     if (evidence.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
     return this.isProcessOf(peer, evidence);
@@ -124,9 +124,9 @@ export class Admission {
     if (this.isProcessOf(found, evidence)) return found;
     const matches = backend === found.backend && (!name || name === found.name) &&
       (!circle || circle === found.circle);
-    // A live process brings a retired peer back (specification 3), where it is the caller's own.
+    // The caller's own live process brings a retired peer back (specification 3).
     if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
-    // Who has named a process or a session is known by it, and its name proves nothing.
+    // A peer with a process or a session is identified by these, and never by its name.
     const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
     if (is_known || !matches || this.#deps.isConnected(peer_id)) {
       throw new Problem("identity_not_proven", { peer_id });
@@ -170,7 +170,7 @@ export class Admission {
     };
   }
 
-  /** What is given replaces what was known; what is not given stays. */
+  /** The record after a new registration: given fields replace known ones, the others stay. */
   renewedPeer(
     before: StoredPeer,
     givenRegistration: Registration,
@@ -218,7 +218,7 @@ export class Admission {
     };
   }
 
-  /** A process that has ended is nothing of whoever registers now. */
+  /** Whether the recorded process is known to have ended. */
   #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
       return false;
@@ -251,7 +251,7 @@ export class Admission {
   }
 }
 
-/** What was proved of a process stays so until another one is named; a pid may be given anew. */
+/** Whether the process is proved. A proof holds for one process, not for its reused pid. */
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
@@ -263,21 +263,21 @@ function isProved(
 }
 
 /**
- * Whether a registration is another peer of a process that already is one: a program may speak for
- * several, each under a name of its own. An agent's hooks name none.
+ * Whether a registration from the process of `peer` is a different peer: a program may register
+ * several peers under different names. An agent's hooks give no name.
  */
 function isAnotherAgent(
   peer: StoredPeer,
   { name, pane_id, runtime_session_id }: Registration,
 ): boolean {
   if (!isLive(peer) || name === undefined || name === peer.name) return false;
-  const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
+  const [base = ""] = peer.name.split(/-\d+$/); // It may have this name with a suffix.
   if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
   if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
   return !pane_id || pane_id !== peer.pane_id;
 }
 
-/** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
+/** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */
 export function provenanceOf(
   given: Provenance,
   { metadata, role }: Pick<Peer, "metadata" | "role">,

@@ -1,4 +1,4 @@
-/** The peers' contracts, each met by its verb. */
+/** Routes of peers. */
 
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
@@ -18,11 +18,11 @@ interface CircleQuery {
 
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
-  /** The circle that a registration's window is, where windows are circles. */
+  /** The circle of a registration's tmux window, if windows are circles. */
   windowCircleOf(registration: Registration): Promise<string | undefined>;
-  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
-  /** Refuses a tmux server that must not be connected to. */
+  /** Refuses a tmux socket that another user controls. */
   mustBeTrustedSocket(registration: Registration): void;
 }
 
@@ -107,8 +107,8 @@ function reportRoutes(
 }
 
 /**
- * A certificate names its peer, where the registration itself names none. A fresh one goes to who
- * is new, or has proved to be the peer, and to nobody else: it would prove a stranger (contract 6).
+ * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or to
+ * one that proved its identity: anyone else could use it as a proof (contract 6).
  */
 function register(
   { peers, certificates, deps }: { peers: Peers; certificates: Certificates; deps: PeerRoutesDeps },

@@ -12,15 +12,15 @@ export type Role = z.infer<typeof Role>;
 /** Roles that are found by name from every circle. */
 export const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
 
-/** Fixed names of the human, as a surface would say it (contract 2). */
+/** Other names of the human, which surfaces use (contract 2). */
 export const ALIASES: readonly string[] = ["dashboard", "telegram"];
 
-/** Names that are the human's or the relay's own, and what looks like them (contract 2). */
+/** Whether a name is an alias of the human, begins with `mcp-`, or looks so (contract 2). */
 export function isReserved(name: string): boolean {
   return ALIASES.some((alias) => looksLike(name, alias)) || skeletonOf(name).startsWith("mcp-");
 }
 
-/** Who speaks: a peer, the human through a proven door, or one who only says so (contract 2). */
+/** The author of a message; `unverified` is an unproved human (contract 2). */
 export const AuthorKind = z.enum(["peer", "human", "unverified"]);
 export type AuthorKind = z.infer<typeof AuthorKind>;
 
@@ -31,9 +31,8 @@ const Initiator = z.enum(["user", "agent", "system"]);
 const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
 
 const METADATA_BYTES_MAX = 65_536;
-/** More levels than a reader of the list of peers can be asked to follow. */
 const METADATA_DEPTH_MAX = 64;
-/** What a runtime says of itself: small enough to be read with every record. */
+/** Free fields of a runtime; bounded, as every record contains them. */
 const Metadata = z.record(z.string(), z.unknown());
 export const GivenMetadata = Metadata.refine(
   isSmall,
@@ -81,7 +80,7 @@ export const Peer = z.object({
 }).meta({ id: "Peer" });
 export type Peer = z.output<typeof Peer>;
 
-/** How a peer came to be (specification 2). A fresh one replaces all that was known. */
+/** How a peer was created (specification 2). A new provenance replaces the old one entirely. */
 export const Provenance = z.object({
   source: Source.optional(),
   initiator: Initiator.optional(),
@@ -92,15 +91,15 @@ export const Provenance = z.object({
 });
 export type Provenance = z.output<typeof Provenance>;
 
-/** Whether it may be connected to is looked at where the daemon runs (contract 3). */
+/** The daemon also checks the owner of the socket (contract 3). */
 export const TmuxSocket = shortText(4096, 1).regex(
   /^\/\P{Cc}*$/u,
   "The absolute path of a tmux socket",
 );
 
 export const ProcessId = z.number().int().positive();
-/** Null, as in the record, is as good as absent. */
-const known_pid = ProcessId.nullable().transform((said) => said ?? undefined).optional();
+/** Null means absent, so that a record can be sent as it is. */
+const OptionalProcessId = ProcessId.nullable().transform((given) => given ?? undefined).optional();
 
 export const Registration = z.object({
   name: Name.optional(),
@@ -115,8 +114,8 @@ export const Registration = z.object({
   circle: Name.optional(),
   role: Role.optional(),
   turn_state: TurnState.optional(),
-  agent_pid: known_pid,
-  parent_pid: known_pid,
+  agent_pid: OptionalProcessId,
+  parent_pid: OptionalProcessId,
   runtime_session_id: shortText(255, 1).optional(),
   birth_certificate: z.string().optional(),
   metadata: GivenMetadata.optional(),
@@ -131,7 +130,7 @@ export const Registered = z.object({
   circle: z.string(),
   role: Role,
   mesh_session_id: z.string(),
-  /** Given at a first registration, and against a certificate or a proved process; else null. */
+  /** For a new peer, and for one that proved its identity; else null. */
   birth_certificate: z.string().nullable(),
 });
 
@@ -146,7 +145,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
-/** The few facts by which a message finds its way. */
+/** The fields of a peer by which it is found and messages are delivered. */
 export const Address = z.object({
   peer_id: z.string(),
   name: z.string(),
@@ -173,15 +172,15 @@ export const RestartStage = z.enum([
 export type RestartStage = z.output<typeof RestartStage>;
 
 const ResumeMode = z.enum(["resumed", "fresh"]);
-/** A command as it is shown: argument by argument, with what may be a secret as `[redacted]`. */
-const Shown = z.array(z.string()).nullable();
+/** The arguments of a command; possible secrets are `[redacted]`. */
+const ShownCommand = z.array(z.string()).nullable();
 
-/** How a restart went (contract 3). */
+/** A restart and its outcome (contract 3). */
 export const Restart = z.object({
   restart_id: z.string(),
   outcome: z.enum(["restarted", "would_restart", "failed", "cancelled", "in_progress"]),
   resume_mode: ResumeMode,
-  would_run: Shown,
+  would_run: ShownCommand,
   failed: z.object({ stage: RestartStage, reason: z.string(), detail: z.string() }).optional(),
   stages: z.array(z.object({ stage: RestartStage, at: Instant })),
   started_at: Instant,
@@ -189,13 +188,13 @@ export const Restart = z.object({
 }).meta({ id: "Restart" });
 export type Restart = z.output<typeof Restart>;
 
-/** What is said of restarts with each peer that is read (specification 2). */
+/** Whether and how a peer can be restarted, as part of its record (specification 2). */
 export const RestartBlock = z.object({
   restartable: z.boolean(),
-  /** Why not; null when it is. */
+  /** Why it cannot be restarted; null if it can. */
   reason: z.string().nullable(),
   resume_mode: ResumeMode,
-  would_run: Shown,
+  would_run: ShownCommand,
   last: Restart.nullable(),
 });
 export type RestartBlock = z.output<typeof RestartBlock>;
