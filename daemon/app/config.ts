@@ -140,7 +140,7 @@ function missingToken(config: Partial<Config>): string[] {
 function missingWebhook(config: Partial<Config>): string[] {
   if (config["routing.strategy"] !== "webhook" || config["routing.webhook"]) return [];
   return [
-    'routing.webhook: missing with routing.strategy "webhook"; ' +
+    'routing.webhook: found nothing with routing.strategy "webhook"; ' +
     "allowed: an http or https address",
   ];
 }
@@ -150,8 +150,8 @@ function missingRelay(config: Partial<Config>): string[] {
   if (!config["relay.enabled"]) return [];
   return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
     .map((key) =>
-      `${key}: missing with relay.enabled; ` +
-      "run `mesh setup --relay URL`, or set relay.enabled to false"
+      `${key}: found nothing with relay.enabled; ` +
+      "allowed: the value that `mesh setup --relay URL` writes, or relay.enabled: false"
     );
 }
 

@@ -1,4 +1,4 @@
-/** How messages reach a peer now: by its socket, or by a transport of its agent's adapter. */
+/** How messages reach a peer now: by its socket, or by a transport of its agent. */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
@@ -13,9 +13,9 @@ export interface ReachabilityDeps {
   readonly agentPeers: AgentPeers;
   readonly sockets: Sockets;
   readonly agents: {
-    /** The best transport that an adapter knows to this agent. */
+    /** The best transport of the agent's adapter. */
     transport(peer: AgentPeer): Transport;
-    /** What failed when this transport was last tested with such an agent. */
+    /** What failed in the last selftest of this transport; undefined if nothing did. */
     degraded(backend: Backend | null, transport: string): string | undefined;
   };
 }
