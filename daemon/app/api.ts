@@ -133,13 +133,22 @@ function openConnections(
   features: Features,
   { call, callers, guard }: { call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
-  const { certificates, ctx, directory, identity, peers, places, platform, surfaces } = features;
+  const {
+    certificates,
+    ctx,
+    directory,
+    identity,
+    peers,
+    registrationLocations,
+    platform,
+    surfaces,
+  } = features;
   const handshake = new Handshake({
     callers,
     certificates,
     directory,
     peers,
-    places,
+    registrationLocations,
     sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
     surfaces,
   });

@@ -188,8 +188,8 @@ function parseFile(path: string, text: string): unknown {
 }
 
 /**
- * Parses one YAML 1.2 document; null if it is empty. Throws on a syntax error. For the choice of the
- * library see docs/decisions/003-two-yaml-libraries.md.
+ * Parses one YAML 1.2 document; null if it is empty. Throws on a syntax error. The choice of the
+ * library is in docs/decisions/003-two-yaml-libraries.md.
  */
 export function parseYaml(text: string): unknown {
   const [value = null, ...more] = loadAll(text, { schema: CORE_SCHEMA });

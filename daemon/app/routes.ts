@@ -42,7 +42,8 @@ export function featureRoutes(
   features: Features,
   { callers, shares }: { callers: Callers; shares: Shares },
 ): Route[] {
-  const { agentPeers, asks, directory, places, questions, restarts, spawns } = features;
+  const { agentPeers, asks, directory, registrationLocations, questions, restarts, spawns } =
+    features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const isAgent = (caller: Caller) => callers.isAgent(caller);
   const senderOf = ({ from_peer, circle }: SenderFields) =>
@@ -54,9 +55,9 @@ export function featureRoutes(
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
-      windowCircleOf: (given) => places.windowCircleOf(given),
+      windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
-      mustBeTrustedSocket: (given) => places.mustBeTrustedSocket(given),
+      mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
     ...lifecycleRoutes(features),
     ...shareRoutes(shares),

@@ -9,7 +9,7 @@ import { cyclesIn } from "./cycles.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What the linter measured of one node, such as the lines of a function or the depth of a block. */
+/** A measurement of one node, such as the lines of a function or the depth of a block. */
 export interface Measurement {
   readonly path: string;
   readonly kind: string;

@@ -135,7 +135,8 @@ export class SocketConnections {
         return db.afterCommit(() => session.close("peer_retired"));
       }
       peers.markSeen(peer_id, "websocket");
-      session.isSuspended = !isLive(directory.resolve(peer_id)); // It is offline if a restart replaces it.
+      // The peer is still offline if a restart replaces it.
+      session.isSuspended = !isLive(directory.resolve(peer_id));
       if (!directory.resolve(peer_id).addressable) {
         delivery.dropQueue(peer_id, "peer_not_addressable");
       }

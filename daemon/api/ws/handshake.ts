@@ -10,7 +10,7 @@ import type { Identity } from "../../features/messages/websocket/session.ts";
 import type { Certificates, Claims } from "../../features/peers/identity/certificates.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
-import type { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
+import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Callers } from "../callers/callers.ts";
 import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
@@ -30,7 +30,7 @@ export interface HandshakeDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
   readonly peers: Pick<Peers, "register">;
-  readonly places: RegistrationPlaces;
+  readonly registrationLocations: RegistrationLocations;
   /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   readonly surfaces: Pick<Surfaces, "peerOf">;
@@ -54,9 +54,9 @@ export class Handshake {
     const newcomer = this.#classify(connect, checked.data);
     const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
     const unresolved = toRegistration(connect, newcomer);
-    if (!isPlugin(connect)) this.#deps.places.mustBeTrustedSocket(unresolved);
+    if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const registration = await this.#withTmuxSession(connect, unresolved);
-    const window_circle = await this.#deps.places.windowCircleOf(registration);
+    const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
     const peer = this.#deps.peers.register(claim, {
@@ -65,7 +65,7 @@ export class Handshake {
       window_circle,
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
-      placeless: connect.path === undefined,
+      omitsPath: connect.path === undefined,
     });
     const { display_name, kind } = newcomer;
     return {

@@ -18,7 +18,7 @@ import { isLive } from "../../features/peers/directory.ts";
 import { nameOf, refuseReserved } from "../../features/peers/identity/naming.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import { Schedules } from "../../features/schedules/schedules.ts";
-import { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
+import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
 import { allowedFolder } from "../../features/spawn/paths.ts";
 import { readSubject } from "../../features/spawn/restarts/replacement.ts";
@@ -78,8 +78,8 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   });
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
   const spawnLog = new SpawnLogRetention(ctx, limits, (peer_id) => directory.canReturn(peer_id));
-  const places = new RegistrationPlaces(machine, spawns.circleOf.bind(spawns));
-  return { spawns, restarts, spawnLog, places };
+  const registrationLocations = new RegistrationLocations(machine, spawns.circleOf.bind(spawns));
+  return { spawns, restarts, spawnLog, registrationLocations };
 }
 
 /** The lifecycle of registered agents: linking, certificates, termination and doctor. */

@@ -19,7 +19,7 @@ export class PromptLinking {
 
   /**
    * The peer that read a prompt. A session of a shared server has neither pane nor process. If it
-   * reads a message that was typed into the pane of a peer without a session, both are the same peer.
+   * reads a message that was typed into the pane of a peer without a session, both are one peer.
    */
   peerOfPrompt(peer_id: string, prompt: string): string {
     const { db } = this.#ctx;

@@ -39,7 +39,7 @@ export class Handover {
     });
   }
 
-  /** Unproved messages to a peer. Each is returned once, so that a hook names it (architecture 3). */
+  /** Unproved messages to a peer, each once, for a hook to name them (architecture 3). */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {

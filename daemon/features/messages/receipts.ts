@@ -95,8 +95,8 @@ export class Receipts {
   }
 
   /**
-   * Applies a surface's receipt for an inbox item. It is valid however late: for a push that failed,
-   * and for one that was queued again after the connection was lost.
+   * Applies a surface's receipt for an inbox item. A late one is also valid: for a push that
+   * failed, and for one that was queued again after the connection was lost.
    */
   #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
     const { item_id, state } = message;

@@ -169,7 +169,7 @@ export const renamePeer = contract({
   fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
 });
 
-export const provePeer = contract({
+export const setPeerProvenance = contract({
   id: "peers.provenance",
   method: "POST",
   path: "/peers/:id/provenance",

@@ -9,7 +9,7 @@ import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
 /** How long an unreachable peer stays online after it was last seen (contract 2). */
-const SILENT_MS_MAX = 10 * 60_000;
+const UNSEEN_MS_MAX = 10 * 60_000;
 
 export interface ProcessWatcherDeps {
   readonly directory: Directory;
@@ -68,7 +68,7 @@ export class ProcessWatcher {
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
     const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - last_seen > SILENT_MS_MAX) setOffline("not_seen", "heart");
+    if (now - last_seen > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
   #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {

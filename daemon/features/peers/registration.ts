@@ -32,7 +32,7 @@ export interface RegistrationEvidence {
   /** The circle of its tmux window, for a new peer that names no circle. */
   readonly window_circle?: string | undefined;
   /** It names no path, so that a known path stays. */
-  readonly placeless?: boolean;
+  readonly omitsPath?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
   readonly reserved_names?: boolean;
 }
@@ -83,7 +83,7 @@ export class Admission {
     if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
     const circle = circleOf(registration, evidence);
     return rows.offlineByName(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && (evidence.placeless || peer.path === path) &&
+      peer.backend === backend && (evidence.omitsPath || peer.path === path) &&
       peer.runtime_session_id === null && peer.agent_pid === null
     );
   }
@@ -115,7 +115,7 @@ export class Admission {
       const { path, ...presented } = registration;
       mustMatchPresented(evidence.certificate, {
         ...presented,
-        ...(!evidence.placeless && { path }),
+        ...(!evidence.omitsPath && { path }),
       });
       mustMatchPeer(evidence.certificate, found);
       return found;
@@ -127,8 +127,8 @@ export class Admission {
     // The caller's own live process brings a retired peer back (specification 3).
     if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
     // A peer with a process or a session is identified by these, and never by its name.
-    const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
-    if (is_known || !matches || this.#deps.isConnected(peer_id)) {
+    const isIdentified = found.agent_pid !== null || found.runtime_session_id !== null;
+    if (isIdentified || !matches || this.#deps.isConnected(peer_id)) {
       throw new Problem("identity_not_proven", { peer_id });
     }
     return found;
@@ -176,7 +176,7 @@ export class Admission {
     givenRegistration: Registration,
     evidence: RegistrationEvidence,
   ): StoredPeer {
-    const path = evidence.placeless && before.path || givenRegistration.path;
+    const path = evidence.omitsPath && before.path || givenRegistration.path;
     const registration = { ...givenRegistration, path };
     const { db, ids, clock } = this.#ctx;
     const circle = registration.circle ?? before.circle;
@@ -258,8 +258,8 @@ function isProved(
   { isProcess }: RegistrationEvidence,
 ): boolean {
   if (agent_pid === null) return false;
-  const is_same = agent_pid === before?.agent_pid && agent_started === before.agent_started;
-  return isProcess?.(agent_pid) || (is_same && before.agent_proved);
+  const isSame = agent_pid === before?.agent_pid && agent_started === before.agent_started;
+  return isProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
 /**

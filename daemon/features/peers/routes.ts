@@ -80,7 +80,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       profiles.rename(peer_id, body.name);
       return records.mustGet(peer_id);
     }),
-    route(contracts.provePeer, ({ params, query, body }) => {
+    route(contracts.setPeerProvenance, ({ params, query, body }) => {
       const { peer_id } = directory.findLive(params.id, { circle: query.circle });
       profiles.setProvenance(peer_id, body);
       return records.mustGet(peer_id);
@@ -107,8 +107,8 @@ function reportRoutes(
 }
 
 /**
- * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or to
- * one that proved its identity: anyone else could use it as a proof (contract 6).
+ * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or
+ * to one that proved its identity: anyone else could use it as a proof (contract 6).
  */
 function register(
   { peers, certificates, deps }: { peers: Peers; certificates: Certificates; deps: PeerRoutesDeps },

@@ -59,7 +59,7 @@ function linkedPeer(
 }
 
 /** Checks the tmux server of a registration and finds the circle of its window. */
-export class RegistrationPlaces {
+export class RegistrationLocations {
   readonly #machine: string;
   readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
 

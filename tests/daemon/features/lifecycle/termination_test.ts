@@ -1,4 +1,4 @@
-/** `POST /peers/:id/kill`: which processes are ended, and which never. */
+/** `POST /peers/:id/kill`: which processes it ends, and which it refuses to end. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -12,7 +12,7 @@ async function agent(w: World, more: Record<string, unknown> = {}) {
   return await addPeer(w, "ada", { agent_pid: 7, ...more });
 }
 
-Deno.test("a kill asks the peer's own process to end, and retires the peer", async () => {
+Deno.test("a kill sends SIGTERM to the peer's own process, and retires the peer", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   const asked = await ask(w, "cli", "ada");
@@ -29,7 +29,7 @@ Deno.test("a kill asks the peer's own process to end, and retires the peer", asy
   assert.equal((await get(w, `/asks/${asked}`)).close_reason, "peer_retired");
 });
 
-Deno.test("a process that does not listen is taken down after a grace", async () => {
+Deno.test("a process that ignores SIGTERM is killed after a grace period", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
@@ -42,7 +42,7 @@ Deno.test("a process that does not listen is taken down after a grace", async ()
   assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
 });
 
-Deno.test("nothing is killed that is not proved to be the peer's process, and nothing is retired [c3.peer.kill]", async () => {
+Deno.test("an unproved process is not killed, and its peer is not retired [c3.peer.kill]", async () => {
   await using w = world();
   w.processes.start(1);
   const cases: [string, Record<string, unknown>, () => void][] = [
@@ -66,7 +66,7 @@ Deno.test("nothing is killed that is not proved to be the peer's process, and no
   assert.deepEqual(w.processes.signals, []);
 });
 
-Deno.test("no process is killed that is outside of its peer's pane, holds panes, or is another peer's too", async () => {
+Deno.test("a process outside of its peer's pane, with panes, or of another peer is not killed", async () => {
   const paneObserver = new FakePanes();
   await using w = world({ paneObserver });
   w.processes.start(6);
@@ -87,7 +87,7 @@ Deno.test("no process is killed that is outside of its peer's pane, holds panes,
   assert.equal((await post(w, "/peers/joe/kill")).ok, true, "its pane is gone, and it stayed");
 });
 
-Deno.test("a peer that has come back in another process while it was killed is not retired", async () => {
+Deno.test("a peer that registers from another process during a kill is not retired", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
@@ -100,7 +100,7 @@ Deno.test("a peer that has come back in another process while it was killed is n
   assert.equal(w.daemon.records.mustGet(peer_id).status, "online");
 });
 
-Deno.test("a peer that was closed while it was killed stays closed", async () => {
+Deno.test("a peer that is closed during a kill stays closed", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);

@@ -7,7 +7,7 @@ import { ids, readSchedule, schedule, worldWithPeers } from "../../../support/da
 
 const MINUTE = 60, HOUR = 3600;
 
-Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as an ask would [c2.schedule.inbound-only] [3.peer.inbound-only.schedule]", async () => {
+Deno.test("a schedule to an unaddressable peer is accepted; its fire fails, as an ask would [c2.schedule.inbound-only] [3.peer.inbound-only.schedule]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const ada = await connectPeer(w, "eve");
@@ -33,7 +33,7 @@ Deno.test("a peer that takes no messages may be scheduled to; the fire fails, as
   assert.deepEqual((await get(w, `/deliveries?peer_id=${peer_id}`)).deliveries, []);
 });
 
-Deno.test("a recipient that is gone fails the fire with the truth, and the sender is told [c2.schedule.failed]", async () => {
+Deno.test("a fire to a recipient that is gone fails with the reason, and the sender is notified [c2.schedule.failed]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const eve = await connectPeer(w, "eve");
@@ -55,7 +55,7 @@ Deno.test("a recipient that is gone fails the fire with the truth, and the sende
   assert.match(eve.of("notify")[1]?.text ?? "", /Unknown peer: kim/);
 });
 
-Deno.test("the human is told of a failure in the inbox; a sender that is gone is told nothing", async () => {
+Deno.test("the human is notified of a failure in the inbox; a sender that is gone is not notified", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
   const { peer_id: tom } = await addPeer(w, "tom");
@@ -72,7 +72,7 @@ Deno.test("the human is told of a failure in the inbox; a sender that is gone is
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a recurring one records a failure, goes on, and tells nobody [c2.schedule.recurring-fails]", async () => {
+Deno.test("a recurring schedule records a failure and continues, without a notification [c2.schedule.recurring-fails]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const eve = await connectPeer(w, "eve");
@@ -104,7 +104,7 @@ Deno.test("more than 1,000 active schedules are refused", async () => {
   await schedule(w);
 });
 
-Deno.test("a fault of ours keeps no other from firing, and is tried again", async () => {
+Deno.test("an internal error stops no other fire, and the fire is tried again", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const { db } = w.daemon.ctx;
@@ -125,7 +125,7 @@ Deno.test("a fault of ours keeps no other from firing, and is tried again", asyn
   assert.deepEqual(bob.of("notify").map(({ text }) => text), ["Good", "Bad"]);
 });
 
-Deno.test("limits hold for scheduled messages, and leave nothing half done", async () => {
+Deno.test("limits apply to scheduled messages, and a refused one leaves nothing behind", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   await addPeer(w, "ada");
   await addPeer(w, "bob");

@@ -76,7 +76,7 @@ Deno.test("a recurring schedule fires until it is cancelled [4.schedules]", asyn
   assert.equal(deliveries.length, 3);
 });
 
-Deno.test("missed fires collapse into one, also after a downtime [c2.schedule.collapse]", async () => {
+Deno.test("missed fires are sent as one, also after a downtime [c2.schedule.collapse]", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const before = await worldWithPeers({ db_path });
   const { clock } = before.w;
@@ -95,7 +95,7 @@ Deno.test("missed fires collapse into one, also after a downtime [c2.schedule.co
   await Deno.remove(db_path.replace("/mesh.db", ""), { recursive: true });
 });
 
-Deno.test("a name is looked up when the message is due: whoever bears it then gets it", async () => {
+Deno.test("a name is resolved when the message is due", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, {});
@@ -253,7 +253,7 @@ Deno.test("a one-shot belongs to the trace of its request; each recurring fire h
   assert.equal(new Set(traces).size, 3);
 });
 
-Deno.test("what has come to its end is forgotten with the history, what is active never", async () => {
+Deno.test("settled schedules are removed with the history; active ones never are", async () => {
   await using at = await worldWithPeers({ settings: { "daemon.history_days": "2" } });
   const { w } = at;
   const kept = (await schedule(w, { fire_at: "30d" })).schedule_id;
