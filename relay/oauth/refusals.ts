@@ -1,4 +1,4 @@
-/** The table of the authorization server's refusals, and their responses as RFCs define them. */
+/** The refusals of the authorization server, and their responses as the RFCs define them. */
 
 import type { Log } from "kit/core/log.ts";
 import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";

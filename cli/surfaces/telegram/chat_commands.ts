@@ -1,8 +1,14 @@
-/** The commands of the chat: /inbox, /show, /read and /help. */
+/** The commands of the chat: /help, /inbox, /show and /read. */
 
 import { ApiError } from "kit/http/client.ts";
 import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import { catchRefusal, type Chat, type ChatDeps, findItemByRef, getItem } from "./chat.ts";
+import {
+  catchRefusal,
+  type ChatDeps,
+  getItemByRef,
+  mustGetItem,
+  tryTelegram,
+} from "./chat_calls.ts";
 import { formatSummary, MESSAGE_UNITS_MAX, renderItem, splitText, SURFACE } from "./rendering.ts";
 
 const HELP = `I show you the questions and messages of your agents.
@@ -17,42 +23,42 @@ export const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message f
 const NO_UNREAD = "You have no unread items.";
 const LISTED_MAX = 10;
 
+export interface ChatCommand {
+  readonly name: string;
+  readonly id: string | undefined;
+  /** The bot's message that the command replies to. */
+  readonly ref: number | undefined;
+}
+
+/** The command in a text, without `ref`; undefined when the text is not a command. */
+export function parseCommand(text: string): Omit<ChatCommand, "ref"> | undefined {
+  const [, name, id] = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text) ?? [];
+  return name === undefined ? undefined : { name, id };
+}
+
 export class ChatCommands {
   readonly #deps: ChatDeps;
-  readonly #chat: Chat;
 
-  constructor(deps: ChatDeps, chat: Chat) {
+  constructor(deps: ChatDeps) {
     this.#deps = deps;
-    this.#chat = chat;
   }
 
-  /** `ref` is the bot's message that the command replies to. */
-  async run(
-    { commandName, id, ref }: {
-      commandName: string;
-      id: string | undefined;
-      ref: number | undefined;
-    },
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (commandName === "start" || commandName === "help") {
-      return void await this.#chat.sendText(HELP, signal);
-    }
-    const response = await catchRefusal(async () => {
-      if (commandName === "inbox") return await this.#list(signal);
-      const item_id = id ??
-        (ref === undefined ? undefined : await this.#getItemIdByRef(ref, signal));
+  /** Runs a command; returns the text to answer, if any. */
+  async run({ name, id, ref }: ChatCommand, signal: AbortSignal): Promise<string | undefined> {
+    if (name === "start" || name === "help") return HELP;
+    const answer = await catchRefusal(async () => {
+      if (name === "inbox") return await this.#list(signal);
+      const item_id = id ?? (ref === undefined ? undefined : await this.#getItemId(ref, signal));
       if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
-      if (commandName === "show") return await this.#show(item_id, signal);
+      if (name === "show") return await this.#show(item_id, signal);
       return await this.#read(item_id, signal);
     });
-    if (response instanceof ApiError) await this.#chat.sendText(response.problem.detail, signal);
-    else if (response !== undefined) await this.#chat.sendText(response, signal);
+    return answer instanceof ApiError ? answer.problem.detail : answer;
   }
 
-  async #getItemIdByRef(ref: number, signal: AbortSignal): Promise<string | undefined> {
-    return this.#deps.pushes.getItemId(ref) ??
-      (await findItemByRef(this.#deps.call, ref, signal))?.item_id;
+  async #getItemId(ref: number, signal: AbortSignal): Promise<string | undefined> {
+    const { pushes } = this.#deps;
+    return pushes.getItemId(ref) ?? (await getItemByRef(this.#deps, ref, signal))?.item_id;
   }
 
   async #list(signal: AbortSignal): Promise<string> {
@@ -66,15 +72,17 @@ export class ChatCommands {
 
   async #show(item_id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
-    const item = await getItem(this.#deps.call, item_id, signal);
+    const { bot, pushes } = this.#deps;
+    const item = await mustGetItem(this.#deps, item_id, signal);
     const { texts, keyboard } = renderItem({ ...item, pushes: [] });
-    for (const [at, text] of texts.entries()) {
-      const last = at === texts.length - 1;
-      const ref = await this.#chat.tryTelegram(() =>
-        this.#deps.bot.sendMessage({ text, ...(last && { keyboard }) }, signal)
+    for (const [index, text] of texts.entries()) {
+      const last = index === texts.length - 1;
+      const ref = await tryTelegram(
+        this.#deps,
+        () => bot.sendMessage({ text, ...(last && { keyboard }) }, signal),
       );
       if (ref === undefined) return undefined;
-      this.#deps.pushes.recordMessage(ref, item_id);
+      pushes.recordMessage(ref, item_id);
     }
     return undefined;
   }

@@ -4,8 +4,14 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import type { Keyboard, Message, Tap } from "./bot_api.ts";
-import { catchRefusal, type Chat, type ChatDeps, findItemByRef, getItem } from "./chat.ts";
-import { ChatCommands, UNKNOWN_MESSAGE } from "./chat_commands.ts";
+import {
+  catchRefusal,
+  type ChatDeps,
+  getItemByRef,
+  mustGetItem,
+  tryTelegram,
+} from "./chat_calls.ts";
+import { type ChatCommand, ChatCommands, parseCommand, UNKNOWN_MESSAGE } from "./chat_commands.ts";
 import { chosenKeyboard, getOption, parseChoice, splitText, SURFACE } from "./rendering.ts";
 
 const HOW_TO_REPLY =
@@ -25,15 +31,13 @@ const IGNORED_CHATS_MAX = 1_000;
  */
 export class ChatHandler {
   readonly #deps: ChatDeps;
-  readonly #chat: Chat;
   readonly #commands: ChatCommands;
   readonly #startedAt: number;
   readonly #ignoredChats = new Set<number>();
 
-  constructor(deps: ChatDeps, chat: Chat) {
+  constructor(deps: ChatDeps) {
     this.#deps = deps;
-    this.#chat = chat;
-    this.#commands = new ChatCommands(deps, chat);
+    this.#commands = new ChatCommands(deps);
     this.#startedAt = deps.clock.now();
   }
 
@@ -42,39 +46,35 @@ export class ChatHandler {
     if (this.#isIgnored(message.chat)) return;
     const { text, chat, reply_to_message: to } = message;
     const ref = to && this.#deps.bot.isBotItself(to.from) ? to.message_id : undefined;
-    const command = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text ?? "");
-    const [, commandName, id] = command ?? [];
-    if (commandName !== undefined) {
-      return await this.#commands.run({ commandName, id, ref }, signal);
-    }
+    const command = parseCommand(text ?? "");
+    if (command !== undefined) return await this.#runCommand({ ...command, ref }, signal);
     // In a group, only replies to the bot's messages are for the bot.
     if (ref === undefined && chat.type !== "private") return;
     if (text === undefined) {
-      if (hasMedia(message)) await this.#chat.sendText(TEXT_ONLY, signal, message.message_id);
-    } else if (ref === undefined) {
-      await this.#chat.sendText(HOW_TO_REPLY, signal, message.message_id);
-    } else await this.#reply({ ...message, text, ref, firstTriedAt }, signal);
+      if (hasMedia(message)) await this.sendText(TEXT_ONLY, signal, message.message_id);
+    } else if (ref === undefined) await this.sendText(HOW_TO_REPLY, signal, message.message_id);
+    else await this.#reply({ ...message, text, ref, firstTriedAt }, signal);
   }
 
   async tap(tap: Tap, signal: AbortSignal): Promise<void> {
     const { id, data = "", message } = tap;
     if (!message || this.#isIgnored(message.chat)) return;
     const answer = (text: string, alert: boolean) =>
-      this.#chat.tryTelegram(() =>
+      tryTelegram(this.#deps, () =>
         this.#deps.bot.answerTap(
           { id, text: splitText(cleanText(text), TAP_UNITS_MAX)[0] ?? "", alert },
           signal,
-        )
-      );
+        ));
     const keyboard = (keyboard: Keyboard) =>
-      this.#chat.tryTelegram(() =>
-        this.#deps.bot.setKeyboard(message.message_id, keyboard, signal)
+      tryTelegram(
+        this.#deps,
+        () => this.#deps.bot.setKeyboard(message.message_id, keyboard, signal),
       );
     const choice = parseChoice(data);
     if (!choice) return await answer(ALREADY_CLOSED, false);
     const { item_id } = choice;
     const chosen = await catchRefusal(async () => {
-      const item = await getItem(this.#deps.call, item_id, signal);
+      const item = await mustGetItem(this.#deps, item_id, signal);
       const option = choice.option === undefined
         ? undefined
         : getOption(item.question, choice.option);
@@ -97,6 +97,18 @@ export class ChatHandler {
     }
   }
 
+  /** Sends a text that is not an item. A failure is only logged. */
+  async sendText(
+    text: string,
+    signal: AbortSignal,
+    reply_to?: number,
+  ): Promise<number | undefined> {
+    return await tryTelegram(
+      this.#deps,
+      () => this.#deps.bot.sendMessage({ text, reply_to }, signal),
+    );
+  }
+
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
     const { message_id } = reply;
     const done = await catchRefusal(async () => {
@@ -104,14 +116,13 @@ export class ChatHandler {
         ? undefined
         : await this.#forwardReply(reply, signal);
     });
-    if (done === undefined) await this.#chat.sendText(ALREADY_REPLIED, signal, message_id);
+    if (done === undefined) await this.sendText(ALREADY_REPLIED, signal, message_id);
     else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
       const why = error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not sent. ${detail}`;
-      await this.#chat.sendText(why, signal, message_id);
-    } else if (done.action === "asked") {
-      await this.#chat.sendText(FORWARDED_AS_ASK, signal, message_id);
-    } else await this.#confirm(message_id, signal);
+      await this.sendText(why, signal, message_id);
+    } else if (done.action === "asked") await this.sendText(FORWARDED_AS_ASK, signal, message_id);
+    else await this.#confirm(message_id, signal);
   }
 
   /** The daemon maps messages to items, except those whose receipt it does not have yet. */
@@ -134,10 +145,11 @@ export class ChatHandler {
 
   async #confirm(message_id: number, signal: AbortSignal): Promise<void> {
     const { bot } = this.#deps;
-    const confirmed = await this.#chat.tryTelegram(() =>
-      bot.react(message_id, "👌", signal).then(() => true)
+    const confirmed = await tryTelegram(
+      this.#deps,
+      () => bot.react(message_id, "👌", signal).then(() => true),
     );
-    if (!confirmed) await this.#chat.sendText("Sent.", signal, message_id);
+    if (!confirmed) await this.sendText("Sent.", signal, message_id);
   }
 
   /**
@@ -147,12 +159,17 @@ export class ChatHandler {
   async #wasForwarded({ ref, date, firstTriedAt }: Reply, signal: AbortSignal): Promise<boolean> {
     const writtenAt = date * 1000;
     if (firstTriedAt === undefined && writtenAt >= this.#startedAt) return false;
-    const { replied_at } = await findItemByRef(this.#deps.call, ref, signal) ?? {};
+    const { replied_at } = await getItemByRef(this.#deps, ref, signal) ?? {};
     if (!replied_at) return false;
     const at = Date.parse(replied_at);
     return firstTriedAt === undefined
       ? at >= writtenAt && at < this.#startedAt
       : at >= firstTriedAt;
+  }
+
+  async #runCommand(command: ChatCommand, signal: AbortSignal): Promise<void> {
+    const answer = await this.#commands.run(command, signal);
+    if (answer !== undefined) await this.sendText(answer, signal);
   }
 
   /** Ignores chats other than the configured one; each is logged once, without its text. */

@@ -5,7 +5,7 @@ import { ConfigError } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
 import { DaemonConnection, type DaemonConnectionDeps } from "./daemon_connection.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
-import { Chat, type ChatDeps, isDaemonUnavailable } from "./chat.ts";
+import { type ChatDeps, isDaemonUnavailable } from "./chat_calls.ts";
 import { ChatHandler } from "./chat_handler.ts";
 import { PushQueue } from "./push_queue.ts";
 import { SURFACE } from "./rendering.ts";
@@ -27,7 +27,6 @@ export class TelegramSurface {
   readonly #deps: SurfaceDeps;
   readonly #connection: DaemonConnection;
   readonly #pushes: PushQueue;
-  readonly #chat: Chat;
   readonly #chatHandler: ChatHandler;
   readonly #handled = new Set<number>();
   #pollError: string | undefined;
@@ -50,8 +49,7 @@ export class TelegramSurface {
       receipt: (receipt) => this.#connection.send(receipt),
       reoffer: () => this.#connection.reconnect(),
     });
-    this.#chat = new Chat(deps);
-    this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log }, this.#chat);
+    this.#chatHandler = new ChatHandler({ ...deps, pushes: this.#pushes, log });
   }
 
   /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
@@ -135,7 +133,7 @@ export class TelegramSurface {
         if (signal.aborted) return;
         if (!isDaemonUnavailable(error)) throw error;
         if (firstTriedAt === undefined) {
-          await this.#chat.sendText(DAEMON_UNAVAILABLE, signal);
+          await this.#chatHandler.sendText(DAEMON_UNAVAILABLE, signal);
         }
         firstTriedAt ??= now;
         await backoff.pause(signal);

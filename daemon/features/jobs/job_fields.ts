@@ -2,12 +2,29 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Scope, Sender } from "../peers/directory.ts";
-import type { Address } from "../peers/schemas.ts";
+import type { Role } from "../peers/schemas.ts";
 import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
+
+interface Sender {
+  readonly peer_id: string | null;
+  readonly name: string;
+  readonly circle: string | null;
+  readonly role: Role | null;
+  readonly mesh_session_id: string | null;
+}
+
+/** Resolves the peers that a request names. */
+export interface JobDirectory {
+  sender(argument: string): Sender;
+  /** A peer by name or id. Refuses a retired one. */
+  find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
+    readonly peer_id: string;
+    readonly circle: string;
+  };
+}
 
 /** The fields that a template shares with the jobs made from it. */
 export type JobFields = Pick<
@@ -21,28 +38,25 @@ export type JobSource =
   & Pick<StoredJob, "source_kind" | "source_id" | "due_at">
   & Partial<Pick<StoredJob, "deadline_at" | "expires_at">>;
 
-export interface JobFieldsDeps {
-  readonly directory: {
-    sender(argument: string): Sender;
-    /** A peer by name or id. Refuses a retired one. */
-    find(argument: string, scope: Scope): Pick<Address, "peer_id" | "circle">;
-  };
-  /** The configured checks, by name. */
-  readonly checks: Readonly<Record<string, unknown>>;
-}
-
-/** The fields of a request. Refuses unknown peers and unknown checks. */
+/** The fields of a request, with its peers resolved and its defaults filled in. */
 export function toJobFields(
   body: JobBody,
   calledByHuman: boolean,
-  { directory, checks }: JobFieldsDeps,
+  { directory, checks }: {
+    readonly directory: JobDirectory;
+    readonly checks: Readonly<Record<string, unknown>>;
+  },
 ): JobFields {
   const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
-  const proven_human = calledByHuman && caller.role === "human";
   const scope = { circle: body.circle, caller };
   const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
   const owner = body.owner_peer && directory.find(body.owner_peer, scope);
-  refuseUnknownChecks(body.checks ?? [], Object.keys(checks));
+  const known = Object.keys(checks);
+  const check = body.checks?.find((name) => !known.includes(name));
+  if (check !== undefined) {
+    throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
+  }
+  const proven_human = calledByHuman && caller.role === "human";
   return {
     title: body.title ?? titleOf(body),
     kind: body.kind ?? "task",
@@ -57,12 +71,6 @@ export function toJobFields(
     execution: executionOf(body, assigned ? assigned.peer_id : null),
     proven_human,
   };
-}
-
-function refuseUnknownChecks(names: readonly string[], known: readonly string[]): void {
-  const check = names.find((name) => !known.includes(name));
-  if (check === undefined) return;
-  throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
 }
 
 /** A new job, queued. */

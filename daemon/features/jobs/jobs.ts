@@ -6,8 +6,8 @@ import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {
   illegalState,
+  type JobDirectory,
   type JobFields,
-  type JobFieldsDeps,
   type JobSource,
   newJob,
   toBriefJob,
@@ -31,7 +31,8 @@ const FORGET_ROWS_MAX = 100;
 /** Settled jobs that a list without a limit shows. */
 export const SETTLED_SHOWN_MAX = 200;
 
-export interface JobsDeps extends FireDeps, Pick<JobFieldsDeps, "directory"> {
+export interface JobsDeps extends FireDeps {
+  readonly directory: JobDirectory;
   readonly notices: NoticeDeps;
   /** Whether `spawn.allowed_paths` names any folder. */
   readonly allows_paths: boolean;
@@ -115,7 +116,9 @@ export class Jobs {
 
   /** Starts a queued job now, or retries a failed one; fires a template. */
   run(id: string): Job | Template {
-    if (isTemplate(id)) return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
+    if (isTemplate(id)) {
+      return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
+    }
     return this.#thenStartDue(() => {
       const job = this.#steps.mustGet(id);
       const now = this.#ctx.clock.now();
@@ -201,9 +204,8 @@ export class Jobs {
   }
 
   counts(): { [state: string]: number } {
-    return Object.fromEntries(
-      rows.counts(this.#ctx.db).map(({ state, count }) => [state, count]),
-    );
+    const counts = rows.counts(this.#ctx.db);
+    return Object.fromEntries(counts.map(({ state, count }) => [state, count]));
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { World } from "../world.ts";
 import { get } from "./peer_clients.ts";
 
-export interface Shown {
+interface Shown {
   message_id: string;
   delivery_id: string;
   kind: string;

@@ -169,7 +169,11 @@ Deno.test("a peer observed to be gone goes offline, with the source of the obser
     terminal: false,
   }]);
   const far = w.daemon.records.mustGet(w.daemon.directory.find("far").peer_id);
-  assert.deepEqual([far.status, far.turn_state], ["online", null], "nobody can look there");
+  assert.deepEqual(
+    [far.status, far.turn_state],
+    ["online", null],
+    "another machine is not observed",
+  );
 });
 
 Deno.test("the age of a turn counts from the time that its observation names", async () => {
@@ -245,5 +249,3 @@ Deno.test("the human keeps its role, and no peer can be given it", async () => {
   assert.equal((await post(w, "/peers/sam/role", { role: "agent" })).error, "role_fixed");
   assert.equal((await post(w, "/peers/ada/role", { role: "human" })).status, 422);
 });
-
-/** An agent with a process of its own. */

@@ -7,6 +7,7 @@ import {
   connectPeer,
   eventData,
   get,
+  notify,
   post,
   signIn,
 } from "../../../support/daemon/peer_clients.ts";
@@ -21,7 +22,7 @@ import {
 
 const MINUTE = 60, HOUR = 3600, DAY = 86_400;
 
-Deno.test("a one-shot is sent when it is due, and not before [c2.schedule.one-shot]", async () => {
+Deno.test("a one-shot is sent when it is due, not before [c2.schedule.one-shot]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, { fire_at: "2030-01-01T02:10:00+02:00" });
@@ -76,7 +77,7 @@ Deno.test("a recurring schedule fires until it is cancelled [4.schedules]", asyn
   assert.equal(deliveries.length, 3);
 });
 
-Deno.test("missed fires are sent as one, also after a downtime [c2.schedule.collapse]", async () => {
+Deno.test("missed fires collapse into one, also after a downtime [c2.schedule.collapse]", async () => {
   const db_path = `${await Deno.makeTempDir()}/mesh.db`;
   const before = await worldWithPeers({ db_path });
   const { clock } = before.w;
@@ -95,7 +96,7 @@ Deno.test("missed fires are sent as one, also after a downtime [c2.schedule.coll
   await Deno.remove(db_path.replace("/mesh.db", ""), { recursive: true });
 });
 
-Deno.test("a name is resolved when the message is due", async () => {
+Deno.test("the recipient's name is resolved when the schedule fires", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const made = await schedule(w, {});
@@ -253,7 +254,33 @@ Deno.test("a one-shot belongs to the trace of its request; each recurring fire h
   assert.equal(new Set(traces).size, 3);
 });
 
-Deno.test("settled schedules are removed with the history; active ones never are", async () => {
+Deno.test("more than 1,000 active schedules are refused", async () => {
+  await using at = await worldWithPeers();
+  const { w } = at;
+  w.daemon.ctx.db.transactNow(() => {
+    for (let count = 0; count < 1000; count++) {
+      const more = { from_peer: "ada", to_peer: "bob", text: "x", kind: "notify" as const };
+      w.daemon.schedules.create({ ...more, fire_at: { in_ms: 60_000 } }, { proven_human: false });
+    }
+  });
+  await assert.rejects(schedule(w), { status: 429, message: /^schedules_full/ });
+  await w.tick(MINUTE);
+  assert.equal((await ids(w, { state: "fired" })).length, 200, "one tick sends a limited number");
+  await schedule(w);
+});
+
+Deno.test("limits apply to scheduled messages, and a refusal leaves nothing half done", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
+  await notify(w, "ada", "bob");
+  const { schedule_id } = await schedule(w, { fire_at: "1m" });
+  await w.tick(MINUTE);
+  assert.equal((await readSchedule(w, schedule_id)).last_error, "queue_full");
+  assert.equal((await get(w, "/deliveries?peer_id=bob")).deliveries.length, 1);
+});
+
+Deno.test("old settled schedules are deleted, active ones never", async () => {
   await using at = await worldWithPeers({ settings: { "daemon.history_days": "2" } });
   const { w } = at;
   const kept = (await schedule(w, { fire_at: "30d" })).schedule_id;

@@ -1,4 +1,4 @@
-/** `POST /peers/:id/kill`: which processes it ends, and which it refuses to end. */
+/** Kills: which process is ended, and when the peer is retired. */
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
@@ -7,12 +7,13 @@ import { FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
 
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
+/** An agent with its own process. */
 async function agent(w: World, more: Record<string, unknown> = {}) {
   w.processes.start(7, 6);
   return await addPeer(w, "ada", { agent_pid: 7, ...more });
 }
 
-Deno.test("a kill sends SIGTERM to the peer's own process, and retires the peer", async () => {
+Deno.test("a kill sends SIGTERM to the peer's process, and retires the peer", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   const asked = await ask(w, "cli", "ada");
@@ -29,7 +30,7 @@ Deno.test("a kill sends SIGTERM to the peer's own process, and retires the peer"
   assert.equal((await get(w, `/asks/${asked}`)).close_reason, "peer_retired");
 });
 
-Deno.test("a process that ignores SIGTERM is killed after a grace period", async () => {
+Deno.test("a process that ignores SIGTERM gets SIGKILL after a grace period", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
@@ -42,7 +43,7 @@ Deno.test("a process that ignores SIGTERM is killed after a grace period", async
   assert.equal(w.daemon.records.mustGet(peer_id).status, "retired");
 });
 
-Deno.test("an unproved process is not killed, and its peer is not retired [c3.peer.kill]", async () => {
+Deno.test("a kill of an unproved process is refused, and the peer is not retired [c3.peer.kill]", async () => {
   await using w = world();
   w.processes.start(1);
   const cases: [string, Record<string, unknown>, () => void][] = [
@@ -66,11 +67,11 @@ Deno.test("an unproved process is not killed, and its peer is not retired [c3.pe
   assert.deepEqual(w.processes.signals, []);
 });
 
-Deno.test("a process outside of its peer's pane, with panes, or of another peer is not killed", async () => {
+Deno.test("a kill refuses a process outside its pane, a tmux server and a shared process", async () => {
   const paneObserver = new FakePanes();
   await using w = world({ paneObserver });
   w.processes.start(6);
-  w.processes.start(100, 6); // The pane's own, below the tmux server.
+  w.processes.start(100, 6); // The pane's process, a child of the tmux server.
   w.processes.start(9);
   paneObserver.open("%3");
   await agent(w, PANE);
@@ -84,10 +85,10 @@ Deno.test("a process outside of its peer's pane, with panes, or of another peer 
   assert.deepEqual(w.processes.signals, []);
   assert.equal((await post(w, "/peers/ada/kill")).ok, true);
   await addPeer(w, "joe", { agent_pid: 9, pane_id: "%4", tmux_socket: SOCKET });
-  assert.equal((await post(w, "/peers/joe/kill")).ok, true, "its pane is gone, and it stayed");
+  assert.equal((await post(w, "/peers/joe/kill")).ok, true, "the process outlived its pane");
 });
 
-Deno.test("a peer that registers from another process during a kill is not retired", async () => {
+Deno.test("a peer that comes back in another process during a kill is not retired", async () => {
   await using w = world();
   const { peer_id } = await agent(w);
   w.processes.killOnly.add(7);
