@@ -12,7 +12,7 @@ import {
 import type { Env } from "./daemon/host/paths.ts";
 import { getTrace } from "./daemon/features/messages/contract.ts";
 import { broadcast, notifyPeer } from "./daemon/features/notifications/contract.ts";
-import { listPeers, PeerStatus } from "./daemon/features/peers/contract.ts";
+import { listPeers } from "./daemon/features/peers/contract.ts";
 import { ATTACH_COMMAND, ATTACH_FLAG, resolveAttachments } from "./cli/commands/attach.ts";
 import { waitForReply } from "./cli/commands/reply_wait.ts";
 import {
@@ -45,6 +45,8 @@ import { SELFTEST } from "./cli/selftest/selftest_command.ts";
 import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
 import { showWelcome } from "./cli/commands/welcome.ts";
 
+const PEER_STATUSES = listPeers.query.shape.status.unwrap().options;
+
 const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",
   "--timeout <seconds>": "stop waiting after this many seconds; the ask stays open",
@@ -57,11 +59,11 @@ const ASK_COMMANDS: readonly Command[] = [
     flags: {
       "--all": "include retired peers",
       "--circle <name>": "only peers of this circle",
-      "--status <status>": `only peers in this status: one of ${PeerStatus.options.join(", ")}`,
+      "--status <status>": `only peers in this status: one of ${PEER_STATUSES.join(", ")}`,
     },
     example: "mesh peers --circle main",
     call: ({ call }, args) => {
-      const status = args.choice("status", PeerStatus.options);
+      const status = args.choice("status", PEER_STATUSES);
       return call(listPeers, { query: { circle: args.get("circle"), status } });
     },
     show: ({ peers }, { terminal, clock }, args) => {

@@ -2,10 +2,9 @@
 
 import { isAbsolute, join } from "node:path";
 import { tryJson } from "kit/core/text.ts";
-import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
+import { type AgentDefinition, lineOf } from "../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
 import { parseVerdicts, VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
-import { lineOf } from "../../daemon/features/agents/definition.ts";
 import { statePath } from "../../daemon/host/paths.ts";
 import {
   type Check,

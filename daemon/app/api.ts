@@ -1,4 +1,4 @@
-/** How the outside reaches the features: callers, the guard, routes, `/ws`, MCP and the relay. */
+/** Builds the daemon's API: callers, the guard, routes, `/ws`, MCP and the relay client. */
 
 import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/http/contract.ts";
@@ -23,7 +23,7 @@ import type { Features } from "./compose/compose.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
 
-/** Where the daemon listens; the port is undefined until it does. */
+/** Where the daemon listens; the port is undefined before that. */
 export interface ListenAddress {
   port: number | undefined;
 }
@@ -76,19 +76,19 @@ export function openApi(features: Features) {
     connections,
     mcp,
     relayClient,
-    /** Answers requests that come through the relay. */
+    /** Answers requests from the relay. */
     tunnel,
     routes,
     /** Calls a contract in this process, as the operator. */
     call,
-    /** Answers a request; `remote` is the other end of its socket, where there is one. */
+    /** Answers a request; `remote` is the other end of its socket, if it has one. */
     fetch: serve(routes, options),
   };
 }
 
 type Handler = (request: Request) => Promise<Response>;
 
-/** Builds a handler for its first request: most daemons never need it. */
+/** Builds a handler at its first request, as most daemons never need it. */
 function lazily(build: () => Handler): Handler {
   let handler: Handler | undefined;
   return (request) => (handler ??= build())(request);
@@ -133,13 +133,22 @@ function openConnections(
   features: Features,
   { call, callers, guard }: { call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
-  const { certificates, ctx, directory, identity, peers, places, platform, surfaces } = features;
+  const {
+    certificates,
+    ctx,
+    directory,
+    identity,
+    peers,
+    registrationLocations,
+    platform,
+    surfaces,
+  } = features;
   const handshake = new Handshake({
     callers,
     certificates,
     directory,
     peers,
-    places,
+    registrationLocations,
     sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
     surfaces,
   });
@@ -184,7 +193,7 @@ function openShares({ config, ctx, directory, identity, platform }: Features): S
   });
 }
 
-/** Undefined when no relay is configured: then the daemon connects to none. */
+/** Undefined if no relay is configured. */
 function openRelayClient({ config, ctx, identity, platform }: Features): RelayClient | undefined {
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
   if (!enabled || !url || !secret || !platform.openSocket) return undefined;
@@ -193,7 +202,7 @@ function openRelayClient({ config, ctx, identity, platform }: Features): RelayCl
   return new RelayClient(ctx, { url, secret, daemon_id, hello }, platform.openSocket);
 }
 
-/** Answers requests out of the tunnel. The relay has checked Host and Origin: there are none. */
+/** Answers requests from the tunnel. They have no Host or Origin: the relay checked both. */
 function openTunnel(
   { config, ctx }: Features,
   routes: readonly Route[],

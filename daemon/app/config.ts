@@ -1,4 +1,4 @@
-/** Everything the daemon can be told, and by which name (contract 8). */
+/** The settings of the daemon: keys, schemas and defaults (contract 8). */
 
 import * as z from "zod";
 import {
@@ -11,7 +11,7 @@ import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
-import { isReserved } from "../features/peers/contract.ts";
+import { isReserved } from "../features/peers/schemas.ts";
 import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
@@ -19,7 +19,7 @@ import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
 const int = (smallest: number, largest: number, description: string) =>
   z.number().int().min(smallest).max(largest).describe(`${description}, ${smallest} to ${largest}`);
-/** Bytes may need more digits than the environment is read as a number with. */
+/** A number of bytes; the environment passes one with many digits as text. */
 const bytes = (smallest: number, largest: number) =>
   z.preprocess(
     (raw) => typeof raw === "string" && /^\d{1,15}$/.test(raw) ? Number(raw) : raw,
@@ -28,7 +28,7 @@ const bytes = (smallest: number, largest: number) =>
 const flag = z.boolean().describe("true or false");
 const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
   .describe("a text of ASCII characters; in quotes, if it is all digits");
-/** `0.50` in the environment is a text, as a number would have been written without the zero. */
+/** A number, 0 to 1; the environment passes `0.50` as text, for its last zero. */
 const fraction = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
@@ -37,12 +37,12 @@ const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secre
   .describe("a bot's token, as BotFather gives it");
 const human_name = Name.refine((name) => !isReserved(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
-/** `a, b` in the environment, where a list in brackets is hard to quote. */
+/** A list of words; the environment may pass it as `a, b`. */
 const wordList = z.preprocess(
   (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
   z.array(z.string().min(1)),
 ).describe("a list of words");
-/** A map stands in the file; in the environment it is YAML in one line. */
+/** A map; the environment passes it as YAML in one line. */
 const map = <S extends z.ZodType>(shape: S, description: string) =>
   z.preprocess(
     (raw) => (typeof raw === "string" ? parseYaml(raw) : raw) ?? {},
@@ -92,7 +92,7 @@ export const SETTINGS = {
 
 export type Config = SettingsValues<typeof SETTINGS>;
 
-/** The settings of file and environment together, or one error that names every mistake. */
+/** Reads the settings of file and environment. Throws one error that names every mistake. */
 export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
   const path = configPath(env);
   const file = parseFile(path, readOrThrow(path, readFile) ?? "");
@@ -105,8 +105,8 @@ export function readConfig(env: Env, readFile: (path: string) => string | undefi
 }
 
 /**
- * What would be wrong, besides what is wrong already, if the file said `text`: no line for a text
- * that may be written. The environment is left out, for it is not the file's.
+ * The mistakes that a new text of the file would add to those of the present one; empty if it may
+ * be written. Ignores settings of the environment, as they are not in the file.
  */
 export function mistakesOf(env: Env, before: string, text: string): string[] {
   const fileOnlyEnv = Object.fromEntries(
@@ -126,44 +126,47 @@ export function mistakesOf(env: Env, before: string, text: string): string[] {
   );
 }
 
-/** Whoever listens to the world must ask for a token. */
+/** A daemon that other machines can reach needs a token. */
 function missingToken(config: Partial<Config>): string[] {
   const host = config["daemon.host"];
   if (host === undefined || isLoopback(host) || config["daemon.auth_token"]) return [];
   return [
     `daemon.host: found "${host}" without daemon.auth_token; ` +
-    "allowed: a loopback address, or a token beside it",
+    "allowed: a loopback address, or any address with a token",
   ];
 }
 
-/** An arm that asks an endpoint needs to be told which. */
+/** The webhook strategy needs an endpoint. */
 function missingWebhook(config: Partial<Config>): string[] {
   if (config["routing.strategy"] !== "webhook" || config["routing.webhook"]) return [];
   return [
-    'routing.webhook: found nothing beside routing.strategy "webhook"; ' +
+    'routing.webhook: found nothing with routing.strategy "webhook"; ' +
     "allowed: an http or https address",
   ];
 }
 
-/** A tunnel needs both its ends, and a key. */
+/** A relay needs an address and a secret. */
 function missingRelay(config: Partial<Config>): string[] {
   if (!config["relay.enabled"]) return [];
   return (["relay.url", "relay.secret"] as const).filter((key) => config[key] === undefined)
     .map((key) =>
-      `${key}: found nothing beside relay.enabled; ` +
-      "allowed: what `mesh setup --relay URL` writes, or relay.enabled: false"
+      `${key}: found nothing with relay.enabled; ` +
+      "allowed: the value that `mesh setup --relay URL` writes, or relay.enabled: false"
     );
 }
 
-/** No number among the settings has more digits; a token or a name may. */
+/** The largest number among the settings; longer ones are tokens or names. */
 const NUMBER_MAX = 999_999_999;
 
-/** One value of the environment or of `mesh config set`, as YAML; what only looks like a number or a map is text. */
+/**
+ * Parses a value of the environment or of `mesh config set` as YAML. A map, or a number that YAML
+ * would change, stays text.
+ */
 export function parseSetting(text: string): unknown {
   const value: unknown = parseYaml(text);
-  const is_text = typeof value === "object" && !Array.isArray(value) ||
+  const isText = typeof value === "object" && !Array.isArray(value) ||
     typeof value === "number" && (value > NUMBER_MAX || String(value) !== text);
-  return is_text ? text : value;
+  return isText ? text : value;
 }
 
 function readOrThrow(path: string, readFile: (path: string) => string | undefined) {
@@ -185,8 +188,8 @@ function parseFile(path: string, text: string): unknown {
 }
 
 /**
- * Parses YAML 1.2 of one document; null if it is empty. Throws on any error in it. The library is
- * the smaller of two: docs/decisions/003-two-yaml-libraries.md.
+ * Parses one YAML 1.2 document; null if it is empty. Throws on a syntax error. The choice of the
+ * library is in docs/decisions/003-two-yaml-libraries.md.
  */
 export function parseYaml(text: string): unknown {
   const [value = null, ...more] = loadAll(text, { schema: CORE_SCHEMA });

@@ -1,23 +1,23 @@
-/** The configuration as a file that people write: changed a key at a time, comments kept. */
+/** Changes single keys of the configuration file and keeps its comments. */
 
 import { dirname } from "node:path";
 import { type Document, isMap, parseDocument } from "yaml";
 import { messageOf } from "kit/core/text.ts";
 import { configPath, type Env, readTextOrNothing, writePrivately } from "../host/paths.ts";
 
-/** The configuration is no YAML, or not of sections; it is left as it is. */
+/** The file is not YAML, or its structure is wrong. It is not changed. */
 export class UnreadableConfig extends Error {
   override readonly name = "UnreadableConfig";
 }
 
 export interface ConfigFile {
   readonly path: string;
-  /** What it says now; undefined when there is none. */
+  /** Its present text; undefined if there is no file. */
   readonly before: string | undefined;
   readonly document: Document;
 }
 
-/** The file that `MESH_CONFIG` or the home directory names; one that is not there is empty. */
+/** Opens the configuration file of the environment. A missing file counts as empty. */
 export function openConfig(env: Env): ConfigFile {
   const path = configPath(env);
   const before = read(path);
@@ -36,26 +36,26 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Puts a value at a dotted key, in the section that is there, or in a new one. */
+/** Sets a dotted key in its section, which is created if it is missing. */
 export function setKey({ path, document }: ConfigFile, key: string, value: unknown): void {
   const segments = key.split(".");
   if (document.contents !== null && !isMap(document.contents)) {
-    throw new UnreadableConfig(`Cannot change ${path}: it is not made of keys and values`);
+    throw new UnreadableConfig(`Cannot change ${path}: it is not a map of keys and values`);
   }
-  // A file may also say `daemon.port: 9000` in one line.
+  // A file may also have a dotted key, such as `daemon.port: 9000`.
   if (document.has(key)) return document.set(key, value);
   for (let depth = 1; depth < segments.length; depth++) {
     const section = segments.slice(0, depth);
     const existing = document.getIn(section);
     if (existing === null) document.deleteIn(section);
     else if (existing !== undefined && !isMap(existing)) {
-      throw new UnreadableConfig(`Cannot change ${path}: ${section.join(".")} is no section`);
+      throw new UnreadableConfig(`Cannot change ${path}: "${section.join(".")}" is not a section`);
     }
   }
   document.setIn(segments, value);
 }
 
-/** Writes it whole, for its owner's eyes only; the directory is made where it is wanted. */
+/** Writes the file with mode 0600; creates its directory if it is missing. */
 export function saveConfig({ path, before, document }: ConfigFile): void {
   if (before === undefined) Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writePrivately(

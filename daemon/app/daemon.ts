@@ -1,4 +1,4 @@
-/** A whole daemon: its features, its API, and its life from the start to the shutdown. */
+/** A daemon: its features and its API, from the start to the shutdown. */
 
 import { type Api, openApi } from "./api.ts";
 import { compose, type Features } from "./compose/compose.ts";
@@ -7,16 +7,16 @@ import type { Platform } from "./platform.ts";
 import { runScheduler, tick } from "./scheduler.ts";
 
 export interface Daemon extends Features, Api, AsyncDisposable {
-  /** Reads what was under way when the last daemon ended; nothing is believed of the peers. */
+  /** Takes up the work of the last run. Peers are offline until they are seen again. */
   start(): void;
   /** Ticks once a second until the daemon shuts down; `onTick` is called after each tick. */
   run(onTick?: () => void): Promise<void>;
   tick(): void;
-  /** Accepts no new work, commits what was accepted, and ends waits, streams and sockets. */
+  /** Stops accepting work, commits accepted work, and ends waits, streams and sockets. */
   shutDown(): Promise<void>;
 }
 
-/** Opens a daemon on its database. It listens nowhere: `fetch` answers requests. */
+/** Opens a daemon on its database. It does not listen: call `fetch` with requests. */
 export function createDaemon(config: Config, db_path: string, platform: Platform): Daemon {
   const features = compose(config, db_path, platform);
   const api = openApi(features);

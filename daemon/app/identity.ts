@@ -1,4 +1,4 @@
-/** What the daemon knows of itself for life: its id and its keys, kept in its database. */
+/** The daemon's permanent identity: its id and its keys, stored in its database. */
 
 import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
@@ -12,9 +12,9 @@ export interface Identity {
   readonly daemon_id: string;
   /** Signs birth certificates. */
   readonly certificate_key: string;
-  /** Shuffles the ids of messages. */
+  /** Permutes the numbers of messages into their ids. */
   readonly number_key: string;
-  /** What hooks bear: good for posting what they saw, and for nothing else. */
+  /** The token of hooks; it only permits reports. */
   readonly hook_token: string;
 }
 
@@ -29,7 +29,7 @@ export function readIdentity(db: Database, ids: Ids): Identity {
   }));
 }
 
-/** The value that was kept, or a fresh one, kept from now on. */
+/** The stored value; a missing one is created and stored. */
 function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const found = tx.get(Row, "select value from meta where key = :key", { key });
   if (found) return found.value;

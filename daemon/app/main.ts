@@ -28,10 +28,10 @@ import { programRunnerOf } from "../host/programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
-/** How long requests that are under way may take to end once we go down. */
+/** How long open requests may take to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 5000;
 
-/** Runs a daemon until SIGTERM or SIGINT; the exit code of the process. */
+/** Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. */
 export async function runDaemon(env: Env): Promise<number> {
   let config: Config;
   const exposed: ExposedPath[] = [];
@@ -49,7 +49,10 @@ export async function runDaemon(env: Env): Promise<number> {
     lockAttempt = Lock.take(join(state, "lock"));
   } catch (error) {
     const why = messageOf(error);
-    return exitWith(`Cannot keep state in ${state}: ${why}; MESH_STATE names another directory`, 1);
+    return exitWith(
+      `Cannot keep state in ${state}: ${why}; set MESH_STATE to use another directory`,
+      1,
+    );
   }
   using lock = lockAttempt;
   if (lock.holder !== undefined) {
@@ -86,17 +89,17 @@ async function serveUntilSignal(
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
     : {};
-  // A pid may be another program's once we are gone: whoever sends a token here looks at both.
+  // Pids are reused: a client checks the start time before it sends a token to this process.
   const process = { pid: Deno.pid, process_started: startTimeOf(Deno.pid) };
   writeRuntimeFile(env, { ...process, url, started_at, ...approvals });
-  log.info("The daemon listens", { url, state, pid: Deno.pid });
+  log.info("The daemon is listening", { url, state, pid: Deno.pid });
   const idleCollector = new IdleCollector(processHeap());
   const running = daemon.run(() => {
     idleCollector.tick();
     agents.tick(clock.now());
   });
   const signal = await signalled;
-  log.info("The daemon goes down", { signal });
+  log.info("The daemon is shutting down", { signal });
   Deno.removeSync(runtimePath(env));
   await daemon.shutDown();
   await timeout(clock, SHUTDOWN_MS_MAX, server.shutdown());
@@ -109,7 +112,7 @@ async function platformOf(
   config: Config,
   { agents, clock, ids, log, state, env }: PlatformOptions & { readonly agents: AgentsPlatform },
 ): Promise<Platform> {
-  // Loading it takes a fifth of the start, so only a daemon with a relay does.
+  // Loading it takes a fifth of the start, so only a daemon with a relay loads it.
   const openSocket = config["relay.enabled"]
     ? (await import("../api/relay/relay_socket.ts")).openSocket
     : undefined;
@@ -146,25 +149,24 @@ function listen(config: Config, daemon: Daemon, log: Log): HttpListener | string
     return new HttpListener({ hostname, port, clock: systemClock, log, handle, onError });
   } catch (error) {
     if (error instanceof Deno.errors.AddrInUse) {
-      return `Port ${port} of ${hostname} is taken; name another in daemon.port (0 picks one)`;
+      return `Port ${port} of ${hostname} is in use; set daemon.port to another one (0 picks a free one)`;
     }
-    // Whatever else it is, the settings name an address that this machine cannot listen on.
     const why = messageOf(error);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;
   }
 }
 
-/** The daemon on its database, or why that cannot be read. */
+/** Opens a daemon; returns a text if its database cannot be opened. */
 function openOrExplain(path: string, open: () => Daemon): Daemon | string {
   try {
     return open();
   } catch (error) {
     const why = messageOf(error);
-    return `Cannot open ${path}: ${why}; MESH_STATE names another directory`;
+    return `Cannot open ${path}: ${why}; set MESH_STATE to use another directory`;
   }
 }
 
-/** A file for our eyes only, made if it is not there; what SQLite puts beside it is as private. */
+/** Creates a missing file with mode 0600. SQLite gives its other files the same mode. */
 function createPrivate(path: string): string {
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   return path;
@@ -178,10 +180,10 @@ function nextSignal(): Promise<string> {
   });
 }
 
-/** A lock that is held for the life of the process; the kernel lets go of it, whatever happens. */
+/** A lock on a file. The kernel releases it when the process ends, even after a crash. */
 class Lock implements Disposable {
   readonly #file: Deno.FsFile;
-  /** The pid of the daemon that holds it, when that is not us. */
+  /** The pid of the other daemon that holds the lock; undefined if this process holds it. */
   readonly holder: string | undefined;
 
   private constructor(file: Deno.FsFile, holder: string | undefined) {

@@ -19,35 +19,35 @@ import type { ProcessTable } from "../features/lifecycle/termination.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
 
-/** What the daemon uses of the machine it runs on: production passes the real parts, tests their own. */
+/** The parts of the machine that the daemon uses. Tests pass their own. */
 export interface Platform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
   readonly machine: string;
-  /** Ids of messages, by the daemon's own key. */
+  /** Makes message ids with the daemon's key. */
   idCodec(key: string): IdCodec;
   readonly processes: ProcessTable;
-  /** What is in the panes of this machine's tmux servers. */
+  /** Reads the panes of this machine's tmux servers. */
   readonly paneObserver: PaneObserver;
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
-  /** The transports that were seen to fail. */
+  /** The transports that failed their last selftest. */
   readonly knownFailures: KnownFailures;
-  /** tmux, for agents that we start. */
+  /** Starts and ends agents in tmux. */
   readonly terminals: Terminals;
-  /** Where attachments are kept. */
+  /** Stores attachments. */
   readonly files: Files;
   /** Runs acceptance checks of jobs. */
   readonly programs: ProgramRunner;
-  /** A socket to the relay; undefined where none is to be dialled. */
+  /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
-  /** A request to the relay. */
+  /** Sends an HTTP request to the relay. */
   readonly send: (request: Request) => Promise<Response>;
-  /** Who calls, as the kernel knows it. */
+  /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
-  /** The name of a pane's tmux session. */
+  /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
@@ -57,9 +57,9 @@ export interface AgentsPlatform extends AsyncDisposable {
   readonly hooks: Hooks;
   readonly paneObserver: PaneObserver;
   readonly terminals: Terminals;
-  /** The name of the tmux session that a pane is in. */
+  /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
-  /** Lets go of what nobody uses any more. */
+  /** Closes tmux connections that are no longer used. */
   tick(now: number): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The table of upward effects: what happens in a feature, and what higher features do about it. A
- * reaction runs in the transaction of the change that causes it; there is no other channel upward.
+ * The table of upward effects: how higher features react to changes in lower ones. A reaction runs
+ * in the transaction of the change. There is no other way from a lower feature to a higher one.
  */
 
 import * as z from "zod";
@@ -17,7 +17,7 @@ import { idsIn } from "../features/messages/dispatch/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { PeerReactions } from "../features/peers/changes.ts";
-import { Peer } from "../features/peers/contract.ts";
+import { Peer } from "../features/peers/schemas.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
 import type { SpawnDeps } from "../features/spawn/deps.ts";
@@ -37,9 +37,9 @@ export interface ReactingFeatures {
   readonly surfaces: Surfaces;
 }
 
-/** What each feature may cause, as its own interface declares it. */
+/** The effects that each lower feature declares in its own interface. */
 export interface ReactionTable extends PeerReactions, DeliveryReactions, StepListener {
-  /** An agent was spawned in a pane, and no hook of its own has registered it yet. */
+  /** An agent was spawned in a pane, and its hook has not registered it yet. */
   spawned: SpawnDeps["linkSilentAgent"];
 }
 
@@ -85,11 +85,11 @@ function tableOf(features: ReactingFeatures): ReactionTable {
   };
 }
 
-/** The effects that lower features may cause, passed to the table once all features are built. */
+/** Passes effects of lower features to the table, which exists once all features are built. */
 export class Reactions {
   #table: ReactionTable | undefined;
 
-  /** What lower features are given: each effect runs its row of the table. */
+  /** The table for lower features: each effect calls the row of the connected table. */
   readonly table: ReactionTable = {
     unreachable: (...effect) => this.#mustGet().unreachable(...effect),
     promptSeen: (...effect) => this.#mustGet().promptSeen(...effect),
@@ -105,7 +105,7 @@ export class Reactions {
     spawned: (...effect) => this.#mustGet().spawned(...effect),
   };
 
-  /** Called once, before anything can happen. */
+  /** Connects the table. Call it once, after all features are built. */
   connect(features: ReactingFeatures): void {
     this.#table = tableOf(features);
   }

@@ -1,12 +1,13 @@
-/** Where the relay is, and what opens a namespace there: the shapes of two settings. */
+/** The schemas of the relay's address and secret. */
 
 import * as z from "zod";
 import { Secret } from "kit/core/settings.ts";
 import { isLoopback } from "../host/paths.ts";
 
-const ALLOWED = "https://…, or http://… on this machine alone; no path, no query, no name in it";
+const ALLOWED =
+  "https://…, or http://… with a loopback address; without a path, a query or a user name";
 
-/** The origin of a relay. Without TLS the secret would be anybody's on the way. */
+/** The origin of a relay. Another machine needs TLS, as the secret is sent to it. */
 export const RelayUrl = z.string().transform((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isOrigin = url && !url.username && !url.password && !url.search && !url.hash &&
@@ -20,7 +21,7 @@ export const RelayUrl = z.string().transform((text, context) => {
   return z.NEVER;
 }).describe(ALLOWED);
 
-/** Spelt out, so that a name or a token that was pasted here by mistake is told at once. */
+/** The exact form, so that a name or another token is refused at once. */
 export const RelaySecretText = z.string().regex(/^mesh_sk_[A-Za-z0-9_-]{43}$/);
 
 export const RelaySecret = RelaySecretText.transform((text) => new Secret(text))

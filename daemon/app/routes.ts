@@ -1,4 +1,4 @@
-/** Every route of the daemon: each feature's contracts, with the callers that they need. */
+/** Every route of the daemon, and the functions that the routes need from other features. */
 
 import { type Contract, VERSION } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
@@ -42,7 +42,8 @@ export function featureRoutes(
   features: Features,
   { callers, shares }: { callers: Callers; shares: Shares },
 ): Route[] {
-  const { asks, directory, peers, places, questions, restarts, spawns } = features;
+  const { agentPeers, asks, directory, registrationLocations, questions, restarts, spawns } =
+    features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const isAgent = (caller: Caller) => callers.isAgent(caller);
   const senderOf = ({ from_peer, circle }: SenderFields) =>
@@ -54,16 +55,17 @@ export function featureRoutes(
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
-      windowCircleOf: (given) => places.windowCircleOf(given),
+      windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
-      mustBeTrustedSocket: (given) => places.mustBeTrustedSocket(given),
+      mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
     ...lifecycleRoutes(features),
     ...shareRoutes(shares),
     ...spawnRoutes(spawns, restarts, {
       isProvenHuman,
       senderOf: ({ from_peer }) => directory.senderId(from_peer),
-      findForkSource: (argument, circle) => peers.mustGetLocal(argument, circle),
+      findForkSource: (argument, circle) =>
+        agentPeers.mustGetRecord(directory.find(argument, { circle }).peer_id),
     }),
     ...askRoutes(asks, {
       isProvenHuman,
@@ -92,7 +94,7 @@ export function socketRoutes(connections: SocketConnections): Route[] {
   return [rawRoute(webSocket, (request, caller) => connections.upgrade(request, caller))];
 }
 
-/** Routes whose callers are known by their process: browsers, hooks, and agents that use tools. */
+/** Routes that identify callers by their process: pages, hooks and MCP tools. */
 export function programRoutes(
   features: Features,
   { callers, mcp, pages }: { callers: Callers; mcp: LazyMcp; pages: Pages },
@@ -123,7 +125,7 @@ export function programRoutes(
   return [...pageRoutesOf, ...hooks, ...tools];
 }
 
-/** Health, events, metrics and the OpenAPI document, which describes `routes` and itself. */
+/** Routes of health, events, metrics and the OpenAPI document, which includes these routes. */
 export function systemRoutesOf(
   features: Features,
   { routes, relayClient }: {

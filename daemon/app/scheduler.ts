@@ -1,14 +1,14 @@
-/** The scheduler: every second, each feature does what time brings. */
+/** The scheduler: calls each feature's `tick` once a second. */
 
 import { pause } from "kit/core/timeout.ts";
 import type { Api } from "./api.ts";
 import type { Features } from "./compose/compose.ts";
 
 const TICK_MS = 1000;
-/** Events that retention drops per tick. */
+/** Events that retention removes per tick. */
 const PRUNED_EVENTS_MAX = 500;
 
-/** Runs one tick: finds who is gone, what is due, and what is old. */
+/** Runs one tick: detects missing peers, runs due work, and removes old data. */
 export function tick(features: Features, { idempotency, relayClient }: Api): void {
   const { ctx: { clock, db, events }, history_ms } = features;
   const now = clock.now();

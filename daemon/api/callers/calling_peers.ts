@@ -3,13 +3,13 @@
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 import type { AgentTransports } from "../../features/agents/transports.ts";
 import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
-import type { Address } from "../../features/peers/contract.ts";
+import type { Address } from "../../features/peers/schemas.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { ProcessLookup } from "../../features/peers/registration.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { Context } from "kit/data/context.ts";
 
-/** How far above a tool's process its agent is searched. */
+/** How many ancestors of a tool's process are searched for its agent. */
 const ANCESTORS_MAX = 16;
 
 export interface CallingPeersDeps {
@@ -34,9 +34,9 @@ export class CallingPeers {
   }
 
   /**
-   * The peer of the session that a call proves; `peer` is undefined for an unknown session. A
-   * session whose process runs is believed only from that process, so that no other agent of its
-   * kind speaks for it. Undefined where the call proves no session.
+   * The peer of the session that a call proves; undefined if it proves none. `peer` is undefined for
+   * an unknown session, and for one whose process runs but does not make this call: another agent
+   * cannot call as this peer.
    */
   ofCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
     const { directory, processes, transports } = this.#deps;
@@ -56,7 +56,7 @@ export class CallingPeers {
     return this.#deps.directory.findByProcesses(this.#ancestorsOf(pid));
   }
 
-  /** The peer, if the certificate names it and it still is what the certificate says. */
+  /** The peer, if the certificate names it. Refuses a certificate that its record contradicts. */
   async ofCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
     const claims = await this.#deps.certificates.verify(certificate);
     const peer = peerRows.get(this.#ctx.db, peer_id);
@@ -65,7 +65,7 @@ export class CallingPeers {
     return this.#deps.directory.find(peer_id);
   }
 
-  /** A process and those above it, as far as the kernel tells. */
+  /** A process and its ancestors. */
   #ancestorsOf(pid: number | undefined): Process[] {
     const { startTimeOf, parentOf } = this.#deps.processes;
     const ancestors: Process[] = [];

@@ -1,7 +1,6 @@
 /** Connections on `/ws`: each is upgraded, attached to its peer, and detached when it closes. */
 
-import type { Call } from "kit/http/client.ts";
-import { ApiError } from "kit/http/client.ts";
+import { ApiError, type Call } from "kit/http/client.ts";
 import { VERSION } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { Context } from "kit/data/context.ts";
@@ -48,9 +47,9 @@ export interface SocketConnectionsDeps {
   readonly unauthenticated: UnauthenticatedSockets;
 }
 
-/** Who opens a socket. */
+/** The caller that opens a socket. */
 export interface SocketCaller extends Pick<Caller, "authorized" | "remote"> {
-  /** Called when the first frame brings the token. */
+  /** Called when the first frame contains the token. */
   readonly onAuthenticated?: () => void;
 }
 
@@ -71,7 +70,7 @@ export class SocketConnections {
     this.#deps = deps;
   }
 
-  /** Upgrades a request. A caller without the token may still send it in its first frame. */
+  /** Upgrades a request. A caller may also send the token in its first frame. */
   upgrade(request: Request, caller: Caller): Response {
     const { callers, guard, unauthenticated } = this.#deps;
     const isUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
@@ -87,7 +86,7 @@ export class SocketConnections {
     }, () => release());
   }
 
-  /** Speaks the `/ws` protocol on a connection. */
+  /** Starts a protocol session on a connection. */
   open(
     connection: Connection,
     { authorized, remote, onAuthenticated }: SocketCaller,
@@ -109,7 +108,7 @@ export class SocketConnections {
       detach: (session: Session) => this.#detach(session),
       receipt: receipts.receipt.bind(receipts),
       reportTurn: (peer_id: string, turn: Parameters<PeerTurns["reportTurn"]>[1]) => {
-        if (!directory.isRegistered(peer_id)) return; // It may have been retired meanwhile.
+        if (!directory.isRegistered(peer_id)) return; // It may have been retired since.
         turns.reportTurn(peer_id, turn, "websocket");
       },
       reportChat: (peer_id: string, chat: Parameters<PeerTurns["reportChat"]>[1]) => {
@@ -126,7 +125,7 @@ export class SocketConnections {
     return new ProtocolSession(this.#ctx, deps, connection, { authorized });
   }
 
-  /** A socket is evidence of its peer. A peer that takes no messages is sent none (spec 3). */
+  /** Brings the peer online. An unaddressable peer's queue is dropped (specification 3). */
   #attach(session: Session): void {
     const { db } = this.#ctx;
     const { delivery, directory, peers, sockets, surfaces } = this.#deps;
@@ -136,7 +135,8 @@ export class SocketConnections {
         return db.afterCommit(() => session.close("peer_retired"));
       }
       peers.markSeen(peer_id, "websocket");
-      session.isSuspended = !isLive(directory.resolve(peer_id)); // A restart replaces it.
+      // The peer is still offline if a restart replaces it.
+      session.isSuspended = !isLive(directory.resolve(peer_id));
       if (!directory.resolve(peer_id).addressable) {
         delivery.dropQueue(peer_id, "peer_not_addressable");
       }
@@ -144,7 +144,7 @@ export class SocketConnections {
     });
   }
 
-  /** A lost socket takes a peer offline, unless another transport reaches it. */
+  /** Takes the peer offline, unless another transport reaches it. */
   #detach(session: Session): void {
     const { db } = this.#ctx;
     const { directory, dispatcher, peers, reachability, sockets, surfaces } = this.#deps;
@@ -162,8 +162,8 @@ export class SocketConnections {
   }
 
   /**
-   * Runs a verb as its route, with the session's peer as the sender. A bridge speaks for the human
-   * as a program may: nothing proves that the human spoke (contract 2).
+   * Calls the route of a verb, with the session's peer as the sender. A bridge sends as the human,
+   * but nothing proves that the human wrote the message (contract 2).
    */
   async #callVerb(
     { peer_id, isSuspended, identity: { surface } }: Session,

@@ -1,4 +1,4 @@
-/** The `/ws` handshake: who connects, by what proof, and as which kind of peer (contract 4). */
+/** The `/ws` handshake: identifies a connecting client and registers its peer (contract 4). */
 
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
@@ -10,16 +10,16 @@ import type { Identity } from "../../features/messages/websocket/session.ts";
 import type { Certificates, Claims } from "../../features/peers/identity/certificates.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
-import type { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
+import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Callers } from "../callers/callers.ts";
-import { ALIASES, type Registration } from "../../features/peers/contract.ts";
+import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
 import { Backend } from "../../features/agents/contract.ts";
 import { checkSocket } from "../../host/trusted_socket.ts";
 
 const ConnectFields = z.object({ display_name: Name, backend: Backend });
 
-/** What a connection comes as, and the peer that it is known to be. */
+/** The kind of a connecting client, and its peer, if that is known. */
 interface ConnectingPeer extends z.output<typeof ConnectFields> {
   readonly kind: "peer" | "human" | "surface" | "bridge";
   readonly peer_id: string | undefined;
@@ -30,8 +30,8 @@ export interface HandshakeDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
   readonly peers: Pick<Peers, "register">;
-  readonly places: RegistrationPlaces;
-  /** The name of the tmux session that a pane is in. */
+  readonly registrationLocations: RegistrationLocations;
+  /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   readonly surfaces: Pick<Surfaces, "peerOf">;
 }
@@ -43,7 +43,7 @@ export class Handshake {
     this.#deps = deps;
   }
 
-  /** Registers the connection's peer; its session's identity, or a problem that closes the socket. */
+  /** Registers the connection's peer. Throws a problem for which the socket is closed. */
   async run(
     connect: Connect,
     caller: Pick<Caller, "remote">,
@@ -54,9 +54,9 @@ export class Handshake {
     const newcomer = this.#classify(connect, checked.data);
     const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
     const unresolved = toRegistration(connect, newcomer);
-    if (!isPlugin(connect)) this.#deps.places.mustBeTrustedSocket(unresolved);
+    if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const registration = await this.#withTmuxSession(connect, unresolved);
-    const window_circle = await this.#deps.places.windowCircleOf(registration);
+    const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
     const peer = this.#deps.peers.register(claim, {
@@ -65,7 +65,7 @@ export class Handshake {
       window_circle,
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
-      placeless: connect.path === undefined,
+      omitsPath: connect.path === undefined,
     });
     const { display_name, kind } = newcomer;
     return {
@@ -79,8 +79,8 @@ export class Handshake {
   }
 
   /**
-   * A plugin knows its pane, and not the name of the session that this is in. As with a hook, a pane
-   * of a server that must not be connected to is left out: its agent is reached by the socket.
+   * Adds the tmux session, which a plugin does not know. A pane on an untrusted tmux server is left
+   * out, as with hooks: the agent is reached by the socket.
    */
   async #withTmuxSession(
     connect: Connect,
@@ -97,7 +97,7 @@ export class Handshake {
     return { ...registration, ...(tmux_session && { tmux_session }) };
   }
 
-  /** What its certificate says, which must name the peer that it claims to be. */
+  /** The claims of its certificate. Refuses one of another peer. */
   async #claimsOf(connect: Connect): Promise<Claims | undefined> {
     if (!connect.birth_certificate) return undefined;
     const claims = await this.#deps.certificates.verify(connect.birth_certificate);
@@ -108,9 +108,9 @@ export class Handshake {
   }
 
   /**
-   * A surface is known by its name, and so is a bridge that an alias names: the newest connection is
-   * it. Any other bridge is the human itself; the first one registers it. (Contract 2, "Human", and
-   * contract 4, "Surfaces".)
+   * A surface is identified by its name, and so is a bridge with an alias as its name; the newest
+   * connection replaces the others. Any other bridge connects as the human, whom the first one
+   * registers (contract 2, "Human"; contract 4, "Surfaces").
    */
   #classify(
     { role, capabilities }: Connect,
@@ -131,13 +131,13 @@ export class Handshake {
 }
 
 /**
- * Whether it is an agent's own plugin, of a kind that is served so: it speaks for one process, and
- * is neither the human nor a surface. More than that the token of hooks does not open.
+ * Whether a client is the plugin of an agent that supports `/ws`: it registers one process, and is
+ * neither the human nor a surface. The hook token permits no other client.
  */
 export function isPlugin(connect: Connect): boolean {
   const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
-  const has_plugin = definitionOf(backend)?.transports.includes("websocket") ?? false;
-  return has_plugin && capabilities.includes("framed_text") &&
+  const hasPlugin = definitionOf(backend)?.transports.includes("websocket") ?? false;
+  return hasPlugin && capabilities.includes("framed_text") &&
     !capabilities.includes("inbox_surface") && !ALIASES.includes(display_name) &&
     (role ?? "agent") === "agent" && agent_pid !== undefined && peer_id === undefined;
 }

@@ -1,4 +1,4 @@
-/** Builds what concerns agents: spawns, their lifecycle, their hooks, jobs and schedules. */
+/** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
 import type { AgentPeer } from "../../features/agents/adapter.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
@@ -15,10 +15,10 @@ import { SilentAgents } from "../../features/lifecycle/silent_agents.ts";
 import { Termination } from "../../features/lifecycle/termination.ts";
 import { toOutgoing } from "../../features/messages/dispatch/outgoing_cache.ts";
 import { isLive } from "../../features/peers/directory.ts";
-import { nameOf, refuseReserved } from "../../features/peers/registration.ts";
+import { nameOf, refuseReserved } from "../../features/peers/identity/naming.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import { Schedules } from "../../features/schedules/schedules.ts";
-import { RegistrationPlaces } from "../../features/spawn/expected_registration.ts";
+import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
 import { allowedFolder } from "../../features/spawn/paths.ts";
 import { readSubject } from "../../features/spawn/restarts/replacement.ts";
@@ -28,10 +28,10 @@ import { Reactions } from "../reactions.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 
-/** Agents that the daemon starts and restarts. */
+/** Spawns and restarts of agents. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions: Reactions) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
-  const { directory, notifications, peers, profiles, superseded, transports } = lower;
+  const { agentPeers, directory, notifications, peers, profiles, superseded, transports } = lower;
   const { machine, processes, terminals } = platform;
   const adapters = new Map(platform.adapters().map((one) => [String(one.backend), one]));
   const settings = {
@@ -46,10 +46,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     ...shared,
     peers: {
       sender: (argument) => directory.sender(argument),
-      get: (peer_id) => {
-        const peer = peerRows.get(ctx.db, peer_id);
-        return peer && directory.withLocalPane(peer);
-      },
+      get: (peer_id) => agentPeers.getRecord(peer_id),
       findByPane: (pane_id, tmux_socket) => peerRows.byPane(ctx.db, pane_id, tmux_socket)[0],
       nameOf: (path, backend) => nameOf({ path, backend }),
       refuseReserved: (name) => refuseReserved(ctx.db, name),
@@ -81,11 +78,11 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   });
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
   const spawnLog = new SpawnLogRetention(ctx, limits, (peer_id) => directory.canReturn(peer_id));
-  const places = new RegistrationPlaces(machine, spawns.circleOf.bind(spawns));
-  return { spawns, restarts, spawnLog, places };
+  const registrationLocations = new RegistrationLocations(machine, spawns.circleOf.bind(spawns));
+  return { spawns, restarts, spawnLog, registrationLocations };
 }
 
-/** The life of registered agents: links, certificates, termination, examination. */
+/** The lifecycle of registered agents: linking, certificates, termination and doctor. */
 export function openLifecycle({ ctx, platform, certificates }: Foundation, lower: AskFeatures) {
   const { directory, dispatcher, peers, reachability, records, transports } = lower;
   const { machine, paneObserver, pid, processes } = platform;
@@ -107,12 +104,22 @@ export function openLifecycle({ ctx, platform, certificates }: Foundation, lower
 
 export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
-/** What agents report by their hooks, and what is observed of them. */
+/** Reports of agents' hooks, and observation of agents. */
 export function openAgents(
   { config, ctx, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
-  const { directory, dispatcher, handover, peers, questions, receipts, transports, turns } = lower;
+  const {
+    agentPeers,
+    directory,
+    dispatcher,
+    handover,
+    peers,
+    questions,
+    receipts,
+    transports,
+    turns,
+  } = lower;
   const approvals = new Approvals(ctx, {
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
@@ -139,7 +146,7 @@ export function openAgents(
     outgoing: toOutgoing,
     approvals,
   });
-  const reachableAgents = () => directory.reachableAgents();
+  const reachableAgents = () => agentPeers.reachable();
   const wakeHooks = new WakeHooks(ctx, {
     transports,
     reachableAgents,
@@ -151,7 +158,7 @@ export function openAgents(
     wakeHooks,
     peers: {
       reachableAgents,
-      unobservedAgents: () => directory.unobservedAgents(),
+      unobservedAgents: () => agentPeers.unobserved(),
       markSeen: (peer_id, transport) => peers.markSeen(peer_id, transport),
       applyObservation: (peer, seen) => turns.applyObservation(peer, seen),
     },
@@ -159,7 +166,7 @@ export function openAgents(
   return { hookEvents, wakeHooks, agentObserver };
 }
 
-/** Jobs, and the agents that execute them. */
+/** Jobs, and the peers that execute them. */
 export function openJobs(foundation: Foundation, lower: SpawnFeatures) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { delivery, directory, notifications, peers, spawns } = lower;

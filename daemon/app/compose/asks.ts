@@ -1,4 +1,4 @@
-/** Builds asks, questions, the human's inbox, and notifications. */
+/** Builds asks, questions, the human's inbox and notifications. */
 
 import { Asks } from "../../features/asks/asks.ts";
 import { MultiAsks } from "../../features/asks/many/multi_asks.ts";
@@ -16,7 +16,6 @@ import { HOUR_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
-/** Asks and questions, the human's inbox, and notifications. */
 export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const { config, ctx, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
@@ -53,8 +52,8 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
 
 export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;
 
-/** Undefined with `routing.strategy: static`. */
-export function openRouter(
+/** The router of asks; undefined with `routing.strategy: static`. */
+function openRouter(
   { config, ctx, shutdownSignal }: Foundation,
   { asks, directory }: { asks: Asks; directory: Directory },
 ): Router | undefined {

@@ -1,6 +1,6 @@
 /**
- * Builds the daemon's features in their order. Each is given the lower features that it uses; what
- * goes upward goes through the table of `../reactions.ts`.
+ * Builds the daemon's features in order. A feature gets the lower features that it uses. Its
+ * effects on higher features go through the table in `../reactions.ts`.
  */
 
 import * as peerRows from "../../features/peers/store.ts";

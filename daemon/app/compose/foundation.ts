@@ -1,4 +1,4 @@
-/** What every feature uses: the database, the identity, the configuration. */
+/** Builds what every feature uses: the database, the daemon's identity and keys. */
 
 import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
@@ -13,7 +13,6 @@ import type { Platform } from "../platform.ts";
 
 export type Foundation = ReturnType<typeof openFoundation>;
 
-/** What every feature uses: the database, the daemon's identity and keys, the configuration. */
 export function openFoundation(config: Config, db_path: string, platform: Platform) {
   const { clock, ids, log } = platform;
   const db = new Database(db_path, migrations, log, clock);

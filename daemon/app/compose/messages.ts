@@ -1,4 +1,4 @@
-/** Builds the registry of peers, the delivery of messages, and their log. */
+/** Builds the registry of peers, the delivery of messages, and the message log. */
 
 import { AgentProcesses } from "../../api/callers/agent_processes.ts";
 import { AgentTransports } from "../../features/agents/transports.ts";
@@ -17,6 +17,7 @@ import { Messages } from "../../features/messages/log/message_log.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
 import { Sockets } from "../../features/messages/websocket/sockets.ts";
+import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
 import { Peers } from "../../features/peers/peers.ts";
@@ -47,8 +48,9 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
   const sockets = new Sockets(ctx, steps, {
     inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
   });
-  const directory = new Directory(ctx, { machine });
-  const reachability = new PeerReachability(ctx, { directory, sockets, agents: transports });
+  const directory = new Directory(ctx);
+  const agentPeers = new AgentPeers(ctx, machine);
+  const reachability = new PeerReachability(ctx, { agentPeers, sockets, agents: transports });
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
   const peers = new Peers(ctx, {
@@ -72,6 +74,7 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
     reactions: reactions.table,
   });
   return {
+    agentPeers,
     agentProcesses,
     transports,
     steps,
@@ -87,10 +90,10 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
 
 export type PeerFeatures = ReturnType<typeof openPeers>;
 
-/** Delivery of messages, and what is kept of them. */
+/** Peer records and the delivery of messages. */
 export function openMessages(
   { config, ctx, idCodec, identity }: Foundation,
-  { directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
+  { agentPeers, directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
   reactions: Reactions,
 ) {
   const { db } = ctx;
@@ -103,7 +106,13 @@ export function openMessages(
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
     pendingOfAll: () => new Map(askRows.pendingOfAll(db).map((one) => [one.to_peer_id, one])),
   });
-  const dispatcher = new Dispatcher(ctx, steps, { directory, peers, reachability, transports });
+  const dispatcher = new Dispatcher(ctx, steps, {
+    agentPeers,
+    directory,
+    peers,
+    reachability,
+    transports,
+  });
   const limits = new Limits(ctx, {
     max_per_peer: config["daemon.queue.max_per_peer"],
     hops: config["daemon.limits.hops"],
@@ -138,7 +147,7 @@ export function openMessages(
   };
 }
 
-/** The log of messages, and their attachments. */
+/** The message log and attachments. */
 export function openMessageLog(
   { config, ctx, idCodec, platform, shutdownSignal, history_ms }: Foundation,
   { directory }: PeerFeatures,

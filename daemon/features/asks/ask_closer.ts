@@ -4,7 +4,7 @@ import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
 import type { AskFields, StoredMessage } from "../messages/contract.ts";
-import type { Address, AuthorKind } from "../peers/contract.ts";
+import type { Address, AuthorKind } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Address, AuthorKind } from "../peers/contract.ts";
+import type { Address, AuthorKind } from "../peers/schemas.ts";
 import type { Scope, Sender } from "../peers/directory.ts";
 import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
 import {

@@ -13,7 +13,7 @@ import {
 } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { DeliveryState } from "../messages/contract.ts";
-import { AuthorKind, GivenMetadata } from "../peers/contract.ts";
+import { AuthorKind, GivenMetadata } from "../peers/schemas.ts";
 import { Question } from "../messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./body_keys.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";

@@ -4,7 +4,8 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { StoredMessage } from "../messages/contract.ts";
-import { type Offline, type Registration, type Turn } from "../peers/contract.ts";
+import { type Offline, type Turn } from "../peers/contract.ts";
+import { type Registration } from "../peers/schemas.ts";
 import type { RegistrationEvidence } from "../peers/registration.ts";
 import { Backend } from "../agents/contract.ts";
 import type {

@@ -6,7 +6,7 @@ import type { Ask } from "../asks/contract.ts";
 import { ask as getAsk } from "../asks/store.ts";
 import type { Question } from "../messages/question.ts";
 import type { StoredMessage } from "../messages/contract.ts";
-import type { Address } from "../peers/contract.ts";
+import type { Address } from "../peers/schemas.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { InboxItem, InboxQuery } from "./contract.ts";
 import * as rows from "./store.ts";

@@ -1,4 +1,4 @@
-/** Replies to inbox items: each answers the item's ask, or asks its sender anew. */
+/** Replies to inbox items: each answers the item's ask, or opens a new ask to its sender. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -16,7 +16,7 @@ export interface ReplyAuthor {
   readonly proven_human: boolean;
 }
 
-/** The message on a surface that opened an ask of the human (specification 2); null without. */
+/** The message on a surface that opened an ask of the human (specification 2), if any. */
 type Origin = { readonly surface: string; readonly ref: string } | null;
 
 interface ReplyInput {
@@ -27,7 +27,7 @@ interface ReplyInput {
   readonly ref?: string | undefined;
 }
 
-/** The text of a reply that has attachments only, as an ask needs a text. */
+/** The text for a reply with attachments only, as an ask needs a text. */
 const FILES_ONLY_TEXT = "(see the attached files)";
 
 const DECIMAL = /^\d+$/;

@@ -8,7 +8,7 @@ import type { StoredMessage } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import type { Sockets } from "../messages/websocket/sockets.ts";
-import type { Address } from "../peers/contract.ts";
+import type { Address } from "../peers/schemas.ts";
 import * as peerRows from "../peers/store.ts";
 import { InboxItem } from "./contract.ts";
 import * as pushes from "./pushes.ts";

@@ -2,7 +2,7 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Role } from "../peers/contract.ts";
+import type { Role } from "../peers/schemas.ts";
 import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";

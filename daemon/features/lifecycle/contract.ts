@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
-import { Peer, Role, TmuxSocket } from "../peers/contract.ts";
+import { Peer, Role, TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
 
 const byId = z.object({ id: z.string() });

@@ -18,7 +18,7 @@ export class PromptLinking {
   }
 
   /**
-   * The peer that read a prompt. A session of a shared server names neither pane nor process. If it
+   * The peer that read a prompt. A session of a shared server has neither pane nor process. If it
    * reads a message that was typed into the pane of a peer without a session, both are one peer.
    */
   peerOfPrompt(peer_id: string, prompt: string): string {
@@ -37,7 +37,7 @@ export class PromptLinking {
     return peer_id;
   }
 
-  /** The peer into whose pane a message was typed, if it may be the same agent as `session`. */
+  /** The peer whose pane a message was typed into, if it may be the same agent as `session`. */
   #typedPeer(message_id: string, session: StoredPeer): StoredPeer | undefined {
     const { db } = this.#ctx;
     const message = ledger.findMessage(db, message_id);

@@ -1,4 +1,4 @@
-/** Links spawned agents that run no hook before their first prompt. */
+/** Links spawned agents whose hooks run only after the first prompt. */
 
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";
@@ -22,8 +22,8 @@ export class SilentAgents {
   }
 
   /**
-   * Registers the agent of a pane once a message would reach it; the spawn asks again until then.
-   * `resumed_peer_id` is the peer whose session it takes up.
+   * Registers the agent in a pane once messages can reach it; the spawn calls this until then.
+   * `resumed_peer_id` is the peer whose session it resumes.
    */
   async link(
     { backend, tmux_socket, pane_id }: SpawnedPane,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { TransportName } from "../agents/contract.ts";
-import { AuthorKind } from "../peers/contract.ts";
+import { AuthorKind } from "../peers/schemas.ts";
 import { Attachments } from "./attachments/contract.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "./machine.ts";

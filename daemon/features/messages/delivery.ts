@@ -1,10 +1,10 @@
-/** Accepts messages, sends or queues them, and ends those that are no longer wanted. */
+/** Accepts messages, sends or queues them, and withdraws those that are no longer needed. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
-import { type Address, type AuthorKind } from "../peers/contract.ts";
+import { type Address, type AuthorKind } from "../peers/schemas.ts";
 import type { AskFields, Kind, StoredMessage } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
@@ -15,11 +15,11 @@ import type { Limits } from "./limits/limits.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
-/** How long a drain may stay unsettled before its messages wait again (contract 3). */
+/** How long a lease may stay unsettled before its messages are queued again (contract 3). */
 const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
-/** What is to be said, by whom, to whom. */
+/** A message to send. */
 export interface MessageDraft {
   readonly kind: Kind;
   readonly from: { readonly peer_id: string | null; readonly name: string };
@@ -28,7 +28,7 @@ export interface MessageDraft {
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: Attachments;
-  /** The ask that an ack or an inbox item is about; an ask is given one, unless it chose one. */
+  /** The ask that an ack or an inbox item belongs to; an ask may choose its own. */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
   readonly reply_to?: string | null;
@@ -36,9 +36,9 @@ export interface MessageDraft {
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
-  /** How long it may wait; the queue's own time otherwise. */
+  /** How long it may be queued; by default as configured. */
   readonly ttl_ms?: number;
-  /** The daemon's own word: outside of the limits. */
+  /** A message of the daemon itself, which is exempt from the limits. */
   readonly notice?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface DeliveryDeps {
   readonly queue: { readonly ttl_ms: number };
 }
 
-/** Ends of an ask that its recipient brought about. */
+/** Reasons for which the recipient closed an ask. */
 const ANSWER_REASONS: ReadonlySet<string> = new Set([
   "ack",
   "ack_with_msg",
@@ -78,11 +78,11 @@ export class Delivery {
     this.#last_seq = ledger.lastSeq(ctx.db);
   }
 
-  /** Accepts a message: on the disk with the turn's commit, and on its way after it. */
+  /** Accepts a message: stores it, and sends it after the commit. */
   send(draft: MessageDraft): Ticket {
     const { db } = this.#ctx;
     const { peer_id, role } = draft.to;
-    // The inbox takes what is for the human, and gives it to the surfaces.
+    // Messages to the human go to the inbox, which pushes them to surfaces.
     const session = role === "human" ? undefined : this.#sockets.caughtUpSession(peer_id);
     return db.transact(() => {
       this.#limits.checkAndCount(draft, !session && role !== "human");
@@ -95,7 +95,7 @@ export class Delivery {
     });
   }
 
-  /** Drops what is queued for a peer, with the reason; how much it was. */
+  /** Drops a peer's queue; returns the number of dropped messages. */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -108,8 +108,8 @@ export class Delivery {
   }
 
   /**
-   * The ask is closed: it is not sent any more, nor again. Whether it may have reached its
-   * recipient; that one's own word on the ask is its word on the delivery, too.
+   * Stops the delivery of a closed ask; returns whether it may have reached its recipient. If the
+   * recipient closed the ask, the delivery counts as accepted.
    */
   release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ctx;
@@ -129,7 +129,7 @@ export class Delivery {
     return ledger.findMessage(this.#ctx.db, delivery_id);
   }
 
-  /** After a start: what was under way is queued again where that is safe, else it is unclear. */
+  /** Run once at the start: queues interrupted deliveries again, if they may be repeated. */
   reconcile(): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -140,7 +140,7 @@ export class Delivery {
     });
   }
 
-  /** Once a second: what is past its time, or drained and never settled. */
+  /** Run once a second: expires messages, and queues those of unsettled leases again. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
@@ -157,7 +157,7 @@ export class Delivery {
     for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
   }
 
-  /** What is queued expires. What went out cannot: it stays sent, and is not sent again. */
+  /** A queued message expires. A sent one stays sent and is not repeated. */
   #expire(message: StoredMessage): void {
     if (message.state === "queued") this.#steps.expired(message, "ttl");
     else this.#ctx.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
@@ -173,7 +173,7 @@ export class Delivery {
     return message;
   }
 
-  /** What answers or follows up on an ask stays in its trace; all else begins one. */
+  /** An answer or a follow-up continues the trace of its ask; other messages begin a trace. */
   #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
     const { db, ids } = this.#ctx;
     const related_id = reply_to ?? correlation_id;
@@ -181,13 +181,13 @@ export class Delivery {
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
-  /** A number that a refused verb has drawn is not given again. */
+  /** A refused message still uses up its number. */
   #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
     const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
     const ident = this.#deps.idCodec.ident(seq);
-    const isForInbox = to.role === "human"; // The inbox is the receiver, and it has it.
+    const isForInbox = to.role === "human"; // The inbox has already received it.
     const ttl_ms = draft.ttl_ms ?? this.#deps.queue.ttl_ms;
     return {
       seq,

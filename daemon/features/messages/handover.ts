@@ -1,4 +1,4 @@
-/** Hands queued messages to readers that fetch them: leases, and the hooks of agents. */
+/** Hands queued messages to readers that fetch them: by lease, or through an agent's hook. */
 
 import type { Context } from "kit/data/context.ts";
 import { PROOF_MS_MAX, type StoredMessage } from "./contract.ts";
@@ -15,7 +15,7 @@ export class Handover {
     this.#steps = steps;
   }
 
-  /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
+  /** Leases a peer's queued messages to a reader, who must settle them within 60 s. */
   drain(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() =>
@@ -23,13 +23,13 @@ export class Handover {
     );
   }
 
-  /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
+  /** Hands queued messages to a hook for the agent's next prompt. They are not repeated. */
   handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() => {
       let bytes = 0;
       const waiting = this.#deliverable(peer_id, limits.messages);
-      // The first goes in any case: cut, it says where the whole is to be had.
+      // The first message is always handed over: a cut one names the command that shows it whole.
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
@@ -39,7 +39,7 @@ export class Handover {
     });
   }
 
-  /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
+  /** Unproved messages to a peer, each once, for a hook to name them (architecture 3). */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -51,7 +51,7 @@ export class Handover {
     });
   }
 
-  /** What waits for a peer, save what a sender said after a message that a transport tries now. */
+  /** Queued messages, except later ones of a sender whose message is being delivered now. */
   #deliverable(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -60,7 +60,7 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */
+  /** Marks a message as attempted and sent; it may be repeated. */
   #lease(message: StoredMessage): StoredMessage {
     const now = this.#ctx.clock.now();
     const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));

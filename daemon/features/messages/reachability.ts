@@ -1,21 +1,21 @@
-/** How messages reach a peer now: by its socket, or by a transport of its agent's adapter. */
+/** How messages reach a peer now: by its socket, or by a transport of its agent. */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import type { Backend, Transport } from "../agents/contract.ts";
-import type { Directory } from "../peers/directory.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { firstQueued } from "./ledger/queued.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
 export interface ReachabilityDeps {
-  readonly directory: Directory;
+  readonly agentPeers: AgentPeers;
   readonly sockets: Sockets;
   readonly agents: {
-    /** The best transport that an adapter knows to this agent. */
+    /** The best transport of the agent's adapter. */
     transport(peer: AgentPeer): Transport;
-    /** What failed when this transport was last tested with such an agent. */
+    /** What failed in the last selftest of this transport; undefined if nothing did. */
     degraded(backend: Backend | null, transport: string): string | undefined;
   };
 }
@@ -30,9 +30,9 @@ export class PeerReachability implements Reachability {
   }
 
   transport(peer_id: string): Transport {
-    const { agents, directory, sockets } = this.#deps;
+    const { agentPeers, agents, sockets } = this.#deps;
     if (sockets.isCarrying(peer_id)) return "websocket";
-    const agent = directory.addressee(peer_id);
+    const agent = agentPeers.find(peer_id);
     return agent ? agents.transport(agent) : "none";
   }
 

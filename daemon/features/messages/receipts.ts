@@ -1,4 +1,4 @@
-/** Receipts and proofs: what a recipient reports of a delivery. */
+/** Receipts and proofs of deliveries, as recipients report them. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -9,15 +9,15 @@ import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
-/** What higher features do about deliveries, within the same transaction. */
+/** What higher features do about deliveries, in the same transaction. */
 export interface DeliveryReactions {
-  /** No transport can deliver the message of an ask: its asker is told. */
+  /** No transport can deliver an ask: informs its asker. */
   undeliverable(message: StoredMessage): void;
-  /** A surface has shown an inbox item, or failed to. */
+  /** A surface showed an inbox item, or failed to. */
   itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
-/** What a surface may say of an item that it was sent (contract 4). */
+/** A surface's receipt for an inbox item (contract 4). */
 interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
 }
@@ -39,7 +39,7 @@ export class Receipts {
     this.#steps = deps.steps;
   }
 
-  /** A client's word on what it was sent. */
+  /** Applies a client's receipt for a message. */
   receipt(session: Session, ack: DeliveryAck): void {
     const { db } = this.#ctx;
     const isPositive = ack.status === "accepted" || ack.status === "seen";
@@ -47,7 +47,7 @@ export class Receipts {
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 
-  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
+  /** Queues a failed delivery again; false if it is not queued for this peer afterwards. */
   offerAgain(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -58,7 +58,7 @@ export class Receipts {
     });
   }
 
-  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
+  /** Marks the messages with these ids as seen, as a prompt contained them; returns how many. */
   prove(peer_id: string, ids: readonly string[]): number {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -71,7 +71,7 @@ export class Receipts {
     });
   }
 
-  /** A reader's word on what it drained. */
+  /** Settles leased messages with the reader's result. */
   settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -95,8 +95,8 @@ export class Receipts {
   }
 
   /**
-   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
-   * that failed before, or one that waits again since the line was lost.
+   * Applies a surface's receipt for an inbox item. A late one is also valid: for a push that
+   * failed, and for one that was queued again after the connection was lost.
    */
   #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
     const { item_id, state } = message;
@@ -111,11 +111,11 @@ export class Receipts {
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
-  /** A definite no of the receiver: another transport, or the end of it. */
+  /** The receiver rejected the message: another transport is tried, or the delivery fails. */
   #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
     const wasSent = state === "attempting" || state === "sent" ||
-      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
+      (state === "queued" && attempts > 0); // It was sent before and is queued again.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
     if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { Address } from "../peers/contract.ts";
+import type { Address } from "../peers/schemas.ts";
 import type { Sender } from "../peers/directory.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";

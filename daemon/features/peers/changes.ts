@@ -1,29 +1,29 @@
-/** Writes to peer records: each reads the record, changes it, stores it, and publishes the change. */
+/** Changes of peer records: each reads, changes and stores one record, and publishes it. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "./contract.ts";
+import type { Address } from "./schemas.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-/** What higher features do when a peer changes, within the same transaction. */
+/** What higher features do when a peer changes, in the same transaction. */
 export interface PeerReactions {
-  /** Its asks are closed and its queue is dropped; how many of each. */
+  /** Closes its asks and drops its queue; returns how many of each. */
   unreachable(peer: Address, why: "peer_retired" | "peer_not_addressable"): {
     closed_asks: number;
     dropped_deliveries: number;
   };
-  /** The kernel has shown that this process is a peer's. */
+  /** The kernel proved that this process belongs to a peer. */
   processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
   promptSeen(peer_id: string, prompt: string): void;
-  /** A turn of it has ended with this message. */
+  /** A turn of the peer ended with this message. */
   finalMessageSeen(peer_id: string, last_message: string): void;
-  /** Something changed that may let waiting messages through. */
+  /** Queued messages may be deliverable now. */
   availabilityChanged(peer_id: string): void;
-  /** It has gone offline: nothing goes through until it is heard of again. */
+  /** The peer went offline: its socket gets no messages until it is seen again. */
   wentOffline(peer_id: string): void;
-  /** Its record has changed, which it may want to know. */
+  /** The record changed: sends it to the peer. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
 }
@@ -49,7 +49,7 @@ export class PeerChanges {
     return address;
   }
 
-  /** The human is always here: nobody else ends or renames it (contract 2). */
+  /** Refuses to end or rename the human (contract 2). */
   refuseHuman(peer_id: string): void {
     if (this.mustGet(peer_id).role === "human") throw new Problem("role_fixed", { peer_id });
   }
@@ -58,7 +58,7 @@ export class PeerChanges {
     if (this.mustGet(peer_id).status === "retired") throw new Problem("peer_retired", { peer_id });
   }
 
-  /** Changes what is said of a peer, and neither its status nor its signs of life. */
+  /** Changes a record, but neither its status nor when it was last seen. */
   update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
     const { db } = this.#ctx;
     db.transact((tx) => {
@@ -69,7 +69,7 @@ export class PeerChanges {
     });
   }
 
-  /** Reads, steps, writes: one peer, one transaction. */
+  /** Applies a lifecycle event to a record, in one transaction. */
   applyEvent(
     peer_id: string,
     event: PeerEvent,

@@ -1,16 +1,18 @@
-/** Who is meant, and what is known of them: resolves names, assembles records. Changes nothing. */
+/** The directory of peers: finds a peer by name, id, pane, process or session. Read-only. */
 
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { AgentPeer } from "../agents/adapter.ts";
-import { type Address, ALIASES, type AuthorKind, type Role } from "./contract.ts";
+import {
+  type Address,
+  ALIASES,
+  type AuthorKind,
+  type Role,
+  ROLES_OF_ALL_CIRCLES,
+} from "./schemas.ts";
 import { looksLike } from "./identity/lookalikes.ts";
 import * as rows from "./store.ts";
-import type { StoredAgentPeer, StoredPeer } from "./store.ts";
-
-/** Roles that are found by name from every circle. */
-const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
+import type { StoredPeer } from "./store.ts";
 
 /** Where to look for a name. */
 export interface Scope {
@@ -20,7 +22,7 @@ export interface Scope {
   readonly caller?: Sender | undefined;
 }
 
-/** Who speaks. A sender that is not registered is kept by its name. */
+/** The sender of a message. One that is not registered has a name only. */
 export interface Sender {
   readonly peer_id: string | null;
   readonly name: string;
@@ -29,23 +31,16 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-export interface DirectoryOptions {
-  /** The name of this machine. */
-  readonly machine: string;
-}
-
 export class Directory {
   readonly #ctx: Context;
-  readonly #options: DirectoryOptions;
-  /** Signs of life since the last beat; the heart writes them down. */
+  /** When peers were last seen, since the last tick, which stores it. */
   readonly #touched = new Map<string, number>();
 
-  constructor(ctx: Context, options: DirectoryOptions) {
+  constructor(ctx: Context) {
     this.#ctx = ctx;
-    this.#options = options;
   }
 
-  /** The one peer that an argument names (contract 1), retired ones included. */
+  /** Finds the only peer that an argument names (contract 1), including a retired one. */
   resolve(argument: string, scope: Scope = {}): Address {
     const exact = rows.address(this.#ctx.db, argument);
     if (exact && exact.dropped_at === null) return exact;
@@ -60,14 +55,14 @@ export class Directory {
     throw new Problem("ambiguous_peer", { peer: argument, candidates });
   }
 
-  /** The same, for reads: one that was closed is gone. */
+  /** Like `resolve`, but a closed peer is unknown. */
   find(argument: string, scope: Scope = {}): Address {
     const found = this.resolve(argument, scope);
     if (found.closed) throw new Problem("unknown_peer", { peer: argument });
     return found;
   }
 
-  /** The same, for work that a retired peer cannot do. */
+  /** Like `find`, but refuses a retired peer. */
   findNotRetired(argument: string, scope: Scope = {}): Address {
     const found = this.find(argument, scope);
     const { peer_id } = found;
@@ -75,37 +70,37 @@ export class Directory {
     return found;
   }
 
-  /** A peer by its exact id, whatever its status is. */
+  /** A peer by its exact id, in any status. */
   address(peer_id: string): Address | undefined {
     return rows.address(this.#ctx.db, peer_id);
   }
 
-  /** Whether messages may wait for a peer; one that unregistered may register again. */
+  /** Whether messages can be queued for a peer. An unregistered peer may register again. */
   canQueueFor(peer_id: string): boolean {
     const found = this.address(peer_id);
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
   }
 
-  /** Whether a peer may come back: also one that unregistered, and never one that is retired. */
+  /** Whether a peer may come online again. An unregistered one may, a retired one may not. */
   canReturn(peer_id: string): boolean {
     const found = rows.get(this.#ctx.db, peer_id);
     return found !== undefined && found.status !== "retired";
   }
 
-  /** The same, for what only a live peer has; any other is unknown. */
+  /** Like `find`, but a peer that is not online or busy is unknown. */
   findLive(argument: string, scope: Scope = {}): Address {
     const found = this.find(argument, scope);
     if (found.status === "online" || found.status === "busy") return found;
     throw new Problem("unknown_peer", { peer: argument });
   }
 
-  /** Whether this exact id is registered, and not retired. */
+  /** Whether this exact id is registered and not retired. */
   isRegistered(peer_id: string): boolean {
     const found = rows.address(this.#ctx.db, peer_id);
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
-  /** A recipient: live, not the sender itself, and one that takes messages. */
+  /** Finds a recipient. Refuses a retired peer, the sender itself, and one without messages. */
   target(argument: string, scope: Scope): Address {
     const found = this.resolve(argument, scope);
     const { peer_id } = found;
@@ -117,7 +112,7 @@ export class Directory {
     return found;
   }
 
-  /** Whoever speaks: a peer where the argument names one, else that name itself. */
+  /** The sender that an argument names: a peer, else an unregistered sender of that name. */
   sender(argument: string, scope: Scope = {}): Sender {
     const exact = rows.address(this.#ctx.db, argument);
     const known = exact ?? this.#findUnique(argument, scope);
@@ -135,29 +130,29 @@ export class Directory {
     return known;
   }
 
-  /** The id of a sender, or its name where it is no peer. */
+  /** The id of a sender; the name of one that is not registered. */
   senderId(argument: string, scope: Scope = {}): string {
     const { peer_id, name } = this.sender(argument, scope);
     return peer_id ?? name;
   }
 
   /**
-   * Whose word a message counts as: the human's only where that is proved. A sender whose name a
-   * reader may take for the human's is marked as unverified, too (contract 2).
+   * The author kind of a message: `human` only with proof. A sender whose name looks like the
+   * human's is `unverified`, too (contract 2).
    */
   authorKindOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): AuthorKind {
     if (role === "human") return proven_human ? "human" : "unverified";
     return this.imitatesHuman(name) ? "unverified" : "peer";
   }
 
-  /** Whether a name is the human's, one of its aliases, or looks like one of them. */
+  /** Whether a name is, or looks like, the human's name or one of its aliases. */
   imitatesHuman(name: string): boolean {
     const human = this.human();
     const names = human ? [human.name, ...ALIASES] : ALIASES;
     return names.some((one) => looksLike(name, one));
   }
 
-  /** Agents and orchestrators of a circle that are not retired. */
+  /** The agents and orchestrators of a circle, without retired ones. */
   members(circle: string): Address[] {
     return rows.members(this.#ctx.db, circle);
   }
@@ -180,7 +175,7 @@ export class Directory {
     return address;
   }
 
-  /** The peer that runs in this process, or in one above it; none where several do. */
+  /** The peer of the first process that has any; undefined if that process has several. */
   findByProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
     for (const { pid, started } of pids) {
       const known = rows.byProcess(this.#ctx.db, pid, started);
@@ -197,7 +192,7 @@ export class Directory {
     return found && rows.address(this.#ctx.db, found.peer_id);
   }
 
-  /** The peer that a parent's runtime or peer id names, if it is registered. */
+  /** The id of the parent, which is recorded by its session or peer id; null if not registered. */
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;
     const { db } = this.#ctx;
@@ -208,42 +203,7 @@ export class Directory {
     return registered ? found.peer_id : null;
   }
 
-  /** Offline, because nobody has seen them: agents without a process of their own. */
-  unobservedAgents(): AgentPeer[] {
-    return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
-  }
-
-  /** Everyone that a transport could reach. */
-  reachableAgents(): AgentPeer[] {
-    return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toAgentPeer(peer));
-  }
-
-  /** Where a peer is, for the transports; undefined when no transport could reach it. */
-  addressee(peer_id: string): AgentPeer | undefined {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    const isReachable = peer && isLive(peer) && !peer.closed && peer.addressable;
-    return isReachable ? this.#toAgentPeer(peer) : undefined;
-  }
-
-  /**
-   * Of a peer on another machine neither pane nor pid mean anything here: another program may have
-   * the same. A process whose start was seen is on this one, whatever that was called then.
-   */
-  #toAgentPeer(peer: StoredAgentPeer): AgentPeer {
-    const { machine, agent_started } = peer;
-    const here = machine === null || machine === this.#options.machine || agent_started !== null;
-    return toAgentPeer(
-      here ? peer : { ...peer, tmux_socket: null, pane_id: null, agent_pid: null },
-    );
-  }
-
-  /** A peer as seen from this machine: the pane of a peer elsewhere means nothing here. */
-  withLocalPane<P extends Pick<StoredPeer, "machine" | "tmux_socket" | "pane_id">>(peer: P): P {
-    const isLocal = peer.machine === null || peer.machine === this.#options.machine;
-    return isLocal ? peer : { ...peer, tmux_socket: null, pane_id: null };
-  }
-
-  /** A sign of life: written down by the next beat. */
+  /** Records that a peer was seen now. The next tick stores it. */
   touch(peer_id: string): void {
     this.#touched.set(peer_id, this.#ctx.clock.now());
   }
@@ -252,7 +212,7 @@ export class Directory {
     return this.#touched.get(peer_id) ?? last_seen;
   }
 
-  /** The signs of life since the last call. */
+  /** When peers were last seen, since the last call. */
   flushTouched(): Map<string, number> {
     const touched = new Map(this.#touched);
     this.#touched.clear();
@@ -264,7 +224,7 @@ export class Directory {
       const human = this.human();
       return human ? [human] : [];
     }
-    // The human belongs to no one circle, and looks for peers in all of them.
+    // The human belongs to no circle and finds peers in all of them.
     const allCircles = bypass_circle || caller?.role === "human";
     const circleScope = circle ?? (allCircles ? undefined : caller?.circle ?? undefined);
     const matches = rows.byName(this.#ctx.db, argument).filter((peer) =>
@@ -275,7 +235,7 @@ export class Directory {
     return live.length > 0 ? live : matches;
   }
 
-  /** The circle of a request is its recipient's; it decides only between senders of one name. */
+  /** A request's circle is for its recipient; it only chooses between senders of one name. */
   #findUnique(argument: string, { circle }: Scope): Address | undefined {
     const [match, ...more] = this.#findMatches(argument, {});
     if (more.length === 0) return match;
@@ -284,27 +244,19 @@ export class Directory {
   }
 }
 
-/** A sender that is no peer is shown by its name: that is a name, and no sentence (contract 2). */
+/** Refuses text as a name: the name of an unregistered sender is shown as it is (contract 2). */
 function mustBeValidName(name: string): void {
   const checked = Name.safeParse(name);
   if (checked.success) return;
   const message = checked.error.issues[0]?.message ?? "";
   const issues = [{
     path: "from_peer",
-    message: `No peer is called so, and it is no name. ${message}`,
+    message: `No peer has this name, and it is not a valid name. ${message}`,
   }];
   throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
 }
 
-/** Whether a peer is here: online or busy, and not dropped. */
+/** Whether a peer is online or busy, and registered. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
-}
-
-/** Where a peer is, or was. */
-export function toAgentPeer(peer: StoredAgentPeer): AgentPeer {
-  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
-  const { peer_id, backend, tmux_socket, pane_id } = peer;
-  const process = { agent_pid, agent_started, runtime_session_id };
-  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
 }

@@ -1,4 +1,4 @@
-/** The life of a peer. Specification, section 3, "Peer addressability and lifecycle". */
+/** The lifecycle of a peer (specification 3, "Peer addressability and lifecycle"). */
 
 import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 

@@ -1,10 +1,11 @@
-/** Registers peers, and takes them online, offline and out of the registry. */
+/** The registry of peers: registers them, takes them online and offline, and removes them. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Tx } from "kit/data/sqlite.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { PeerChanges, PeerReactions } from "./changes.ts";
-import type { Offline, Registration } from "./contract.ts";
+import type { Offline } from "./contract.ts";
+import type { Registration } from "./schemas.ts";
 import type { Reachability } from "./records.ts";
 import { type Directory, isLive } from "./directory.ts";
 import type { Superseded } from "./identity/superseded.ts";
@@ -12,12 +13,10 @@ import { ProcessWatcher } from "./process_watcher.ts";
 import {
   Admission,
   type ExpectedRegistration,
-  freeName,
   type ProcessLookup,
-  refuseReserved,
-  refuseSecondHuman,
   type RegistrationEvidence,
 } from "./registration.ts";
+import { freeName, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -31,7 +30,7 @@ export interface PeersDeps {
   /** The name of this machine. */
   readonly machine: string;
   readonly expectedRegistration: ExpectedRegistration;
-  /** Whether this process speaks for an execution that a restart is replacing just now. */
+  /** Whether this process belongs to an execution that a restart is replacing. */
   isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
 
@@ -55,12 +54,12 @@ export class Peers {
     this.#processWatcher = new ProcessWatcher(ctx, deps, this);
   }
 
-  /** Registers a peer, or brings back the one that this is (contract 3). */
+  /** Registers a new peer, or a known one again (contract 3). */
   register(given: Registration, initialEvidence: RegistrationEvidence = {}): StoredPeer {
     return this.admit(given, initialEvidence).peer;
   }
 
-  /** The same, and whether it is new or has proved to be the one that it comes back as. */
+  /** Like `register`; `proved` tells whether it is new, or has proved which known peer it is. */
   admit(
     given: Registration,
     initialEvidence: RegistrationEvidence,
@@ -98,7 +97,7 @@ export class Peers {
     });
   }
 
-  /** Registers a peer again as the process that a restart started in its pane. */
+  /** Registers a peer again, with the process that a restart started in its pane. */
   registerRestarted(peer_id: string, agent_pid: number): void {
     const { backend, path } = rows.get(this.#ctx.db, peer_id) ?? {};
     if (!backend || !path) throw new Problem("unknown_peer", { peer: peer_id });
@@ -106,14 +105,7 @@ export class Peers {
     this.register({ peer_id, backend, path, agent_pid }, evidence);
   }
 
-  /** The one peer that an argument names, as seen from this machine. */
-  mustGetLocal(argument: string, circle: string | undefined): StoredPeer {
-    const { directory } = this.#deps;
-    const { peer_id } = directory.find(argument, { circle });
-    return directory.withLocalPane(this.#changes.mustGet(peer_id));
-  }
-
-  /** Registers the human of the configuration; a new name renames it (contract 2). */
+  /** Registers the configured human, or renames it to a new name (contract 2). */
   registerHuman(name: string): void {
     const human = this.#deps.directory.human();
     const attributes = {
@@ -129,7 +121,7 @@ export class Peers {
     });
   }
 
-  /** Evidence that a peer is here: a socket, its process, a touch. */
+  /** Brings a peer online, on evidence such as a socket, its process or a touch. */
   markSeen(peer_id: string, transport: string): void {
     const known = this.#changes.mustGet(peer_id);
     if (this.#isSuperseded(known, known.agent_pid)) return;
@@ -149,7 +141,7 @@ export class Peers {
     this.markSeen(peer_id, "none");
   }
 
-  /** Plain offline, or terminal: retired, its line severed, its asks closed. */
+  /** Takes a peer offline. A terminal cause retires it: its socket and its asks are closed. */
   offline(peer_id: string, cause: Offline): void {
     if (this.#isFromReplacedProcess(peer_id, cause)) return;
     this.#changes.refuseHuman(peer_id);
@@ -162,7 +154,7 @@ export class Peers {
     });
   }
 
-  /** Closed by the operator: removed, and never reclaimed. */
+  /** Removes a peer for the operator; it cannot register again. */
   close(peer_id: string): void {
     const { db, events } = this.#ctx;
     db.transact(() => {
@@ -174,7 +166,7 @@ export class Peers {
     });
   }
 
-  /** Drops a registration; the record sleeps until the same session registers again. */
+  /** Drops a registration. The record stays for the same session to register again. */
   unregister(peer_id: string): void {
     const { db, events, clock } = this.#ctx;
     db.transact((tx) => {
@@ -191,17 +183,17 @@ export class Peers {
     db.transact((tx) => rows.setLastDelivery(tx, peer_id, clock.now()));
   }
 
-  /** After a start: nobody is believed to be here without evidence. */
+  /** Run once at the start: takes peers offline that are not proved to run. */
   start(): void {
     this.#processWatcher.start();
   }
 
-  /** Once a second: signs of life are written down, and who is gone goes offline. */
+  /** Run once a second: stores when peers were seen, and takes missing ones offline. */
   tick(now: number): void {
     this.#processWatcher.tick(now);
   }
 
-  /** One pane, one agent: whoever was registered on it is there no more (specification 3). */
+  /** A pane has one agent: takes the pane from other peers (specification 3). */
   #takeOverPane(tx: Tx, peer: StoredPeer): void {
     if (peer.pane_id === null) return;
     const { peer_id } = peer;
@@ -213,7 +205,7 @@ export class Peers {
     }
   }
 
-  /** The end of an execution that a restart replaced is none of the peer's (specification 3). */
+  /** Whether a report comes from a process that a restart replaced (specification 3). */
   #isFromReplacedProcess(peer_id: string, cause: Offline): boolean {
     const restart_id = this.#deps.superseded.findRestart(cause);
     if (restart_id === undefined) return false;
@@ -222,7 +214,7 @@ export class Peers {
     return true;
   }
 
-  /** What such a process says of being here is not believed. */
+  /** Whether a sign of life comes from an execution that a restart is replacing. */
   #isSuperseded({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
     return status === "offline" && this.#deps.isSuperseded(peer_id, agent_pid);
   }
@@ -255,5 +247,13 @@ export class Peers {
       detail: cause.detail ?? null,
       terminal: cause.terminal,
     });
+  }
+}
+
+/** Refuses a second human (contract 1). */
+function refuseSecondHuman(db: Reader, peer_id: string | undefined): void {
+  const human = rows.human(db);
+  if (human && human.peer_id !== peer_id) {
+    throw new Problem("human_exists", { peer_id: human.peer_id });
   }
 }

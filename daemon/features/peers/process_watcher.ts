@@ -1,4 +1,4 @@
-/** Watches over who is here: by their processes, by what reaches them, and by their last signs. */
+/** Takes peers offline whose process has ended, or that were not seen for too long. */
 
 import type { Context } from "kit/data/context.ts";
 import type { ProcessLookup } from "./registration.ts";
@@ -8,10 +8,10 @@ import type { Reachability } from "./records.ts";
 import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
-/** How long a peer that nothing reaches counts as here after its last sign (contract 2). */
-const SILENT_MS_MAX = 10 * 60_000;
+/** How long an unreachable peer stays online after it was last seen (contract 2). */
+const UNSEEN_MS_MAX = 10 * 60_000;
 
-export interface WatchDeps {
+export interface ProcessWatcherDeps {
   readonly directory: Directory;
   readonly processes: ProcessLookup;
   readonly reachability: Pick<Reachability, "isReachable">;
@@ -19,7 +19,7 @@ export interface WatchDeps {
   readonly machine: string;
 }
 
-/** What is done about what the watch has seen. */
+/** The actions of the watcher. */
 export interface PeerActions {
   offline(peer_id: string, cause: Offline): void;
   markSeen(peer_id: string, transport: string): void;
@@ -27,16 +27,16 @@ export interface PeerActions {
 
 export class ProcessWatcher {
   readonly #ctx: Context;
-  readonly #deps: WatchDeps;
+  readonly #deps: ProcessWatcherDeps;
   readonly #actions: PeerActions;
 
-  constructor(ctx: Context, deps: WatchDeps, actions: PeerActions) {
+  constructor(ctx: Context, deps: ProcessWatcherDeps, actions: PeerActions) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#actions = actions;
   }
 
-  /** After a start nothing is known: every live peer is offline until there is evidence. */
+  /** Run once at the start: takes live peers offline, unless their process runs. */
   start(): void {
     const { db } = this.#ctx;
     const cause = { reason: "daemon_restart", source: "daemon", terminal: false };
@@ -49,7 +49,7 @@ export class ProcessWatcher {
     });
   }
 
-  /** Once a second: writes down signs of life, takes offline who is gone. */
+  /** Run once a second: stores when peers were seen, and takes missing ones offline. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const touched = this.#deps.directory.flushTouched();
@@ -68,7 +68,7 @@ export class ProcessWatcher {
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
     const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - last_seen > SILENT_MS_MAX) setOffline("not_seen", "heart");
+    if (now - last_seen > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
   #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {
@@ -78,7 +78,7 @@ export class ProcessWatcher {
     return this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
-  /** Whether its process can be looked at from here. */
+  /** Whether its process runs on this machine. */
   #isLocal({ machine, agent_started }: WatchedPeer): boolean {
     return machine === this.#deps.machine && agent_started !== null;
   }

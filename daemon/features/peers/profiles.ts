@@ -1,12 +1,13 @@
-/** What a peer is called, what it says of itself, its role, and its provenance. */
+/** A peer's profile: its name, description, role and provenance. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { PeerChanges } from "./changes.ts";
-import type { Provenance, Role } from "./contract.ts";
+import type { Provenance, Role } from "./schemas.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
-import { freeName, provenanceOf, refuseReserved } from "./registration.ts";
+import { provenanceOf } from "./registration.ts";
+import { freeName, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -26,7 +27,7 @@ export class PeerProfiles {
     this.#peers = peers;
   }
 
-  /** What it says of itself is a sign of life. */
+  /** Sets the description, which also counts as being seen. */
   describe(peer_id: string, description: string): void {
     this.#peers.touch(peer_id);
     this.#changes.update(peer_id, (peer) => ({
@@ -42,7 +43,7 @@ export class PeerProfiles {
     this.reassign(peer_id, { name });
   }
 
-  /** Gives a peer what it was asked to be, and did not know of when it registered. */
+  /** Sets the name, circle or role that were requested for a peer after it registered. */
   reassign(peer_id: string, changes: Partial<Pick<StoredPeer, "name" | "circle" | "role">>): void {
     this.#changes.update(peer_id, (peer) => {
       const placed = { ...peer, ...changes };
@@ -50,7 +51,7 @@ export class PeerProfiles {
     });
   }
 
-  /** Gives a peer a role; a live orchestrator gives way only to `force` (contract 3). */
+  /** Changes a role. Only `force` displaces a live orchestrator (contract 3). */
   changeRole(
     peer_id: string,
     { role, force }: { role: Exclude<Role, "human">; force: boolean },
@@ -73,7 +74,7 @@ export class PeerProfiles {
     });
   }
 
-  /** Replaces all provenance of a live peer; losing addressability clears its table. */
+  /** Replaces the provenance of a live peer. If it becomes unaddressable, its asks are closed. */
   setProvenance(peer_id: string, provenance: Provenance): void {
     const { db } = this.#ctx;
     db.transact((tx) => {

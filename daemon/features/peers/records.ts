@@ -3,25 +3,26 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Transport } from "../agents/contract.ts";
-import type { Peer, PeerFilter } from "./contract.ts";
+import type { PeerFilter } from "./contract.ts";
+import type { Peer } from "./schemas.ts";
 import type { Directory } from "./directory.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
 /** How messages reach a peer now. */
 export interface Reachability {
-  /** The best transport that carries messages to it now. */
+  /** The best transport that reaches the peer now. */
   transport(peer_id: string): Transport;
   isReachable(peer_id: string): boolean;
   /** Whether it has a live socket. */
   isConnected(peer_id: string): boolean;
   /** Whether this transport failed when it was last tested with such an agent. */
   isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
-  /** Why the last attempt was refused, e.g. `pane: dialog_open`; null when nothing waits. */
+  /** Why the last attempt was refused, such as `pane: dialog_open`; null with an empty queue. */
   blockedReason(peer_id: string): string | null;
 }
 
-/** How many asks wait for a peer's answer, and since when. */
+/** The open asks to a peer: how many, and when the oldest was opened. */
 interface Pending {
   readonly count: number;
   readonly oldest: number | null;
@@ -90,7 +91,7 @@ export class PeerRecords {
     const { dropped_at: _dropped, closed: _closed, ...visible } = withoutStatus;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
     const now = this.#ctx.clock.now();
-    const human = stored.role === "human"; // Its inbox takes all; what shows it is a bridge.
+    const human = stored.role === "human"; // Messages to the human go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
     const isFresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
     return {

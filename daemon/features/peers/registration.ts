@@ -1,51 +1,43 @@
-/** Admission: which known peer a registration is, what it is called, what is known of it then. */
+/** Admission: which known peer a registration is, and the record that results. */
 
-import { basename } from "node:path";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Database } from "kit/data/sqlite.ts";
-import {
-  isReserved,
-  type Peer,
-  type Provenance,
-  type Registration,
-  type Role,
-} from "./contract.ts";
+import type { Peer, Provenance, Registration } from "./schemas.ts";
 import { type Claims, mustMatchPeer, mustMatchPresented } from "./identity/certificates.ts";
 import { isLive } from "./directory.ts";
-import { looksLike } from "./identity/lookalikes.ts";
+import { circleOf, freeName, NAME_LENGTH_MAX, nameOf } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-/** Where a peer says of itself what it is. */
+/** The source of a status that the registration itself reports. */
 const REGISTRATION = "registration";
 
-/** Facts about processes. A pid means nothing without its start time. */
+/** Facts about processes. A pid identifies a process only with its start time. */
 export interface ProcessLookup {
   startTimeOf(pid: number): string | undefined;
   isAlive(pid: number, started?: string): boolean;
 }
 
-/** How a registration came in: what it has proved, and which names it may take. */
+/** What a registration proves, and what its origin allows. */
 export interface RegistrationEvidence {
-  /** The peer that the daemon's own knowledge proved it to be. */
+  /** The peer that it is, as the daemon itself found. */
   readonly proven_peer_id?: string | undefined;
-  /** Whether the kernel shows that this process, or one below it, sends the registration. */
+  /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
-  /** It came by an agent's hook, which names the session that it is run by. */
+  /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
-  /** What the certificate says that it came with: ours, and not expired. */
+  /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
-  /** The circle that its pane's window is, which a newcomer is born in where it names none. */
+  /** The circle of its tmux window, for a new peer that names no circle. */
   readonly window_circle?: string | undefined;
-  /** It has not said where it works: what is known of that stays. */
-  readonly placeless?: boolean;
-  /** Surfaces and bridges may bear the human's aliases. */
+  /** It names no path, so that a known path stays. */
+  readonly omitsPath?: boolean;
+  /** Surfaces and bridges may use the human's aliases. */
   readonly reserved_names?: boolean;
 }
 
-/** What is known beforehand of whoever registers: its place, its name, even which peer it is. */
+/** Completes a registration that was expected, with its place, its name or its peer. */
 export interface ExpectedRegistration {
   (registration: Registration, evidence: RegistrationEvidence): {
     readonly registration: Registration;
@@ -69,7 +61,7 @@ export class Admission {
     this.#deps = deps;
   }
 
-  /** Which known peer this registration is: by id, process, session, or its name while offline. */
+  /** Finds the known peer of a registration: by id, process, session, or name while offline. */
   identify(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { db } = this.#ctx;
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
@@ -84,19 +76,19 @@ export class Admission {
     return found ?? this.#findOffline(registration, evidence);
   }
 
-  /** A peer of the same name, place and kind that is offline and has no session of its own. */
+  /** An offline peer of the same name, circle, path and backend, without process or session. */
   #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { db } = this.#ctx;
     const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
     if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
     const circle = circleOf(registration, evidence);
     return rows.offlineByName(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && (evidence.placeless || peer.path === path) &&
+      peer.backend === backend && (evidence.omitsPath || peer.path === path) &&
       peer.runtime_session_id === null && peer.agent_pid === null
     );
   }
 
-  /** A session goes on in another process once its own has ended; until then it is that one's. */
+  /** Whether another process may continue the session: only after the peer's own has ended. */
   #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
     if (evidence.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
     return this.isProcessOf(peer, evidence);
@@ -123,7 +115,7 @@ export class Admission {
       const { path, ...presented } = registration;
       mustMatchPresented(evidence.certificate, {
         ...presented,
-        ...(!evidence.placeless && { path }),
+        ...(!evidence.omitsPath && { path }),
       });
       mustMatchPeer(evidence.certificate, found);
       return found;
@@ -132,11 +124,11 @@ export class Admission {
     if (this.isProcessOf(found, evidence)) return found;
     const matches = backend === found.backend && (!name || name === found.name) &&
       (!circle || circle === found.circle);
-    // A live process brings a retired peer back (specification 3), where it is the caller's own.
+    // The caller's own live process brings a retired peer back (specification 3).
     if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
-    // Who has named a process or a session is known by it, and its name proves nothing.
-    const is_known = found.agent_pid !== null || found.runtime_session_id !== null;
-    if (is_known || !matches || this.#deps.isConnected(peer_id)) {
+    // A peer with a process or a session is identified by these, and never by its name.
+    const isIdentified = found.agent_pid !== null || found.runtime_session_id !== null;
+    if (isIdentified || !matches || this.#deps.isConnected(peer_id)) {
       throw new Problem("identity_not_proven", { peer_id });
     }
     return found;
@@ -178,13 +170,13 @@ export class Admission {
     };
   }
 
-  /** What is given replaces what was known; what is not given stays. */
+  /** The record after a new registration: given fields replace known ones, the others stay. */
   renewedPeer(
     before: StoredPeer,
     givenRegistration: Registration,
     evidence: RegistrationEvidence,
   ): StoredPeer {
-    const path = evidence.placeless && before.path || givenRegistration.path;
+    const path = evidence.omitsPath && before.path || givenRegistration.path;
     const registration = { ...givenRegistration, path };
     const { db, ids, clock } = this.#ctx;
     const circle = registration.circle ?? before.circle;
@@ -226,7 +218,7 @@ export class Admission {
     };
   }
 
-  /** A process that has ended is nothing of whoever registers now. */
+  /** Whether the recorded process is known to have ended. */
   #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
       return false;
@@ -259,94 +251,33 @@ export class Admission {
   }
 }
 
-/** What was proved of a process stays so until another one is named; a pid may be given anew. */
+/** Whether the process is proved. A proof holds for one process, not for its reused pid. */
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
   { isProcess }: RegistrationEvidence,
 ): boolean {
   if (agent_pid === null) return false;
-  const is_same = agent_pid === before?.agent_pid && agent_started === before.agent_started;
-  return isProcess?.(agent_pid) || (is_same && before.agent_proved);
+  const isSame = agent_pid === before?.agent_pid && agent_started === before.agent_started;
+  return isProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
 /**
- * Whether a registration is another peer of a process that already is one: a program may speak for
- * several, each under a name of its own. An agent's hooks name none.
+ * Whether a registration from the process of `peer` is a different peer: a program may register
+ * several peers under different names. An agent's hooks give no name.
  */
 function isAnotherAgent(
   peer: StoredPeer,
   { name, pane_id, runtime_session_id }: Registration,
 ): boolean {
   if (!isLive(peer) || name === undefined || name === peer.name) return false;
-  const [base = ""] = peer.name.split(/-\d+$/); // It may bear the same name with a suffix.
+  const [base = ""] = peer.name.split(/-\d+$/); // It may have this name with a suffix.
   if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
   if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
   return !pane_id || pane_id !== peer.pane_id;
 }
 
-const NAME_LENGTH_MAX = 64;
-const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
-
-/**
- * Refuses names that are the human's or the relay's own, and all that look like them (contract 2).
- * The human itself may bear its name.
- */
-export function refuseReserved(db: Database, name: string, peer_id?: string): void {
-  const human = rows.human(db);
-  const isLookalike = human !== undefined && human.peer_id !== peer_id &&
-    looksLike(name, human.name);
-  if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
-}
-
-/** There is one human (contract 1). */
-export function refuseSecondHuman(db: Database, peer_id: string | undefined): void {
-  const human = rows.human(db);
-  if (human && human.peer_id !== peer_id) {
-    throw new Problem("human_exists", { peer_id: human.peer_id });
-  }
-}
-
-/** `{folder}-{backend}`, where no name was given. */
-export function nameOf({ name, path, backend }: Registration): string {
-  if (name) return name;
-  const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
-  return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
-}
-
-/** The circle given; else the tmux window's, or the session's; else `default`. */
-function circleOf(
-  { circle, tmux_session }: Registration,
-  { window_circle }: RegistrationEvidence,
-): string {
-  return circle ?? window_circle ??
-    (tmux_session ? sanitizeName(tmux_session) || "default" : "default");
-}
-
-/** `name`, or `name-2`, `name-3`… while a live peer of the circle holds it. */
-export function freeName(
-  db: Database,
-  { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
-): string {
-  for (let suffix = 1;; suffix++) {
-    const suffixText = suffix === 1 ? "" : `-${suffix}`;
-    const candidate = name.slice(0, NAME_LENGTH_MAX - suffixText.length) + suffixText;
-    const isTaken = rows.byName(db, candidate).some((other) =>
-      other.peer_id !== peer_id && other.status !== "offline" &&
-      (other.circle === circle || ROLES_OF_ALL_CIRCLES.includes(other.role))
-    );
-    if (!isTaken) return candidate;
-  }
-}
-
-function sanitizeName(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|(?<!-)-+$/g, "").slice(
-    0,
-    NAME_LENGTH_MAX,
-  );
-}
-
-/** A fresh classification; `unknown`, and only that, is inferred from metadata (contract 3). */
+/** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */
 export function provenanceOf(
   given: Provenance,
   { metadata, role }: Pick<Peer, "metadata" | "role">,

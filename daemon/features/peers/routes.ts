@@ -1,4 +1,4 @@
-/** The peers' contracts, each met by its verb. */
+/** Routes of peers. */
 
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
@@ -9,6 +9,7 @@ import type { Directory } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
+import type { Registration } from "./schemas.ts";
 import type { PeerTurns } from "./turns.ts";
 
 interface CircleQuery {
@@ -17,12 +18,12 @@ interface CircleQuery {
 
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
-  /** The circle that a registration's window is, where windows are circles. */
-  windowCircleOf(registration: contracts.Registration): Promise<string | undefined>;
-  /** Whether the kernel shows that this process, or one below it, sends the request. */
+  /** The circle of a registration's tmux window, if windows are circles. */
+  windowCircleOf(registration: Registration): Promise<string | undefined>;
+  /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
-  /** Refuses a tmux server that must not be connected to. */
-  mustBeTrustedSocket(registration: contracts.Registration): void;
+  /** Refuses a tmux socket that another user controls. */
+  mustBeTrustedSocket(registration: Registration): void;
 }
 
 /** The features behind these routes. */
@@ -79,7 +80,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       profiles.rename(peer_id, body.name);
       return records.mustGet(peer_id);
     }),
-    route(contracts.provePeer, ({ params, query, body }) => {
+    route(contracts.setPeerProvenance, ({ params, query, body }) => {
       const { peer_id } = directory.findLive(params.id, { circle: query.circle });
       profiles.setProvenance(peer_id, body);
       return records.mustGet(peer_id);
@@ -106,13 +107,13 @@ function reportRoutes(
 }
 
 /**
- * A certificate names its peer, where the registration itself names none. A fresh one goes to who
- * is new, or has proved to be the peer, and to nobody else: it would prove a stranger (contract 6).
+ * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or
+ * to one that proved its identity: anyone else could use it as a proof (contract 6).
  */
 function register(
   { peers, certificates, deps }: { peers: Peers; certificates: Certificates; deps: PeerRoutesDeps },
 ) {
-  return async (registration: contracts.Registration, caller: Caller) => {
+  return async (registration: Registration, caller: Caller) => {
     deps.mustBeTrustedSocket(registration);
     const window_circle = await deps.windowCircleOf(registration);
     const { birth_certificate: presented } = registration;

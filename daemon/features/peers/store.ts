@@ -1,11 +1,11 @@
-/** SQL for peers. Each function is one statement; no decision is taken here. */
+/** SQL of peers: one statement per function, without rules. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Address, Peer } from "./contract.ts";
+import { Address, Peer } from "./schemas.ts";
 
-/** What is stored of a peer: the record without what is worked out when it is read. */
+/** A stored peer: the record without its computed fields, and with internal ones. */
 export const StoredPeer = Peer.omit({
   display_name: true,
   daemon_id: true,
@@ -25,7 +25,7 @@ export const StoredPeer = Peer.omit({
   turn_at: Instant.nullable(),
   described_at: Instant.nullable(),
   agent_started: z.string().nullable(),
-  /** Whether the kernel has shown that the process is this peer's. */
+  /** Whether the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
   runtime_session_id: z.string().nullable(),
   offline_reason: z.string().nullable(),
@@ -37,7 +37,7 @@ export const StoredPeer = Peer.omit({
 });
 export type StoredPeer = z.output<typeof StoredPeer>;
 
-/** What tells whether a peer is here: all of a record has four times as much to read. */
+/** The fields of a peer that each tick checks; a whole record costs four times as much. */
 const WatchedPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
@@ -48,7 +48,7 @@ const WatchedPeer = StoredPeer.pick({
 });
 export type WatchedPeer = z.output<typeof WatchedPeer>;
 
-/** Where a peer is, for the transports and for the looks at agents. */
+/** The fields of a peer that transports and observation use. */
 const StoredAgentPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
@@ -91,14 +91,14 @@ export function update(tx: Tx, peer: StoredPeer): void {
   tx.run(UPDATE, z.encode(Row, peer));
 }
 
-/** The address of an exact id, those that were closed or dropped included. */
+/** The address of an exact id, even if it was closed or dropped. */
 export function address(db: Reader, peer_id: string): Address | undefined {
   return db.get(Address, `select ${ADDRESS_COLUMNS} from peers where peer_id = :peer_id`, {
     peer_id,
   });
 }
 
-/** Addresses by name, those not retired nor dropped; the live ones first. */
+/** Addresses by name, without retired and dropped ones; live ones first. */
 export function byName(db: Reader, name: string): Address[] {
   return db.all(
     Address,
@@ -120,7 +120,7 @@ export function all(db: Reader): StoredPeer[] {
   );
 }
 
-/** Peers that are, or may come back to be, reached: every one that is not retired nor dropped. */
+/** Peers that are online or busy, and not dropped. */
 export function livePeers(db: Reader): StoredPeer[] {
   return db.all(
     Row,
@@ -128,7 +128,7 @@ export function livePeers(db: Reader): StoredPeer[] {
   );
 }
 
-/** Processes that were proved to be a peer's, of peers that have gone as well. */
+/** Processes that were proved to be a peer's, including those of offline peers. */
 export function provedProcesses(db: Reader): z.output<typeof Process>[] {
   return db.all(
     Process,
@@ -137,7 +137,7 @@ export function provedProcesses(db: Reader): z.output<typeof Process>[] {
   );
 }
 
-/** Who has to show once a second that it is here; the human need not. */
+/** Live peers that each tick checks; all but the human. */
 export function watchedPeers(db: Reader): WatchedPeer[] {
   return db.all(
     WatchedPeerRow,
@@ -146,7 +146,7 @@ export function watchedPeers(db: Reader): WatchedPeer[] {
   );
 }
 
-/** Everyone that a transport could reach. */
+/** Live peers that accept messages. */
 export function reachableAgents(db: Reader): StoredAgentPeer[] {
   return db.all(
     StoredAgentPeerRow,
@@ -155,7 +155,7 @@ export function reachableAgents(db: Reader): StoredAgentPeer[] {
   );
 }
 
-/** Offline since nobody could tell that they live: agents without a process, known by a session. */
+/** Offline peers with a session and without a process, whose agent may still run. */
 export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   return db.all(
     StoredAgentPeerRow,
@@ -176,7 +176,7 @@ export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] 
   );
 }
 
-/** Peers of a process, as far as it is proved to be theirs. */
+/** Peers whose process was proved to be this one. */
 export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
   return db.all(
     Row,
@@ -186,7 +186,7 @@ export function byProcess(db: Reader, agent_pid: number, started: string): Store
   );
 }
 
-/** Peers that say they are in this pane; without a socket, on any tmux server. */
+/** Peers that registered with this pane; without a socket, on any tmux server. */
 export function byPane(db: Reader, pane_id: string, tmux_socket: string | null): StoredPeer[] {
   return db.all(
     Row,
@@ -197,7 +197,7 @@ export function byPane(db: Reader, pane_id: string, tmux_socket: string | null):
   );
 }
 
-/** Whoever has this very pane on its record, those included that are gone and may come back. */
+/** Peers with this exact pane in their record, including offline and retired ones. */
 export function byRecordedPane(
   db: Reader,
   { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
@@ -210,7 +210,7 @@ export function byRecordedPane(
   );
 }
 
-/** Where peers of a machine have said that their tmux servers are. */
+/** The tmux sockets that peers of a machine registered with. */
 export function tmuxSockets(db: Reader, machine: string): string[] {
   const found = db.all(
     z.object({ tmux_socket: z.string() }),
@@ -222,7 +222,7 @@ export function tmuxSockets(db: Reader, machine: string): string[] {
   return found.map(({ tmux_socket }) => tmux_socket);
 }
 
-/** Orchestrators of a circle, those included that are gone and may come back. */
+/** Orchestrators of a circle, including offline, retired and dropped ones; live ones first. */
 export function orchestrators(db: Reader, circle: string): Address[] {
   return db.all(
     Address,
@@ -254,7 +254,7 @@ export function human(db: Reader): Address | undefined {
   );
 }
 
-/** Peers of this name that are offline, or whose registration was dropped; the last seen first. */
+/** Offline and dropped peers of this name; the last seen first. */
 export function offlineByName(db: Reader, name: string, circle: string): StoredPeer[] {
   return db.all(
     Row,

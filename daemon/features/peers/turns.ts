@@ -1,4 +1,4 @@
-/** What hooks, sockets and observation say of a peer's turn (contract 3). */
+/** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
@@ -31,7 +31,7 @@ export class PeerTurns {
     this.#deps = deps;
   }
 
-  /** What a hook saw of a turn (contract 3). */
+  /** Applies a hook's report of a turn (contract 3). */
   reportTurn(peer_id: string, turn: Turn, by = "hook"): void {
     this.#changes.refuseRetired(peer_id);
     const { db, clock } = this.#ctx;
@@ -42,7 +42,8 @@ export class PeerTurns {
       if (this.#changes.mustGet(peer_id).status === "offline") {
         this.#deps.peers.markSeen(peer_id, by);
       }
-      const isOnline = this.#changes.mustGet(peer_id).status !== "offline"; // Not where it is being replaced.
+      // It is still offline if a restart replaces it.
+      const isOnline = this.#changes.mustGet(peer_id).status !== "offline";
       if (isOnline && (status || turn_state || model)) {
         this.#changes.applyEvent(peer_id, status || turn_state ? event : "sighted", (_, peer) => ({
           ...peer,
@@ -61,7 +62,7 @@ export class PeerTurns {
     });
   }
 
-  /** What was said in a turn: told without its text, and believed as a proof of what it holds. */
+  /** Publishes a chat message without its text. Ids in a user's text prove messages seen. */
   reportChat(peer_id: string, { role, text, turn_id }: Chat): void {
     const { db, events } = this.#ctx;
     db.transact(() => {
@@ -70,7 +71,7 @@ export class PeerTurns {
     });
   }
 
-  /** What was seen of a peer from outside, while it was as it is on the record now. */
+  /** Applies an observation from outside, unless the record has changed since. */
   applyObservation(seen: AgentPeer, { alive, turn_state, model, source, at }: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;

@@ -1,6 +1,6 @@
 /** What schedules need from other features. */
 
-import type { Address, Role } from "../peers/contract.ts";
+import type { Address, Role } from "../peers/schemas.ts";
 import type { Schedule } from "./contract.ts";
 
 export interface Sender {

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { TmuxSocket } from "../peers/contract.ts";
+import { TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);

@@ -2,7 +2,7 @@
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessControl } from "../../host/processes.ts";
-import type { Role } from "../peers/contract.ts";
+import type { Role } from "../peers/schemas.ts";
 import type { Backend } from "../agents/contract.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";

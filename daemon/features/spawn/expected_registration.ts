@@ -1,9 +1,9 @@
-/** What is known of a registration beforehand: that it restarts, was spawned, or was linked. */
+/** Expected registrations: of restarted, spawned and linked agents. */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { Registration } from "../peers/contract.ts";
+import type { Registration } from "../peers/schemas.ts";
 import { isLive } from "../peers/directory.ts";
 import type { ExpectedRegistration, RegistrationEvidence } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
@@ -15,7 +15,7 @@ interface Lookups {
   readonly terminals: Pick<Terminals, "isWithin">;
 }
 
-/** Completes a registration that a restart, a spawn or a link of ours expects. */
+/** Completes a registration that a restart, a spawn or a link expects. */
 export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegistration {
   return (given, evidence) => {
     const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
@@ -25,7 +25,7 @@ export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegis
   };
 }
 
-/** What was asked for the agent that registers on a pane in which we started one. */
+/** The requested fields of the agent that was spawned in this pane. */
 function expectedSpawn(
   db: Reader,
   { pane_id, tmux_socket, backend }: Registration,
@@ -41,8 +41,8 @@ function expectedSpawn(
 }
 
 /**
- * A peer that was linked by its pane and now names its session is the same peer. Pane and pid are
- * in the list of peers for all to read, so the process has to be proved.
+ * The peer that was linked by its pane and now registers its session. Anyone can read its pane and
+ * pid in the list of peers, so the process must be proved.
  */
 function linkedPeer(
   { db, terminals }: Lookups,
@@ -58,12 +58,12 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-/** Where registrations name their panes. */
-export class RegistrationPlaces {
+/** Checks the tmux server of a registration and finds the circle of its window. */
+export class RegistrationLocations {
   readonly #machine: string;
   readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
 
-  /** `circleOf` returns the circle that a pane's window is, where windows are circles. */
+  /** `circleOf` returns the circle of a pane's window, if windows are circles. */
   constructor(
     machine: string,
     circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>,
@@ -72,14 +72,14 @@ export class RegistrationPlaces {
     this.#circleOf = circleOf;
   }
 
-  /** Refuses a registration on this machine whose tmux server must not be connected to. */
+  /** Refuses a registration on this machine with an untrusted tmux socket. */
   mustBeTrustedSocket({ machine = this.#machine, tmux_socket }: Registration): void {
     if (machine === this.#machine) refuseUntrusted(tmux_socket);
   }
 
   /**
-   * The circle of a registration's window, where windows are circles (contract 1). Where a session
-   * is a circle, the registration names it itself.
+   * The circle of a registration's window, if windows are circles (contract 1). If sessions are
+   * circles, the registration contains the session.
    */
   async windowCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,

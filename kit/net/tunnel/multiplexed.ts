@@ -10,9 +10,6 @@ import {
   CONNECTION_WINDOW_BYTES,
   Frame,
   HELD_BYTES_MAX,
-  PING_EVERY_MS,
-  PINGS_RECEIVED_MAX,
-  PINGS_UNANSWERED_MAX,
   READ_BYTES_EACH_MAX,
   READ_BYTES_MAX,
   type RequestHead,
@@ -22,6 +19,7 @@ import {
   UNTAKEN_BYTES_MAX,
   WAITING_BYTES_MAX,
 } from "kit/net/tunnel/frames.ts";
+import { KeepAlive } from "kit/net/tunnel/keep_alive.ts";
 import { contentLengthOf } from "kit/net/tunnel/headers.ts";
 import type { Connection, FrameData } from "kit/net/tunnel/connection.ts";
 import {
@@ -56,15 +54,12 @@ export class MultiplexedConnection implements StreamHost {
   readonly #unsent: MessageItem[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
-  #pinged_at: number;
-  #unansweredPings = 0;
-  #pings = 0;
-  #pingsReceived = 0;
+  readonly #keepAlive: KeepAlive;
 
   constructor(connection: Connection, deps: MultiplexedConnectionDeps) {
     this.#connection = connection;
     this.#deps = deps;
-    this.#pinged_at = deps.clock.now();
+    this.#keepAlive = new KeepAlive(deps.clock);
   }
 
   /** The number of open requests. */
@@ -107,7 +102,7 @@ export class MultiplexedConnection implements StreamHost {
 
   /** Handles one message of the other end. */
   received(data: FrameData): void {
-    this.#unansweredPings = 0;
+    this.#keepAlive.answered();
     if (typeof data === "string") return this.rejectFrame("A text message after the handshake");
     const items = unpackMessage(data);
     if (typeof items === "string") return this.rejectFrame(items);
@@ -166,20 +161,15 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   pinged(ping_id: number): void {
-    if (++this.#pingsReceived > PINGS_RECEIVED_MAX) {
-      return this.rejectFrame("Too many pings");
-    }
+    if (!this.#keepAlive.receivePing()) return this.rejectFrame("Too many pings");
     this.sendFrame({ type: "pong", ping_id });
   }
 
   /** Sends a ping when one is due, and ends the tunnel after two without a response. */
   tick(now: number): void {
-    if (now - this.#pinged_at < PING_EVERY_MS) return;
-    if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.end("no_pong");
-    this.#pinged_at = now;
-    this.#pingsReceived = 0;
-    this.#unansweredPings++;
-    this.sendFrame({ type: "ping", ping_id: ++this.#pings });
+    const ping_id = this.#keepAlive.tick(now);
+    if (ping_id === "gone") this.end("no_pong");
+    else if (ping_id !== undefined) this.sendFrame({ type: "ping", ping_id });
   }
 
   end(why: CloseReason, detail: string = why): void {

@@ -35,7 +35,7 @@ Deno.test("an observation without news does not undo a later report", async () =
   const location = { backend: agents.backend, agent_pid: 41, pane_id: "%1", tmux_socket: "/t" };
   const { peer_id } = await addPeer(w, "api", { ...location, turn_state: "idle" });
   const { turns } = w.daemon;
-  const looked = w.daemon.directory.reachableAgents();
+  const looked = w.daemon.agentPeers.reachable();
   turns.reportTurn(peer_id, { turn_state: "working" });
   const idle = { alive: true, turn_state: "idle", source: "screen" } as const;
   for (const peer of looked) turns.applyObservation(peer, idle);

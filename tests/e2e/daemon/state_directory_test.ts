@@ -26,11 +26,11 @@ Deno.test("a file that is no database, and a state that is no directory, are nam
     assert.deepEqual([broken.code, none.code], [1, 1]);
     assert.match(
       broken.output,
-      /^Cannot open .*mesh\.db: .*; MESH_STATE names another directory\n$/,
+      /^Cannot open .*mesh\.db: .*; set MESH_STATE to use another directory\n$/,
     );
     assert.match(
       none.output,
-      /^Cannot keep state in .*file: .*; MESH_STATE names another directory\n$/,
+      /^Cannot keep state in .*file: .*; set MESH_STATE to use another directory\n$/,
     );
     assert.equal(Deno.readTextFileSync(db), "not a database");
   } finally {
@@ -78,7 +78,7 @@ Deno.test({
       assert.equal(kept.code, 1);
       assert.match(
         kept.output,
-        /state belongs to user 65534, .*MESH_STATE names another directory/,
+        /state belongs to user 65534, .*set MESH_STATE to use another directory/,
       );
       assert.deepEqual([...Deno.readDirSync(state)], [], "nothing was written there");
     } finally {

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Attaching } from "../../messages/attachments/contract.ts";
-import { GivenMetadata } from "../../peers/contract.ts";
+import { GivenMetadata } from "../../peers/schemas.ts";
 import { CloseReasons, GivenQuestion, Origin, Outcome } from "../contract.ts";
 import { Option } from "../../messages/question.ts";
 

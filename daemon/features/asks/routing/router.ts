@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "../../peers/contract.ts";
+import type { Address } from "../../peers/schemas.ts";
 import type { Scope, Sender } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";

@@ -1,7 +1,7 @@
 /** What fires need from other features. */
 
 import type { DeliveryState } from "../../messages/contract.ts";
-import type { PeerStatus } from "../../peers/contract.ts";
+import type { PeerStatus } from "../../peers/schemas.ts";
 import type { Backend } from "../../agents/contract.ts";
 import type { JobReason } from "../transitions.ts";
 import type * as z from "zod";

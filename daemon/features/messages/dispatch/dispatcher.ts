@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
+import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Peers } from "../../peers/peers.ts";
 import type { Reachability } from "../../peers/records.ts";
@@ -14,7 +15,8 @@ import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts
 import { OutgoingCache } from "./outgoing_cache.ts";
 
 export interface DispatcherDeps {
-  readonly directory: Pick<Directory, "addressee" | "canQueueFor">;
+  readonly agentPeers: Pick<AgentPeers, "find">;
+  readonly directory: Pick<Directory, "canQueueFor">;
   readonly peers: Pick<Peers, "recordDelivery">;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
@@ -43,7 +45,7 @@ export class Dispatcher {
     if (this.#closing) return;
     const running = this.#passes.get(peer_id);
     if (running) return void (running.repeat = true);
-    if (this.#deps.reachability.isConnected(peer_id) || !this.#deps.directory.addressee(peer_id)) {
+    if (this.#deps.reachability.isConnected(peer_id) || !this.#deps.agentPeers.find(peer_id)) {
       return this.#outgoingCache.forget(peer_id);
     }
     const pass = { repeat: false, done: Promise.resolve() };
@@ -76,7 +78,7 @@ export class Dispatcher {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
     }
-    const addressee = this.#deps.directory.addressee(peer_id);
+    const addressee = this.#deps.agentPeers.find(peer_id);
     if (!addressee) return "blocked";
     // The plugin may have received it already. It drops repeats; no other transport does.
     if (message.repeatable && message.transport === "websocket") {

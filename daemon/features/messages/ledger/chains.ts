@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
-import { AuthorKind } from "../../peers/contract.ts";
+import { AuthorKind } from "../../peers/schemas.ts";
 import { idParams, WHERE_ID } from "./rows.ts";
 
 const ChainLink = z.object({

@@ -5,7 +5,7 @@ import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
 import type { ProblemBody } from "kit/core/problem.ts";
 import type { toWire } from "../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
-import { GivenMetadata, Role, TmuxSocket } from "../../peers/contract.ts";
+import { GivenMetadata, Role, TmuxSocket } from "../../peers/schemas.ts";
 import { TurnState } from "../../agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;

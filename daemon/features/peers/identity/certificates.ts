@@ -1,4 +1,4 @@
-/** Birth certificates: signed by this daemon, 24 h, bound to one session of one agent. */
+/** Birth certificates: signed by this daemon, valid for 24 h, bound to one session of an agent. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -7,17 +7,17 @@ import { Problem } from "kit/core/problem.ts";
 const CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
 const TOKEN_TYPE = "mesh-birth";
 
-/** Loaded by the first certificate: a start has none. */
+/** Loaded with the first certificate, as a start needs none. */
 const jose = () => import("jose");
 
-/** What a certificate says of its bearer. */
+/** The claims of a certificate. */
 export const Claims = z.object({
   peer_id: z.string(),
   backend: z.string().nullable(),
   path: z.string().nullable(),
   pane_id: z.string().nullable(),
   agent_pid: z.number().nullable(),
-  /** A process is its pid and its start time. */
+  /** The start time of the process, as pids are reused. */
   agent_started: z.string().nullable().default(null),
   runtime_session_id: z.string().nullable(),
 });
@@ -37,7 +37,7 @@ export class Certificates {
     return (await this.issue(claims)).birth_certificate;
   }
 
-  /** The same, with the instant from which it proves nothing any more. */
+  /** Like `certify`, with the instant when it expires. */
   async issue(claims: Claims): Promise<{ birth_certificate: string; expires_at: number }> {
     const now = this.#clock.now();
     const expires = Math.floor((now + CERTIFICATE_LIFETIME_MS) / 1000);
@@ -50,7 +50,7 @@ export class Certificates {
     return { birth_certificate, expires_at: expires * 1000 };
   }
 
-  /** The claims of a certificate that is ours and not expired; else `certificate_mismatch`. */
+  /** The claims of a valid certificate; throws `certificate_mismatch` for any other. */
   async verify(certificate: string): Promise<Claims> {
     const { errors, jwtVerify } = await jose();
     try {
@@ -62,12 +62,12 @@ export class Certificates {
       return Claims.parse(payload);
     } catch (error) {
       const expired = error instanceof errors.JWTExpired;
-      const reason = expired ? "it has expired" : "it is not one of ours";
+      const reason = expired ? "it has expired" : "this daemon did not issue it";
       throw new Problem("certificate_mismatch", { reason }, error);
     }
   }
 
-  /** The claims of a certificate that is ours, whether it has expired or not. */
+  /** Like `verify`, but also accepts an expired certificate. */
   async readIgnoringExpiry(certificate: string): Promise<Claims> {
     const { compactVerify } = await jose();
     try {
@@ -76,17 +76,17 @@ export class Certificates {
       if (protectedHeader.typ !== TOKEN_TYPE) throw new Error(`Not a "${TOKEN_TYPE}"`);
       return Claims.parse(JSON.parse(new TextDecoder().decode(payload)));
     } catch (error) {
-      throw new Problem("certificate_mismatch", { reason: "it is not one of ours" }, error);
+      throw new Problem("certificate_mismatch", { reason: "this daemon did not issue it" }, error);
     }
   }
 }
 
-/** What a peer's own certificate says. */
+/** The claims of a peer's own certificate. */
 export function claimsOf(peer: Claims): Claims {
   return Claims.parse(peer);
 }
 
-/** What a bearer says of itself; where it says nothing, nothing is compared. */
+/** What the bearer presents; absent fields are not compared. */
 export type PresentedClaims = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
 
 const CLAIMED_FIELDS = [
@@ -98,27 +98,27 @@ const CLAIMED_FIELDS = [
   "runtime_session_id",
 ] as const;
 
-/** What the bearer says of itself must be what the certificate says. */
+/** Refuses a bearer whose presented fields differ from the claims. */
 export function mustMatchPresented(claims: Claims, presented: PresentedClaims): void {
   const mismatch = CLAIMED_FIELDS.find((field) =>
     claims[field] !== null && presented[field] !== undefined && claims[field] !== presented[field]
   );
   if (mismatch) {
-    throw new Problem("certificate_mismatch", { reason: `it names another ${mismatch}` });
+    throw new Problem("certificate_mismatch", { reason: `it names a different ${mismatch}` });
   }
 }
 
-/** All that a certificate is bound to. */
+/** The fields that a certificate is bound to. */
 const BOUND_FIELDS = [
   ...["backend", "path", "runtime_session_id", "pane_id", "agent_pid", "agent_started"] as const,
 ];
 
-/** What it says must still be what is on the record. */
+/** Refuses claims that differ from the peer's record. */
 export function mustMatchPeer(claims: Claims, peer: Claims): void {
   const mismatch = BOUND_FIELDS.find((field) =>
     claims[field] !== null && claims[field] !== peer[field]
   );
   if (mismatch) {
-    throw new Problem("certificate_mismatch", { reason: `the peer's ${mismatch} is another` });
+    throw new Problem("certificate_mismatch", { reason: `the peer's ${mismatch} has changed` });
   }
 }

@@ -1,6 +1,6 @@
-/** Names that a reader takes for another name: the human's is not to be imitated (contract 2). */
+/** Lookalike names: detects names that a reader may confuse, such as the human's (contract 2). */
 
-/** Letters of other scripts, and pairs of Latin ones, by the Latin letter that they look like. */
+/** The Latin letter that each of these characters looks like. */
 const LOOKALIKES: Readonly<Record<string, string>> = {
   ...lookalikesOf("a", "аαɑ"),
   ...lookalikesOf("b", "ьЬв"),
@@ -28,21 +28,21 @@ const LOOKALIKES: Readonly<Record<string, string>> = {
   ...lookalikesOf("z", "2ᴢ"),
 };
 
-/** Two letters that together look like one. */
+/** Pairs of letters that look like one letter. */
 const LETTER_PAIRS = [["rn", "m"], ["vv", "w"], ["cl", "d"]] as const;
 
 function lookalikesOf(latin: string, letters: string): Record<string, string> {
   return Object.fromEntries([...letters].map((letter) => [letter, latin]));
 }
 
-/** What is left of a name once all that a reader overlooks is taken away (after UTS #39). */
+/** The skeleton of a name: confusable names have the same one (after UTS #39). */
 export function skeletonOf(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/[\p{Cf}\p{M}\s]/gu, "").toLowerCase();
   const latin = [...plain].map((letter) => LOOKALIKES[letter] ?? letter).join("");
   return LETTER_PAIRS.reduce((text, [letters, letter]) => text.replaceAll(letters, letter), latin);
 }
 
-/** Whether a reader may take one name for the other. */
+/** Whether a reader may confuse two names. */
 export function looksLike(name: string, other: string): boolean {
   return skeletonOf(name) === skeletonOf(other);
 }

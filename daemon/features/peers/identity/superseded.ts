@@ -1,4 +1,4 @@
-/** Executions that a restart has replaced: what they still say of their end is not believed. */
+/** Executions that restarts replaced, whose late offline reports are ignored. */
 
 /** One run of an agent: where it ran, and as which process. */
 export interface PaneProcess {
@@ -6,7 +6,7 @@ export interface PaneProcess {
   readonly agent_pid: number;
 }
 
-/** Executions of one peer that are known at once: the processes of older ones are long gone. */
+/** Remembered executions per peer; the processes of older ones have ended. */
 const PROCESSES_PER_PEER_MAX = 16;
 
 export interface Replacement extends PaneProcess {
@@ -15,13 +15,13 @@ export interface Replacement extends PaneProcess {
 }
 
 /**
- * Known in memory only, until the daemon restarts (specification 3). A restart notes an execution
- * before it stops anything of it.
+ * Kept in memory only, until the daemon restarts (specification 3). A restart adds an execution
+ * before it stops it.
  */
 export class Superseded {
   readonly #restarts = new Map<string, Omit<Replacement, keyof PaneProcess>>();
 
-  /** How many executions are known. */
+  /** The number of remembered executions. */
   get size(): number {
     return this.#restarts.size;
   }
@@ -36,7 +36,7 @@ export class Superseded {
     }
   }
 
-  /** Its peer was removed: nobody asks about its executions any more. */
+  /** Forgets the executions of a removed peer. */
   forget(peer_id: string): void {
     for (const key of this.#keysOf(peer_id)) this.#restarts.delete(key);
   }

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { Restart } from "../../peers/restart.ts";
+import { Restart } from "../../peers/schemas.ts";
 
 const byId = z.object({ id: z.string() });
 const scope = z.object({ circle: Name.optional() });

@@ -8,7 +8,7 @@ import type { ProcessControl } from "../../../host/processes.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import { allowedFolder } from "../paths.ts";
-import type { Restart } from "../../peers/restart.ts";
+import type { Restart } from "../../peers/schemas.ts";
 
 /** The fields of a peer that a restart needs. */
 export interface Subject extends AgentPeer {

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
-import { RestartStage } from "../../peers/restart.ts";
+import { RestartStage } from "../../peers/schemas.ts";
 import type { RestartDeps } from "./deps.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";

@@ -1,14 +1,14 @@
-/** Which execution of a peer counts while a restart replaces it (specification 3). */
+/** Which execution of a peer is valid while a restart replaces it (specification 3). */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AgentPeer } from "../../agents/adapter.ts";
-import type { Registration } from "../../peers/contract.ts";
+import type { Registration } from "../../peers/schemas.ts";
 import type { RegistrationEvidence } from "../../peers/registration.ts";
 import * as peerRows from "../../peers/store.ts";
 import type { Subject } from "./preflight.ts";
 import * as rows from "./store.ts";
 
-/** A peer as a restart needs it; undefined if there is none, or it was closed. */
+/** The peer to restart; undefined if it does not exist or was closed. */
 export function readSubject(db: Reader, peer_id: string): Subject | undefined {
   const peer = peerRows.get(db, peer_id);
   if (!peer || peer.closed) return undefined;
@@ -44,7 +44,7 @@ export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | nu
   return open.state === "stop" || (launched && agent_pid === open.old_pid);
 }
 
-/** A registration in the pane of a restart that has launched is the peer that restarts. */
+/** The restarting peer, for a registration in its pane after the launch. */
 export function expectedRestart(
   db: Reader,
   { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
@@ -58,7 +58,7 @@ export function expectedRestart(
   );
   const subject = found && readSubject(db, found.peer_id);
   if (!found || !subject || subject.backend !== backend) return undefined;
-  // Anybody may name the pane: only a process that was started in it takes the peer's place.
+  // Anyone can name the pane: only a process that was started in it may register as the peer.
   const isFromPane = found.new_pid !== null && isProcess?.(found.new_pid);
   if (!by_hook && !isFromPane) return undefined;
   if (subject.status === "retired") return undefined;

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { type Restart, type RestartBlock, RestartStage } from "../../peers/restart.ts";
+import { type Restart, type RestartBlock, RestartStage } from "../../peers/schemas.ts";
 import { restartMachine } from "../machine.ts";
 import type { RestartRequest } from "./contract.ts";
 import type { RestartDeps } from "./deps.ts";

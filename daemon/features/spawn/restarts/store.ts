@@ -5,7 +5,7 @@ import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { LastSeq, LogEntry, type LogPage } from "../log/entry.ts";
 import { restartMachine } from "../machine.ts";
-import { Restart, RestartStage } from "../../peers/restart.ts";
+import { Restart, RestartStage } from "../../peers/schemas.ts";
 
 const nullableString = z.string().nullable();
 const nullableInteger = z.number().int().nullable();

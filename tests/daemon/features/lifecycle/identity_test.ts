@@ -72,7 +72,7 @@ Deno.test("a certificate is valid only for its backend, path, pane and process",
     assert.deepEqual([status, error, reason], [
       409,
       "certificate_mismatch",
-      `it names another ${what}`,
+      `it names a different ${what}`,
     ]);
   }
 });
@@ -93,12 +93,12 @@ Deno.test("a certificate becomes invalid when its peer changes session or pane",
   const first = await session(w);
   await session(w, { peer_id: first.peer_id, runtime_session_id: "s-2" });
   const moved = await validate(w, first.birth_certificate);
-  assert.equal(moved.reason, "the peer's runtime_session_id is another");
+  assert.equal(moved.reason, "the peer's runtime_session_id has changed");
   const second = await session(w, { peer_id: first.peer_id });
   await addPeer(w, "eve", { pane_id: "%3" });
   assert.equal(
     (await validate(w, second.birth_certificate)).reason,
-    "the peer's pane_id is another",
+    "the peer's pane_id has changed",
   );
 });
 
@@ -112,7 +112,7 @@ Deno.test("an expired or forged certificate, or one of a removed peer, is refuse
     .sign(new TextEncoder().encode("a key of somebody else's, long enough"));
   for (const wrong of [forged, "", "a.b.c", `${birth_certificate}x`]) {
     const { status, reason } = await validate(w, wrong);
-    assert.deepEqual([status, reason], [409, "it is not one of ours"]);
+    assert.deepEqual([status, reason], [409, "this daemon did not issue it"]);
   }
   await w.clock.advance(DAY_MS + 1000);
   assert.equal((await validate(w, birth_certificate)).reason, "it has expired");

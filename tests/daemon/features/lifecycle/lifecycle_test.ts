@@ -183,7 +183,7 @@ Deno.test("the age of a turn counts from the time that its observation names", a
   const at = w.clock.now() - 400;
   agents.observation = { alive: true, turn_state: "awaiting_input", source: "session records", at };
   await w.tick(3);
-  const record = w.daemon.directory.reachableAgents().find((peer) => peer.peer_id === peer_id);
+  const record = w.daemon.agentPeers.reachable().find((peer) => peer.peer_id === peer_id);
   assert.deepEqual([record?.turn_state, record?.turn_at], ["awaiting_input", at]);
 });
 

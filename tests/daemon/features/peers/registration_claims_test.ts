@@ -50,7 +50,7 @@ Deno.test("a registration with a certificate is refused where it contradicts the
   ) {
     const refused = await post(w, "/peers", { ...CLAIM, birth_certificate, ...other });
     assert.deepEqual([refused.status, refused.error, refused.reason], [
-      ...[409, "certificate_mismatch", `it names another ${what}`],
+      ...[409, "certificate_mismatch", `it names a different ${what}`],
     ]);
   }
   assert.equal((await post(w, "/peers", { ...CLAIM, birth_certificate })).peer_id, peer_id);
@@ -78,7 +78,7 @@ Deno.test("a peer with a new path gets a new certificate, and the old one proves
   await addPeer(w, "ada", { peer_id, path: "/other" });
   const asked = { birth_certificate, backend: "sdk", path: "/work" };
   const refused = await post(w, "/peers/identity/validate", asked);
-  assert.deepEqual([refused.status, refused.reason], [409, "the peer's path is another"]);
+  assert.deepEqual([refused.status, refused.reason], [409, "the peer's path has changed"]);
 });
 
 Deno.test("a retired peer's certificate calls no tool", async () => {

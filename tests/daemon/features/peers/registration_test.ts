@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { Registration } from "../../../../daemon/features/peers/contract.ts";
-import { nameOf } from "../../../../daemon/features/peers/registration.ts";
+import { Registration } from "../../../../daemon/features/peers/schemas.ts";
+import { nameOf } from "../../../../daemon/features/peers/identity/naming.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 import {
   addPeer,

@@ -6,8 +6,7 @@ import { listMessages } from "../../../../daemon/features/messages/log/contract.
 import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { addPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
-import { spawningWorld } from "../../../support/daemon/spawns.ts";
-import { registerSpawned } from "../../../support/daemon/spawns.ts";
+import { registerSpawned, spawningWorld } from "../../../support/daemon/spawns.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
 
 /** Registers the agent in a pane, like its hook or the program itself. */

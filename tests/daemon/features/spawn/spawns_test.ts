@@ -9,8 +9,12 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
-import { COMMANDS, SOCKET, spawningWorld } from "../../../support/daemon/spawns.ts";
-import { registerSpawned } from "../../../support/daemon/spawns.ts";
+import {
+  COMMANDS,
+  registerSpawned,
+  SOCKET,
+  spawningWorld,
+} from "../../../support/daemon/spawns.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
 
 /** Registers the agent in a pane, like its hook or the program itself. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ackAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
-import { offlinePeer, provePeer } from "../../../../daemon/features/peers/contract.ts";
+import { offlinePeer, setPeerProvenance } from "../../../../daemon/features/peers/contract.ts";
 import type { World } from "../../../support/world.ts";
 import {
   connectDaemon,
@@ -110,7 +110,7 @@ Deno.test("list_agents returns online agents, but no human and no service [4.rel
   await w.call(offlinePeer, { params: { id: gone }, query: {}, body: {} });
   const deaf = await registerAgent(w, "deaf");
   const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
-  await w.call(provePeer, shut);
+  await w.call(setPeerProvenance, shut);
   await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
   const ids = async (more = {}) => {
     const { agents } = (await one.call("list_agents", { daemon_id: MACHINE_ID, ...more })).data;
@@ -295,7 +295,11 @@ Deno.test("a peer that does not receive messages is refused before anything is s
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await w.call(provePeer, { params: { id: peer_id }, query: {}, body: { addressable: false } });
+  await w.call(setPeerProvenance, {
+    params: { id: peer_id },
+    query: {},
+    body: { addressable: false },
+  });
   await using one = await connectApp(at, grantToken(at, "t1"));
   for (const tool of ["ask_agent", "send_message"]) {
     const { data } = await one.call(tool, { daemon_id: MACHINE_ID, peer_id, message: "Hello" });

@@ -20,7 +20,6 @@ const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
   readonly #ctx: PluginContext;
-  readonly #env: Env;
   /** The command line of opencode. */
   readonly #args: readonly string[];
   readonly #connection: DaemonConnection;
@@ -37,10 +36,13 @@ export class Session {
 
   constructor(ctx: PluginContext, env: Env, args: readonly string[]) {
     this.#ctx = ctx;
-    this.#env = env;
     this.#args = args;
     this.#sessions = new Sessions(ctx.client);
-    this.#connection = new DaemonConnection(statePath(env), () => this.#connectFields(), {
+    this.#connection = new DaemonConnection(statePath(env), () => ({
+      ...processFields(ctx, env),
+      ...(this.#id && { runtime_session_id: this.#id }),
+      ...(this.#turn.model && { model: this.#turn.model }),
+    }), {
       up: () => this.#reportTurn({ again: true }),
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
@@ -58,20 +60,6 @@ export class Session {
 
   end(): void {
     this.#connection.end();
-  }
-
-  #connectFields(): Frame {
-    return {
-      display_name: "opencode", // The daemon names it after its folder.
-      backend: "opencode",
-      path: this.#ctx.directory,
-      agent_pid: process.pid,
-      capabilities: ["delivery_receipts", "framed_text"],
-      metadata: { hook_version: HOOK_VERSION, pane: this.#env["TMUX_PANE"] ?? null },
-      ...paneOf(this.#env),
-      ...(this.#id && { runtime_session_id: this.#id }),
-      ...(this.#turn.model && { model: this.#turn.model }),
-    };
   }
 
   /** Prompts the agent with the waiting messages, one after the other. */
@@ -238,6 +226,19 @@ export class Session {
     const cut = text.slice(0, CHAT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
     this.#connection.send({ type: "chat_turn", role, text: cut, turn_id });
   }
+}
+
+/** What the plugin registers of its process, whatever its session is. */
+function processFields({ directory }: PluginContext, env: Env): Frame {
+  return {
+    display_name: "opencode", // The daemon names it after its folder.
+    backend: "opencode",
+    path: directory,
+    agent_pid: process.pid,
+    capabilities: ["delivery_receipts", "framed_text"],
+    metadata: { hook_version: HOOK_VERSION, pane: env["TMUX_PANE"] ?? null },
+    ...paneOf(env),
+  };
 }
 
 function isDialog(type: string): boolean {

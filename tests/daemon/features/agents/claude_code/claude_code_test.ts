@@ -7,8 +7,8 @@ import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/
 import { hookAnswer, readHook } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native_transport.ts";
 import { TESTED_VERSION } from "../../../../../daemon/features/agents/claude_code/agent.ts";
-import { isTested } from "../../../../../daemon/features/agents/claude_code/registry.ts";
 import {
+  isTested,
   sessionFor,
   sessionOf,
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";

@@ -438,7 +438,6 @@ var REOPEN_MS = 1e3;
 var CHAT_CHARS_MAX = 65536;
 var Session = class {
   #ctx;
-  #env;
   /** The command line of opencode. */
   #args;
   #connection;
@@ -454,10 +453,17 @@ var Session = class {
   #unreadTimer;
   constructor(ctx, env, args) {
     this.#ctx = ctx;
-    this.#env = env;
     this.#args = args;
     this.#sessions = new Sessions(ctx.client);
-    this.#connection = new DaemonConnection(statePath(env), () => this.#connectFields(), {
+    this.#connection = new DaemonConnection(statePath(env), () => ({
+      ...processFields(ctx, env),
+      ...this.#id && {
+        runtime_session_id: this.#id
+      },
+      ...this.#turn.model && {
+        model: this.#turn.model
+      }
+    }), {
       up: () => this.#reportTurn({
         again: true
       }),
@@ -475,29 +481,6 @@ var Session = class {
   }
   end() {
     this.#connection.end();
-  }
-  #connectFields() {
-    return {
-      display_name: "opencode",
-      backend: "opencode",
-      path: this.#ctx.directory,
-      agent_pid: process.pid,
-      capabilities: [
-        "delivery_receipts",
-        "framed_text"
-      ],
-      metadata: {
-        hook_version: HOOK_VERSION,
-        pane: this.#env["TMUX_PANE"] ?? null
-      },
-      ...paneOf(this.#env),
-      ...this.#id && {
-        runtime_session_id: this.#id
-      },
-      ...this.#turn.model && {
-        model: this.#turn.model
-      }
-    };
   }
   /** Prompts the agent with the waiting messages, one after the other. */
   async #deliver() {
@@ -652,6 +635,23 @@ var Session = class {
     });
   }
 };
+function processFields({ directory }, env) {
+  return {
+    display_name: "opencode",
+    backend: "opencode",
+    path: directory,
+    agent_pid: process.pid,
+    capabilities: [
+      "delivery_receipts",
+      "framed_text"
+    ],
+    metadata: {
+      hook_version: HOOK_VERSION,
+      pane: env["TMUX_PANE"] ?? null
+    },
+    ...paneOf(env)
+  };
+}
 function isDialog(type) {
   return /^(permission|question)\./.test(type);
 }

@@ -1,0 +1,69 @@
+/** Peers as the agents' transports see them: by pane, process and session. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { AgentPeer } from "../agents/adapter.ts";
+import { isLive } from "./directory.ts";
+import * as rows from "./store.ts";
+import type { StoredAgentPeer, StoredPeer } from "./store.ts";
+
+export class AgentPeers {
+  readonly #ctx: Context;
+  readonly #machine: string;
+
+  /** `machine` is the name of this machine. */
+  constructor(ctx: Context, machine: string) {
+    this.#ctx = ctx;
+    this.#machine = machine;
+  }
+
+  /** Live peers that accept messages. */
+  reachable(): AgentPeer[] {
+    return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toLocalAgent(peer));
+  }
+
+  /** Offline peers without a recorded process, whose agent may still be running. */
+  unobserved(): AgentPeer[] {
+    return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toLocalAgent(peer));
+  }
+
+  /** A peer by its id; undefined unless it is live and accepts messages. */
+  find(peer_id: string): AgentPeer | undefined {
+    const peer = rows.get(this.#ctx.db, peer_id);
+    const isReachable = peer && isLive(peer) && !peer.closed && peer.addressable;
+    return isReachable ? this.#toLocalAgent(peer) : undefined;
+  }
+
+  /** A record without its pane if the peer is on another machine. */
+  getRecord(peer_id: string): StoredPeer | undefined {
+    const peer = rows.get(this.#ctx.db, peer_id);
+    if (!peer) return undefined;
+    const isLocal = peer.machine === null || peer.machine === this.#machine;
+    return isLocal ? peer : { ...peer, tmux_socket: null, pane_id: null };
+  }
+
+  mustGetRecord(peer_id: string): StoredPeer {
+    const peer = this.getRecord(peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    return peer;
+  }
+
+  /**
+   * Removes the pane and the pid of a peer on another machine, as they name something else here. A
+   * process whose start time was read runs here, even if this machine had another name then.
+   */
+  #toLocalAgent(peer: StoredAgentPeer): AgentPeer {
+    const { machine, agent_started } = peer;
+    const isLocal = machine === null || machine === this.#machine || agent_started !== null;
+    const location = { tmux_socket: null, pane_id: null, agent_pid: null };
+    return toAgentPeer(isLocal ? peer : { ...peer, ...location });
+  }
+}
+
+/** The fields of a record that transports use. */
+export function toAgentPeer(peer: StoredAgentPeer): AgentPeer {
+  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
+  const { peer_id, backend, tmux_socket, pane_id } = peer;
+  const process = { agent_pid, agent_started, runtime_session_id };
+  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
+}

@@ -1,0 +1,200 @@
+/** Schemas of peers: the record, registrations, provenance and restarts. Safe in a browser. */
+
+import * as z from "zod";
+import { Instant, Name, shortText } from "kit/core/schema.ts";
+import { Backend, Transport, TurnState } from "../agents/contract.ts";
+import { looksLike, skeletonOf } from "./identity/lookalikes.ts";
+import { peerMachine } from "./machine.ts";
+
+export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
+export type Role = z.infer<typeof Role>;
+
+/** Roles that are found by name from every circle. */
+export const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
+
+/** Other names of the human, which surfaces use (contract 2). */
+export const ALIASES: readonly string[] = ["dashboard", "telegram"];
+
+/** Whether a name is an alias of the human, begins with `mcp-`, or looks so (contract 2). */
+export function isReserved(name: string): boolean {
+  return ALIASES.some((alias) => looksLike(name, alias)) || skeletonOf(name).startsWith("mcp-");
+}
+
+/** The author of a message; `unverified` is an unproved human (contract 2). */
+export const AuthorKind = z.enum(["peer", "human", "unverified"]);
+export type AuthorKind = z.infer<typeof AuthorKind>;
+
+export const PeerStatus = z.enum(peerMachine.states);
+
+export const Source = z.enum(["hook", "backend-app-server", "unknown"]);
+const Initiator = z.enum(["user", "agent", "system"]);
+const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
+
+const METADATA_BYTES_MAX = 65_536;
+const METADATA_DEPTH_MAX = 64;
+/** Free fields of a runtime; bounded, as every record contains them. */
+const Metadata = z.record(z.string(), z.unknown());
+export const GivenMetadata = Metadata.refine(
+  isSmall,
+  `Longer than ${METADATA_BYTES_MAX} bytes as JSON, or deeper than ${METADATA_DEPTH_MAX} levels`,
+);
+const nullableString = z.string().nullable();
+
+/** The peer record (specification 2, contract 2). */
+export const Peer = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  display_name: z.string(),
+  path: nullableString,
+  machine: nullableString,
+  daemon_id: z.string(),
+  tmux_session: nullableString,
+  tmux_socket: nullableString,
+  pane_id: nullableString,
+  backend: Backend.nullable(),
+  model: nullableString,
+  circle: z.string(),
+  role: Role,
+  status: PeerStatus,
+  turn_state: TurnState.nullable(),
+  last_seen: Instant.nullable(),
+  description: nullableString,
+  metadata: Metadata,
+  agent_pid: z.number().int().nullable(),
+  mesh_session_id: nullableString,
+  source: Source,
+  initiator: Initiator.optional(),
+  parent_runtime_id: z.string().optional(),
+  parent_peer_id: nullableString,
+  ephemeral: z.boolean(),
+  addressable: z.boolean(),
+  addressable_reason: z.string().optional(),
+  transport: Transport,
+  ws_connected: z.boolean(),
+  inbound_status: InboundStatus,
+  last_delivery_at: Instant.nullable(),
+  last_delivery_failure_at: Instant.nullable(),
+  pending_ask_count: z.number().int(),
+  oldest_pending_age_seconds: z.number().nullable(),
+  registered_at: Instant,
+}).meta({ id: "Peer" });
+export type Peer = z.output<typeof Peer>;
+
+/** How a peer was created (specification 2). A new provenance replaces the old one entirely. */
+export const Provenance = z.object({
+  source: Source.optional(),
+  initiator: Initiator.optional(),
+  parent_runtime_id: shortText(1000, 1).optional(),
+  ephemeral: z.boolean().optional(),
+  addressable: z.boolean().optional(),
+  addressable_reason: shortText(1000).optional(),
+});
+export type Provenance = z.output<typeof Provenance>;
+
+/** The daemon also checks the owner of the socket (contract 3). */
+export const TmuxSocket = shortText(4096, 1).regex(
+  /^\/\P{Cc}*$/u,
+  "The absolute path of a tmux socket",
+);
+
+export const ProcessId = z.number().int().positive();
+/** Null means absent, so that a record can be sent as it is. */
+const OptionalProcessId = ProcessId.nullable().transform((given) => given ?? undefined).optional();
+
+export const Registration = z.object({
+  name: Name.optional(),
+  peer_id: z.string().optional(),
+  path: shortText(4096, 1),
+  machine: shortText(255).optional(),
+  tmux_session: shortText(255).optional(),
+  tmux_socket: TmuxSocket.optional(),
+  pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
+  backend: Backend,
+  model: shortText(255).optional(),
+  circle: Name.optional(),
+  role: Role.optional(),
+  turn_state: TurnState.optional(),
+  agent_pid: OptionalProcessId,
+  parent_pid: OptionalProcessId,
+  runtime_session_id: shortText(255, 1).optional(),
+  birth_certificate: z.string().optional(),
+  metadata: GivenMetadata.optional(),
+  provenance: Provenance.optional(),
+});
+export type Registration = z.output<typeof Registration>;
+
+export const Registered = z.object({
+  ok: z.literal(true),
+  peer_id: z.string(),
+  display_name: z.string(),
+  circle: z.string(),
+  role: Role,
+  mesh_session_id: z.string(),
+  /** For a new peer, and for one that proved its identity; else null. */
+  birth_certificate: z.string().nullable(),
+});
+
+/** JSON of bounded size and depth. */
+function isSmall(metadata: Record<string, unknown>): boolean {
+  return !isDeeper(metadata, METADATA_DEPTH_MAX) &&
+    JSON.stringify(metadata).length <= METADATA_BYTES_MAX;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}
+
+/** The fields of a peer by which it is found and messages are delivered. */
+export const Address = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  circle: z.string(),
+  backend: Backend.nullable(),
+  role: Role,
+  status: PeerStatus,
+  addressable: z.number(),
+  parent_runtime_id: z.string().nullable(),
+  mesh_session_id: z.string().nullable(),
+  closed: z.number(),
+  dropped_at: z.number().nullable(),
+});
+export type Address = z.output<typeof Address>;
+
+export const RestartStage = z.enum([
+  "preflight",
+  "quiesce",
+  "stop",
+  "launch",
+  "register",
+  "seed",
+]);
+export type RestartStage = z.output<typeof RestartStage>;
+
+const ResumeMode = z.enum(["resumed", "fresh"]);
+/** The arguments of a command; possible secrets are `[redacted]`. */
+const ShownCommand = z.array(z.string()).nullable();
+
+/** A restart and its outcome (contract 3). */
+export const Restart = z.object({
+  restart_id: z.string(),
+  outcome: z.enum(["restarted", "would_restart", "failed", "cancelled", "in_progress"]),
+  resume_mode: ResumeMode,
+  would_run: ShownCommand,
+  failed: z.object({ stage: RestartStage, reason: z.string(), detail: z.string() }).optional(),
+  stages: z.array(z.object({ stage: RestartStage, at: Instant })),
+  started_at: Instant,
+  finished_at: Instant.nullable(),
+}).meta({ id: "Restart" });
+export type Restart = z.output<typeof Restart>;
+
+/** Whether and how a peer can be restarted, as part of its record (specification 2). */
+export const RestartBlock = z.object({
+  restartable: z.boolean(),
+  /** Why it cannot be restarted; null if it can. */
+  reason: z.string().nullable(),
+  resume_mode: ResumeMode,
+  would_run: ShownCommand,
+  last: Restart.nullable(),
+});
+export type RestartBlock = z.output<typeof RestartBlock>;
