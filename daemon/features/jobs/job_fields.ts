@@ -2,19 +2,11 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Role } from "../peers/schemas.ts";
+import type { Sender } from "../peers/directory.ts";
 import type { JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
-
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-  readonly mesh_session_id: string | null;
-}
 
 /** Resolves the peers that a request names. */
 export interface JobDirectory {

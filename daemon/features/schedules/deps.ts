@@ -1,15 +1,8 @@
 /** What schedules need from other features. */
 
-import type { Address, Role } from "../peers/schemas.ts";
+import type { Sender } from "../peers/directory.ts";
+import type { Address } from "../peers/schemas.ts";
 import type { Schedule } from "./contract.ts";
-
-export interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-  readonly role: Role | null;
-  readonly mesh_session_id: string | null;
-}
 
 /** A message as asks and notifications take it. */
 export interface ScheduledMessage {

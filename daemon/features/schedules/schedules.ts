@@ -9,7 +9,8 @@ import {
   type Schedule,
   type ScheduleFilter,
 } from "./contract.ts";
-import type { ScheduleContext, ScheduleDeps, Sender } from "./deps.ts";
+import type { Sender } from "../peers/directory.ts";
+import type { ScheduleContext, ScheduleDeps } from "./deps.ts";
 import { ScheduleFires } from "./fires.ts";
 import { type ScheduleEvent, scheduleMachine } from "./machine.ts";
 import * as rows from "./store.ts";
