@@ -1,19 +1,20 @@
-/** Reads files that agents write: regular files only, up to a size, without blocking. */
+/** Reads files that agents write: regular files only, up to a size limit, without blocking. */
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**
- * A pipe or a device in place of the file would block the whole daemon: it is opened without
- * waiting and not read. A symbolic link in place of the file is not followed; links among its
- * parent folders are.
+ * Opened without waiting, because a pipe or a device in place of the file would block the whole
+ * daemon; only a regular file is then read. A symbolic link in place of the file itself is not
+ * followed; symbolic links among its parent folders are.
  */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
-/** Errors that mean: no such file, or none that this process may read. */
+/** Errors that mean that the file does not exist or that this process may not read it. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
 
 /**
- * Undefined if there is no file of at most this size, or if `own` is set and another user owns it.
+ * Reads a whole file. Undefined if the file is absent or larger than `bytes_max`, or if `own` is
+ * set and the file belongs to another user.
  */
 export function readWhole(
   path: string,
@@ -25,12 +26,12 @@ export function readWhole(
   });
 }
 
-/** The beginning of a file; the last line may be incomplete. */
+/** Reads the first `bytes_max` bytes of a file; the last line may be incomplete. */
 export function readHead(path: string, bytes_max: number): string | undefined {
   return read(path, ({ size }) => ({ from: 0, size: Math.min(size, bytes_max) }));
 }
 
-/** The end of a file; the first line may be incomplete. */
+/** Reads the last `bytes_max` bytes of a file; the first line may be incomplete. */
 export function readTail(path: string, bytes_max: number): string | undefined {
   return read(path, ({ size }) => {
     const from = Math.max(0, size - bytes_max);
@@ -38,7 +39,7 @@ export function readTail(path: string, bytes_max: number): string | undefined {
   });
 }
 
-/** The names in a folder, sorted; none if there is no such folder. */
+/** The names in a folder, sorted. Empty if the folder does not exist. */
 export function namesIn(folder: string): string[] {
   try {
     return Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();

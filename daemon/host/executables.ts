@@ -1,20 +1,20 @@
-/** Whether a program is installed, looked up as env(1) does. Nothing is run. */
+/** Checks whether a program is installed, with the lookup rules of env(1). Runs nothing. */
 
 import { resolve } from "node:path";
 
-/** A command as env(1) takes it: assignments, the program, its arguments. */
+/** A command line in the form of env(1): assignments, then the program, then its arguments. */
 export interface CommandLine {
   readonly argv: readonly string[];
   readonly cwd: string;
 }
 
-/** The `PATH` that the assignments before the program set; undefined if none does. */
+/** The value of the last `PATH=` assignment before the program; undefined if there is none. */
 export function assignedPath(argv: readonly string[]): string | undefined {
   const assigned = argv.slice(0, programAt(argv));
   return assigned.findLast((word) => word.startsWith("PATH="))?.slice("PATH=".length);
 }
 
-/** `paths` are search paths; they are ignored for a program that is given with a path. */
+/** `paths` are search paths. If the program's name contains a slash, they are ignored. */
 export async function isInstalled(
   { argv, cwd }: CommandLine,
   paths: readonly string[],
@@ -39,7 +39,7 @@ async function isProgram(path: string): Promise<boolean> {
     const { isFile, mode } = await Deno.stat(path);
     return isFile && (mode === null || (mode & 0o111) !== 0);
   } catch (error) {
-    // Running it will report the cause.
+    // The file may exist, so it counts as installed. Starting it reports the cause.
     if (error instanceof Deno.errors.PermissionDenied) return true;
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
       return false;

@@ -1,27 +1,27 @@
 /**
- * A directory for uploaded files. Each file is either complete or absent, and private to the user.
+ * A directory for uploaded files. A file is either complete or absent. Only this user can read it.
  */
 
 import { join } from "node:path";
 
-/** The suffix of a file while it is being written. */
+/** The suffix of a file's name while the file is being written. */
 const PART_SUFFIX = ".part";
 
-/** Files by their bare names, in one directory of the daemon. */
+/** Files in one directory of the daemon. A name is a file name without a path. */
 export interface Files {
-  /** The path of a file, for an agent on this machine. */
+  /** The path of a file, to be passed to an agent on this machine. */
   pathOf(name: string): string;
-  /** Writes a new file. It is on the disk once this resolves; a rejection leaves nothing behind. */
+  /** Writes a new file. Once this resolves, it is on the disk. A rejection leaves no file. */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void>;
-  /** The size in bytes and the content; undefined if there is no such file. */
+  /** A file's size in bytes and its content; undefined if the file does not exist. */
   open(name: string): Promise<{ size: number; body: ReadableStream<Uint8Array> } | undefined>;
-  /** Removes a file; succeeds if there is none. */
+  /** Removes a file; does nothing if the file does not exist. */
   remove(name: string): void;
-  /** The names of all files, unfinished ones included. */
+  /** The names of all files, including those that are still being written. */
   names(): string[];
 }
 
-/** Creates the directory with the first file. */
+/** The directory is created when the first file is written. */
 export function filesIn(directory: string): Files {
   const pathOf = (name: string) => join(directory, name);
   const remove = (name: string) => ignoreAbsent(() => Deno.removeSync(pathOf(name)));
@@ -58,7 +58,7 @@ async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promi
   await file.sync();
 }
 
-/** A new name is on the disk once its directory is synced. Windows cannot sync a directory. */
+/** Makes a new file name durable, which needs a sync of its directory. Windows cannot sync one. */
 async function syncDirectory(directory: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using opened = await Deno.open(directory);

@@ -1,22 +1,22 @@
-/** Collects garbage when the daemon is idle, since V8 rarely does so without allocations. */
+/** Collects garbage when the daemon is idle, because V8 rarely does so without allocations. */
 
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Processor time up to which a second counts as quiet. */
+/** A tick is quiet if this process used at most this processor time since the previous tick. */
 const QUIET_MS_MAX = 50;
-/** Quiet ticks in a row after which the daemon counts as idle. */
+/** After this many quiet ticks in a row, the daemon counts as idle. */
 const IDLE_TICKS = 10;
-/** How much the heap must have grown to make a collection worthwhile. */
+/** A collection runs only if the heap has grown by this much since the previous collection. */
 const GROWTH_BYTES_MIN = 8 * 1024 * 1024;
 
 export interface Heap {
-  /** Processor time of this process so far. */
+  /** Processor time that this process has used since its start. */
   processorMs(): number;
-  /** Memory that the heap holds. */
+  /** Memory that the heap uses now. */
   bytes(): number;
-  /** Collects everything at once, which takes about 30 ms. */
+  /** Runs a full garbage collection, which takes about 30 ms. */
   collect(): void;
 }
 
@@ -24,7 +24,7 @@ export class IdleCollector {
   readonly #heap: Heap;
   #processor_ms = 0;
   #quiet_ticks = 0;
-  /** The heap's size after the last collection. */
+  /** The heap's size right after the previous collection. */
   #remaining_bytes = 0;
 
   constructor(heap: Heap) {

@@ -1,20 +1,20 @@
-/** Checks the same processes again and again, at a quarter of the cost of `isAlive`. */
+/** Checks whether processes are alive. A repeated check costs a quarter of `isAlive`. */
 
 import { type IsAlive, isAlive, isGone, isMac, isPid } from "./processes.ts";
 
-/** Files kept open at once; a process may usually have a thousand. */
+/** How many files may be open at once. The usual limit for a process is about a thousand. */
 const FILES_MAX = 256;
 const ASCII_ZERO = "0".charCodeAt(0);
 
-/** A process that was alive when its file was opened. The file never refers to a later process. */
+/** A process that was alive when its file was opened. A later process has a different file. */
 interface OpenProcess {
   readonly started: string | undefined;
   readonly file: Deno.FsFile;
 }
 
 /**
- * Keeps the `statm` file of each process open. Once the process is gone, reading it fails; for a
- * zombie it reports zero pages.
+ * Keeps the `statm` file of each checked process open. When the process has ended, reading the file
+ * fails; for a zombie, the file reports zero pages.
  */
 export class LivenessCache implements Disposable {
   readonly #open = new Map<number, OpenProcess>();
@@ -61,7 +61,7 @@ export class LivenessCache implements Disposable {
   }
 }
 
-/** The memory use of a process, in pages; undefined where the platform has no such file. */
+/** Opens the process's memory statistics; undefined where the platform has no such file. */
 function openStatm(pid: number): Deno.FsFile | undefined {
   if (isMac() || !isPid(pid)) return undefined;
   try {

@@ -1,19 +1,20 @@
-/** Limits the size of the daemon's log file, which receives its standard error. */
+/** Limits the size of the log file to which the daemon's standard error is redirected. */
 
-/** A larger log is moved to `.1`, replacing the previous one, and starts again. */
+/** When the log would exceed this size, it is moved to `.1`, which replaces the previous backup. */
 const LOG_BYTES_MAX = 10_485_760;
 const STDERR = 2;
 
 interface LogOptions {
   readonly bytes_max?: number;
-  /** Receives the lines; standard error by default. */
+  /** The file descriptor that receives the lines; standard error by default. */
   readonly descriptor?: number;
   readonly write?: (bytes: Uint8Array) => void;
 }
 
 /**
- * Writes lines to standard error. If that is the file at `path`, as `mesh up` arranges, a full file
- * is copied and truncated: processes that hold it open for appending continue at its start.
+ * Writes lines to standard error. `mesh up` redirects standard error to the file at `path`; when
+ * that file is full, it is copied to a backup and truncated. Other processes that hold the file
+ * open for appending then continue at its new start.
  */
 export function boundedLog(path: string, options: LogOptions = {}): (line: string) => void {
   const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = options;
@@ -27,7 +28,8 @@ export function boundedLog(path: string, options: LogOptions = {}): (line: strin
 }
 
 /**
- * Returns the size from now on. A full disk must not end the daemon: then the log keeps growing.
+ * Returns the log's size after the rotation. If the rotation fails, for example on a full disk, the
+ * daemon goes on and the log keeps growing.
  */
 function rotate(path: string, descriptor: number): number {
   try {
@@ -42,7 +44,10 @@ function rotate(path: string, descriptor: number): number {
   return 0;
 }
 
-/** Whether an open file is the one at this path, not a terminal or a file that was moved since. */
+/**
+ * Whether the descriptor refers to the file that is at this path now. False for a terminal, and for
+ * a file that was moved in the meantime.
+ */
 function isOpenAs(descriptor: number, path: string): boolean {
   try {
     const open = Deno.statSync(`/dev/fd/${descriptor}`), target = Deno.statSync(path);

@@ -1,5 +1,6 @@
 /**
- * Paths of configuration and state, and private files. Imports nothing, so that hooks start fast.
+ * Paths of configuration and state, and writing of private files. Imports nothing, so that hooks
+ * start fast.
  */
 
 /** The environment variables that decide the paths. */
@@ -23,7 +24,7 @@ export function homePath(env: Env, ...names: readonly string[]): string {
   return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
 }
 
-/** Undefined if there is no such file. */
+/** Reads a text file; undefined if the file does not exist. */
 export function readTextOrNothing(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
@@ -34,16 +35,18 @@ export function readTextOrNothing(path: string): string | undefined {
 }
 
 /**
- * Writes a file atomically, readable by this user only. Follows no symbolic link at either name.
+ * Writes a file atomically, readable by this user only. If the file or its temporary name is a
+ * symbolic link, the link is replaced and not followed.
  */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  removeIfPresent(fresh); // Left by a crash, or a link that somebody planted.
+  // A crash may have left this file, or another program may have placed a link here.
+  removeIfPresent(fresh);
   Deno.writeTextFileSync(fresh, text, { mode: 0o600, createNew: true });
   Deno.renameSync(fresh, path);
 }
 
-/** Removes a file if it exists. Of a symbolic link, removes the link, not its target. */
+/** Removes a file if it exists. If it is a symbolic link, removes the link and not its target. */
 export function removeIfPresent(path: string): void {
   try {
     Deno.removeSync(path);

@@ -1,15 +1,14 @@
-/** Facts about processes, read anew for each call: from /proc on Linux, from `ps` on macOS. */
+/** Facts about processes, read anew on each call: from /proc on Linux, from `ps` on macOS. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 
-/**
- * How many ancestors `isDescendant` follows: far more than any pane has, and a limit for cycles.
- */
+/** How many ancestors `isDescendant` follows. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
 
 /**
- * Fields of `/proc/<pid>/stat` after the name in brackets: index 0 is the third field of proc(5).
+ * Positions of the fields in `/proc/<pid>/stat`, counted after the bracketed name: index 0 is field
+ * 3 of proc(5).
  */
 const STAT = {
   state: 0,
@@ -21,12 +20,12 @@ const STAT = {
   started: 19,
 } as const;
 
-/** Start time of a process: clock ticks since boot on Linux, a date on macOS. */
+/** A process's start time: clock ticks since boot on Linux, a date on macOS. */
 export function startTimeOf(pid: number): string | undefined {
   return statField(pid, "started");
 }
 
-/** Pass `started` wherever it is known: pids are reused. */
+/** Whether a process runs. Pass `started` if it is known, because the system reuses pids. */
 export function isAlive(pid: number, started?: string): boolean {
   const [state, startTime] = statFields(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
@@ -37,7 +36,7 @@ export function isAlive(pid: number, started?: string): boolean {
 export type IsAlive = typeof isAlive;
 
 export type Signal = "SIGTERM" | "SIGKILL";
-/** `forbidden`: the process is another user's. */
+/** The result of sending a signal. `forbidden`: the process belongs to another user. */
 export type Sent = "sent" | "gone" | "forbidden";
 
 export function sendSignal(pid: number, name: Signal): Sent {
@@ -51,13 +50,13 @@ export function sendSignal(pid: number, name: Signal): Sent {
   }
 }
 
-/** Identifies one process for good: its pid is reused later. */
+/** Identifies one process permanently. A pid alone does not, because the system reuses pids. */
 export interface ProcessId {
   readonly pid: number;
   readonly started: string;
 }
 
-/** Checks and signals processes; tests pass a fake. */
+/** Checks processes and sends signals. Tests pass a fake. */
 export interface ProcessControl {
   isAlive(pid: number, started?: string): boolean;
   signal(pid: number, name: Signal): Sent;
@@ -71,21 +70,24 @@ interface ExitWaitOptions {
 }
 
 interface TerminateOptions extends ExitWaitOptions {
-  /** How long to wait after SIGTERM. */
+  /** How long to wait for the end of the process after SIGTERM. */
   readonly term_ms: number;
-  /** How long to wait after SIGKILL, which is not sent if this is missing. */
+  /** How long to wait after SIGKILL. Without this value, SIGKILL is not sent. */
   readonly kill_ms?: number;
   readonly processes?: ProcessControl;
 }
 
-/** The signal that ended the process; `gone` if it had ended before; else why it has not ended. */
+/**
+ * How `terminate` ended: with the signal that ended the process, with `gone` if the process had
+ * ended before, or with the reason why the process still runs.
+ */
 export type Termination = Signal | "gone" | "forbidden" | "alive";
 
 const SYSTEM_PROCESSES: ProcessControl = { isAlive, signal: sendSignal };
-/** How often `waitForExit` checks; the interval doubles from `min` to `max`. */
+/** The interval between two checks in `waitForExit`. It starts at `min` and doubles up to `max`. */
 const POLL_MS = { min: 25, max: 250 };
 
-/** Ends a process with SIGTERM, then with SIGKILL. An abort stops this and returns `alive`. */
+/** Ends a process with SIGTERM, then with SIGKILL. Stops and returns `alive` if `signal` aborts. */
 export async function terminate(
   process: ProcessId,
   options: TerminateOptions,
@@ -93,7 +95,7 @@ export async function terminate(
   const { term_ms, kill_ms, signal, processes = SYSTEM_PROCESSES } = options;
   for (const [name, ms] of [["SIGTERM", term_ms], ["SIGKILL", kill_ms]] as const) {
     if (ms === undefined || signal?.aborted) break;
-    // No await between this check and the signal, so the pid cannot be reused in between.
+    // There is no await between this check and the signal, so the pid cannot be reused in between.
     if (!processes.isAlive(process.pid, process.started)) return "gone";
     if (processes.signal(process.pid, name) === "forbidden") return "forbidden";
     if (await waitForExit(ms, process, options)) return name;
@@ -101,7 +103,7 @@ export async function terminate(
   return "alive";
 }
 
-/** Waits for a process to end; false if it still lives after `ms`, or on an abort. */
+/** Waits for a process to end. False if it still runs after `ms`, or if `signal` aborts. */
 export async function waitForExit(
   ms: number,
   { pid, started }: { readonly pid: number; readonly started?: string },
@@ -126,12 +128,12 @@ export function parentOf(pid: number): number | undefined {
   return toPositive(statField(pid, "parent"));
 }
 
-/** The process group: what a terminal treats as one job. */
+/** The process group. A terminal treats a group as one job. */
 export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
 }
 
-/** True for the process itself, too. */
+/** Whether `pid` is `ancestor` itself or a descendant of it. */
 export function isDescendant(pid: number, ancestor: number): boolean {
   let at: number | undefined = pid;
   for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
@@ -141,22 +143,22 @@ export function isDescendant(pid: number, ancestor: number): boolean {
   return false;
 }
 
-/** The foreground process group of a pane's terminal, which reads what is typed. */
+/** The foreground process group of a pane's terminal. This group reads what is typed. */
 export function foregroundOf(pane_pid: number): number | undefined {
   return toPositive(statField(pane_pid, "foreground"));
 }
 
-/** The controlling terminal, as a number that is equal for processes that share it. */
+/** A number for the controlling terminal. It is equal for processes that share a terminal. */
 export function terminalOf(pid: number): number | undefined {
   return toPositive(statField(pid, "terminal"));
 }
 
-/** The leader of the process's session; undefined on macOS, which does not report it. */
+/** The leader of the process's session. Undefined on macOS, which does not report sessions. */
 export function sessionLeaderOf(pid: number): number | undefined {
   return isMac() ? undefined : toPositive(statField(pid, "session"));
 }
 
-/** A process and its descendants, nearest first, up to a limit. */
+/** A process and its descendants, nearest first: at most `processes_max` pids. */
 export function treeOf(pid: number, processes_max: number): readonly number[] {
   const tree = [pid];
   for (let at = 0; at < tree.length && tree.length < processes_max; at++) {
@@ -208,7 +210,7 @@ export function uidOf(pid: number): number | undefined {
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** A file below /proc; undefined if there is none, or none that this user may read. */
+/** The content of a file below /proc; undefined if it is absent or this user may not read it. */
 export function readProcFile(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(`/proc/${path}`);
@@ -218,7 +220,7 @@ export function readProcFile(path: string): string | undefined {
   }
 }
 
-/** The target of a symbolic link; empty if it cannot be read. */
+/** The target of a symbolic link; empty if the link cannot be read. */
 export function readLinkOrEmpty(path: string): string {
   try {
     return Deno.readLinkSync(path);
@@ -228,7 +230,7 @@ export function readLinkOrEmpty(path: string): string {
   }
 }
 
-/** The process has ended, or belongs to another user. */
+/** Whether an error means that the process has ended or belongs to another user. */
 export function isUnreadable(error: unknown): boolean {
   return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
     error instanceof Deno.errors.NotCapable;
@@ -240,7 +242,7 @@ export function commandOf(pid: number): string | undefined {
   return readProc(pid, "comm")?.trimEnd();
 }
 
-/** The program and its arguments; on macOS split at spaces, as `ps` prints them. */
+/** The program and its arguments. On macOS, `ps` prints one line, which is split at spaces. */
 export function argumentsOf(pid: number): readonly string[] | undefined {
   if (isMac()) return ps(pid, "args")?.split(/\s+/);
   const line = readProc(pid, "cmdline");
@@ -263,11 +265,11 @@ function statField(pid: number, name: StatField): string | undefined {
   return statFields(pid, [name])[0];
 }
 
-/** Several fields from one read of /proc. */
+/** Reads several fields at once (on Linux with a single read). */
 function statFields(pid: number, names: readonly StatField[]): (string | undefined)[] {
   if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
   const stat = readProc(pid, "stat");
-  // The name may hold spaces and brackets: count the fields from the last bracket.
+  // The name may contain spaces and brackets, so the fields are counted from the last bracket.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
   return names.map((name) => fields?.[STAT[name]]);
 }
@@ -286,7 +288,10 @@ export function isPid(pid: number): boolean {
   return Number.isSafeInteger(pid) && pid > 0;
 }
 
-/** The process is gone, or ended while it was read (ESRCH; without a code for an open file). */
+/**
+ * Whether an error means that the process had ended, or ended during the read (ESRCH). For a file
+ * that is already open, Deno sets no code, so the message is checked.
+ */
 export function isGone(error: unknown): boolean {
   if (error instanceof Deno.errors.NotFound) return true;
   if (!(error instanceof Error)) return false;

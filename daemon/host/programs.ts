@@ -6,12 +6,12 @@ import { timeout } from "kit/core/timeout.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
 import { startTimeOf, terminate } from "./processes.ts";
 
-/** The last bytes of a running program's output that are kept. */
+/** How much of a running program's output is kept: its last bytes. */
 const OUTPUT_BYTES_MAX = 16_384;
-/** How long a program may take to end after SIGTERM. */
+/** How long a program may take to end after SIGTERM, and its output to end after the program. */
 const GRACE_MS = 2_000;
 
-/** The result of a program; `exit` is null if it did not end by itself. */
+/** The result of a program. `exit` is null if the daemon or a signal ended the program. */
 export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;
@@ -19,8 +19,8 @@ export interface ProgramResult {
 
 export interface ProgramRunner {
   /**
-   * Runs a program in a folder; never throws for anything the program does. `cwd` is the real path
-   * that the caller approved: if it contains a symbolic link by now, nothing runs.
+   * Runs a program in a folder. Never throws for anything that the program does. `cwd` is the real
+   * path that the caller approved; if that path contains a symbolic link by now, nothing runs.
    */
   run(
     argv: readonly string[],
@@ -28,7 +28,7 @@ export interface ProgramRunner {
   ): Promise<ProgramResult>;
 }
 
-/** Runs programs of this machine, without our secrets in their environment. */
+/** Runs programs on this machine. Secrets of mesh are removed from their environment. */
 export function programRunnerOf(
   clock: Clock,
   env: Readonly<Record<string, string>>,
@@ -57,8 +57,9 @@ export function programRunnerOf(
 }
 
 /**
- * Holds a folder open and gives a path that leads to it and nothing else: the program starts in the
- * folder that was checked, even if that is renamed and replaced by a link.
+ * Holds a folder open and returns a path that always leads to this folder. The program therefore
+ * starts in the folder that was checked, even if somebody renames that folder and puts a link in
+ * its place.
  */
 function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.build.os !== "linux") {
@@ -76,7 +77,7 @@ function openFolder(path: string): Disposable & { readonly path: string } {
   throw new Error(`"${path}" is a link now`);
 }
 
-/** Waits for a program to end, or ends it; does not wait for processes that it leaves running. */
+/** Waits for a program to end, or ends it. Does not wait for processes that the program started. */
 async function waitForProgram(
   child: Deno.ChildProcess,
   clock: Clock,
@@ -87,7 +88,8 @@ async function waitForProgram(
   const read = Promise.all(readers.map((reader) => readInto(reader, tail)));
   const status = await timeout(clock, timeout_ms, child.status, signal);
   if (!status) await end(child.pid, clock);
-  // The program's own output is complete; a child of it may hold the pipe open for ever.
+  // The program has ended, so its own output is complete. A child process may hold the pipe open
+  // for ever, so this wait is limited.
   await timeout(clock, GRACE_MS, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
   if (!status) return { exit: null, output: `${tail.text()}\nThe program took too long: ended` };
@@ -111,7 +113,7 @@ async function readInto(
   }
 }
 
-/** The last bytes of an output. */
+/** Keeps the last bytes of an output. */
 class Tail {
   #bytes = new Uint8Array();
 

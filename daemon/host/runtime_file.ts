@@ -1,16 +1,16 @@
-/** `daemon.json`: how to reach the running daemon. Hooks read it, so this imports little. */
+/** `daemon.json`: how to reach the running daemon. Hooks read it, so this file imports little. */
 
 import { type Env, readTextOrNothing, statePath, writePrivately } from "./paths.ts";
 import { isAlive } from "./processes.ts";
 
-/** What a daemon writes once it listens (contract 8). */
+/** What a daemon writes to `daemon.json` when it starts to listen (contract 8). */
 export interface RuntimeInfo {
   readonly pid: number;
-  /** The start time of the process; earlier versions did not write it. */
+  /** The start time of the daemon's process. Earlier versions did not write this field. */
   readonly process_started?: string | undefined;
   readonly url: string;
   readonly started_at: string;
-  /** How long an approval's hook waits; missing if no tool is gated. */
+  /** How long the hook of an approval waits. Missing if no tool needs an approval. */
   readonly approval_seconds?: number;
 }
 
@@ -23,8 +23,8 @@ export function writeRuntimeFile(env: Env, info: RuntimeInfo): void {
 }
 
 /**
- * Undefined if no daemon runs: another user's program could now listen at the address of a daemon
- * that has ended, to obtain the token.
+ * Undefined if the daemon has ended: by then another user's program could listen at its address,
+ * and a client would send that program its token.
  */
 export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined {
   const text = readTextOrNothing(runtimePath(env));
@@ -34,7 +34,7 @@ export function readRuntimeFile(env: Env): RuntimeInfo | "malformed" | undefined
   return isAlive(info.pid, info.process_started) ? info : undefined;
 }
 
-/** The running daemon; undefined if none runs or the file is malformed. */
+/** The running daemon's file; undefined if no daemon runs or the file is malformed. */
 export function runningDaemon(env: Env): RuntimeInfo | undefined {
   const info = readRuntimeFile(env);
   return info === "malformed" ? undefined : info;

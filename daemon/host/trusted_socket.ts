@@ -1,19 +1,20 @@
-/** Which unix sockets are safe to connect to: those that only this user and root can replace. */
+/** Decides which unix sockets are safe to connect to: only this user and root can replace them. */
 
 import { dirname, join } from "node:path";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** The kernel's own limit on symbolic links in one path. */
+/** The kernel has the same limit on the number of symbolic links in one path. */
 const LINKS_MAX = 40;
 const WRITABLE_BY_OTHERS = 0o022;
 /**
- * In a sticky folder only the owner of an entry, of the folder, or root may rename or remove it.
+ * In a sticky folder, only root and the owner of an entry or of the folder may rename or remove the
+ * entry.
  */
 const STICKY = 0o1000;
 const MAKE_PRIVATE = "set its owner to your user and its mode to 0700";
 
-/** `missing`: nothing is at the path yet, and the folders that exist are trusted. */
+/** `missing`: nothing is at the path, and the existing folders on the way to it are trusted. */
 export type SocketCheck =
   | { readonly state: "trusted"; readonly path: string }
   | { readonly state: "missing" }
@@ -28,17 +29,18 @@ type Refused = {
 
 type ResolvedPath = {
   readonly state: "found";
-  /** Without symbolic links. */
+  /** The path with all symbolic links resolved. */
   readonly path: string;
   readonly info: Deno.FileInfo;
   readonly folder: Deno.FileInfo;
 };
 
 /**
- * A client obeys its server: a tmux server can make its client run programs, others read what it
- * sends. A socket is therefore trusted only if this user owns it, if its folder is this user's
- * alone, and if every folder and link on the way belongs to this user or root. Connect to the
- * returned `path`: nobody else can replace the socket after the check. Root trusts only root's
+ * Checks that only this user can control a socket. A client depends on its server: a tmux server
+ * can make its client run programs, and any server can read what its client sends. A socket is
+ * therefore trusted only if this user owns the socket, if only this user can write to its folder,
+ * and if every folder and link on the way belongs to this user or root. Connect to the returned
+ * `path`, because nobody else can replace that socket after the check. Root trusts only root's own
  * sockets.
  */
 export function checkSocket(path: string, uid: number | null = Deno.uid()): SocketCheck {
@@ -54,7 +56,7 @@ export function checkSocket(path: string, uid: number | null = Deno.uid()): Sock
   return { state: "trusted", path: found.path };
 }
 
-/** Refuses a `tmux_socket` that is not trusted; a missing one is accepted as plain text. */
+/** Throws if a `tmux_socket` is not trusted. A socket that does not exist is accepted. */
 export function refuseUntrusted(tmux_socket: string | undefined): void {
   const checked = tmux_socket === undefined ? undefined : checkSocket(tmux_socket);
   if (checked?.state !== "refused") return;
@@ -63,7 +65,7 @@ export function refuseUntrusted(tmux_socket: string | undefined): void {
   throw new Problem("invalid_request", { summary, issues: [issue] });
 }
 
-/** Undefined if the folder is this user's alone; else why sockets in it cannot be trusted. */
+/** Why sockets in this folder cannot be trusted; undefined if the folder is only this user's. */
 export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): string | undefined {
   const found = resolvePath(path, uid);
   if (found.state === "missing") return `there is no folder "${path}"`;
@@ -73,7 +75,7 @@ export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): 
     : `the folder "${path}" is not this user's alone: ${MAKE_PRIVATE}`;
 }
 
-/** Resolves a path step by step; checks each folder before it looks up anything in it. */
+/** Resolves a path step by step. Checks each folder before looking up anything in it. */
 function resolvePath(
   path: string,
   uid: number | null,
@@ -117,7 +119,7 @@ function isStep(name: string): boolean {
   return name !== "" && name !== ".";
 }
 
-/** Whether other users cannot replace its entries. */
+/** Whether other users cannot replace the folder's entries. */
 function isProtected({ mode }: Deno.FileInfo): boolean {
   return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
 }

@@ -1,11 +1,11 @@
-/** Time and randomness. Nothing else reads the clock or draws random bytes. */
+/** Time and randomness. No other file reads the clock or draws random bytes. */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `callback` at `now() + ms`. The returned function cancels that. */
+  /** Calls `callback` at `now() + ms`. The returned function cancels the timer. */
   setTimer(ms: number, callback: () => void): () => void;
-  /** Resolves at `now() + ms`; rejects with the signal's reason if it aborts first. */
+  /** Resolves at `now() + ms`. If the signal aborts first, rejects with the signal's reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -42,9 +42,9 @@ export function sleepWithTimer(
 export interface Ids {
   /** A new id such as `ask-3f9c04d1a2b7`: the prefix and 12 lowercase hex digits (contract 1). */
   next(prefix: string): string;
-  /** Random bytes in base64url: for secrets. */
+  /** Random bytes in base64url, for secrets. */
   secret(bytes: number): string;
-  /** Random bytes in lowercase hex: for trace ids. */
+  /** Random bytes in lowercase hex, for trace ids. */
   hex(bytes: number): string;
 }
 
@@ -59,8 +59,9 @@ export const randomIds: Ids = {
 };
 
 /**
- * Runs `work` after the runtime has read its sockets. Between two `setImmediate` callbacks it reads
- * none, so long work that continues in such callbacks would block all connections.
+ * Runs `work` after the runtime has read its sockets. The runtime reads no sockets between two
+ * `setImmediate` callbacks, so long work that continues in such callbacks would block all
+ * connections.
  */
 export function afterSocketReads(work: () => void): void {
   setTimeout(work, 0);

@@ -8,8 +8,8 @@ const NICKNAMES = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly"];
 const ALLOWED = `five fields (minute hour day month weekday), or one of ${NICKNAMES.join(", ")}`;
 
 /**
- * A cron pattern. Day of month and day of week are alternatives, as in every cron. A pattern that
- * never fires, such as the 30th of February, is invalid.
+ * A cron pattern. If both day of month and day of week are given, either may match, as in every
+ * cron. A pattern that never fires, such as the 30th of February, is invalid.
  */
 export const Cron = z.string().trim().superRefine((pattern, issues) => {
   const error = problemOf(pattern);
@@ -20,11 +20,10 @@ export const Cron = z.string().trim().superRefine((pattern, issues) => {
 export const Timezone = z.string().refine(isTimezone, "an IANA time zone, such as Europe/Berlin");
 
 /**
- * The first instant after `after` at which the pattern fires; undefined when there is none.
- *
- * A wall-clock time that the spring change skips fires at the change. One that the autumn change
- * repeats fires the first time only. A pattern with an interval, such as every 10 minutes, is not
- * affected by either change.
+ * The first instant after `after` at which the pattern fires; undefined if there is none. If the
+ * spring clock change skips a wall-clock time, the pattern fires at the change. If the autumn
+ * change repeats a wall-clock time, the pattern fires the first time only. Neither change affects a
+ * pattern with an interval, such as every 10 minutes.
  */
 export function nextFire(cron: string, timezone: string, after: number): number | undefined {
   return patternOf(cron, timezone).nextRun(new Date(after))?.getTime();
@@ -40,7 +39,7 @@ function problemOf(pattern: string): string | undefined {
     return ALLOWED;
   }
   try {
-    // The next leap day may be eight years away; the search goes further.
+    // The next leap day may be eight years away. `nextFire` searches further than that.
     return nextFire(pattern, "UTC", 0) === undefined ? "a pattern that fires at all" : undefined;
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
@@ -48,7 +47,7 @@ function problemOf(pattern: string): string | undefined {
   }
 }
 
-/** An offset such as `+02:00` is not accepted: it has no clock changes. */
+/** An offset such as `+02:00` is refused, because it has no clock changes. */
 function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {

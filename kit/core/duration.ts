@@ -16,7 +16,7 @@ const MS_BY_NAME = new Map(
   UNITS.flatMap(([names, ms]) => names.map((name) => [name, ms] as const)),
 );
 
-/** Milliseconds; undefined for an invalid text. Each unit may occur once, the larger ones first. */
+/** The milliseconds; undefined for an invalid text. Each unit may occur once, larger ones first. */
 export function parseDuration(text: string): number | undefined {
   const lower = text.toLowerCase();
   if (!/^(?:\d{1,9}\s*[a-z]+\s*)+$/.test(lower)) return undefined;
@@ -30,7 +30,7 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** As `parseDuration`, for a time from now: the text may begin with `in`, as in `in 2h`. */
+/** As `parseDuration`, but the text may begin with `in`, as in `in 2h`. */
 export function parseFromNow(text: string): number | undefined {
   const spanText = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
   return spanText === undefined ? undefined : parseDuration(spanText);

@@ -1,4 +1,4 @@
-/** The log for operators: one JSON object per line. Events, by contrast, are for peers. */
+/** The log for operators: one JSON object per line. The event log, by contrast, is for peers. */
 
 import type { Clock } from "kit/core/clock.ts";
 

@@ -1,4 +1,4 @@
-/** The table of refusals: for each code its HTTP status, its sentence, its hint and its fields. */
+/** The table of refusals. Each code has an HTTP status, a sentence, a hint and fields. */
 
 import * as z from "zod";
 
@@ -7,8 +7,9 @@ const Candidate = z.object({ peer_id: z.string(), name: z.string(), circle: z.st
 const id = z.string();
 
 /**
- * `detail` is one sentence, and `{field}` in it stands for the value of a field. `publicCode` is
- * the code that callers see; it differs where one code has a row for each of its statuses.
+ * Defines one refusal. `detail` is one sentence, in which `{field}` stands for the value of that
+ * field. `publicCode` is the code that callers see; it is set if several rows, one for each status,
+ * share one public code.
  */
 function refusal<F extends z.ZodRawShape = Record<never, never>>(
   status: number,
@@ -22,12 +23,12 @@ function refusal<F extends z.ZodRawShape = Record<never, never>>(
 
 // deno-fmt-ignore
 export const PROBLEMS = {
-  // The guard (contract 10).
+  // Refusals of the guard (contract 10).
   forbidden_host:       refusal(403, `Host not allowed: "{host}"`, "use the address that the daemon prints, or add the name to daemon.allowed_hosts", { host: z.string() }),
   forbidden_origin:     refusal(403, `Origin not allowed: "{origin}"`, "send requests from the dashboard or from a program, not from another page", { origin: z.string() }),
   unauthorized:         refusal(401, "Missing or wrong token", "send Authorization: Bearer with the value of daemon.auth_token"),
   loopback_only:        refusal(403, "This endpoint accepts requests from this machine only"),
-  // The form of a request (contract 1).
+  // Refusals of malformed requests (contract 1).
   not_found:            refusal(404, "No such route: {method} {path}", "a daemon lists its routes in /openapi.json", { method: z.string(), path: z.string() }),
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: z.string(), path: z.string(), allow: z.string() }),
   upgrade_required:     refusal(426, "This route accepts WebSocket connections only", "use a WebSocket client, which sends the whole handshake"),
@@ -119,7 +120,7 @@ export const PROBLEMS = {
   no_human:             refusal(503, "No human is registered", "set a name with `mesh config set human.name YOU`, then restart the daemon"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),
   unknown_surface_ref:  refusal(404, `The surface "{surface}" has no message "{surface_ref}" that shows an inbox item`, "reply to a message that shows one", { surface: z.string(), surface_ref: z.string() }),
-  // The relay (contract 9).
+  // Refusals of the relay (contract 9).
   not_through_relay:    refusal(403, "{method} {path} is not available through a relay", "call it on that machine itself", { method: z.string(), path: z.string() }),
   relay_admin_off:      refusal(403, "{method} {path} is available through a relay only if its daemon allows it", "set relay.allow_admin on that machine", { method: z.string(), path: z.string() }),
   no_relay_secret:      refusal(401, "Missing or malformed relay secret", "send Authorization: Bearer with the secret that `mesh setup --relay` wrote", {}, "unauthorized"),
@@ -148,7 +149,7 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 export type ProblemFields<C extends ProblemCode> = z.input<(typeof PROBLEMS)[C]["fields"]>;
 
-/** The response body: the public code, its sentence, its hint and the fields, flat (contract 1). */
+/** The response body, a flat object: public code, sentence, hint and the fields (contract 1). */
 export type ProblemBody =
   & { error: string; detail: string; hint?: string }
   & Record<
@@ -156,24 +157,24 @@ export type ProblemBody =
     unknown
   >;
 
-/** Fields that are sent as headers, too. */
+/** Fields that are also sent as headers. */
 interface HeaderFields {
   readonly allow?: string;
   readonly retry_after_seconds?: number;
 }
 
-/** Headers of every response that is not for a cache. */
+/** Headers of every response that must not be cached. */
 export const UNCACHED_HEADERS = {
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
 } as const;
 
-/** A refusal, to be thrown. Any other error becomes a 500 without details. */
+/** A refusal, to be thrown. Any other thrown error becomes a 500 without details. */
 export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   override readonly name = "Problem";
   readonly code: C;
   readonly fields: ProblemFields<C>;
-  /** The cause, for the log only. It is never sent. */
+  /** The cause, which is logged and never sent. */
   override readonly cause: unknown;
 
   constructor(code: C, fields: ProblemFields<C>, cause?: unknown) {
@@ -205,7 +206,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   }
 }
 
-/** The code as callers see it. */
+/** The code that callers see. */
 export function toPublicCode(code: ProblemCode): string {
   return PROBLEMS[code].publicCode || code;
 }
@@ -215,14 +216,15 @@ export function isProblem<C extends ProblemCode>(error: unknown, code: C): error
 }
 
 /**
- * The refusal that was thrown, for a caller that continues after one. Undefined for any other error
- * and for `storage_failed`, after which nothing can continue: throw the error again.
+ * If the error is a refusal, returns it, for a caller that can go on after a refusal. Undefined for
+ * any other error, and for `storage_failed`, after which nothing can go on; the caller must rethrow
+ * those.
  */
 export function recoverableProblem(error: unknown): Problem | undefined {
   return error instanceof Problem && error.code !== "storage_failed" ? error : undefined;
 }
 
-/** Converts zod's issues to an `invalid_request`. */
+/** Converts zod's issues to an `invalid_request` refusal. */
 export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
   const issues = error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const summary = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);

@@ -1,6 +1,6 @@
-/** Why a delivery failed, waits or ended: each reason code with the sentence that explains it. */
+/** Why a delivery failed, waits or ended: for each reason code, the sentence that explains it. */
 
-/** Reasons are typed by this table: a code without a sentence does not compile. */
+/** Reasons are typed by this table, so a code without a sentence does not compile. */
 // deno-fmt-ignore
 export const REASONS = {
   // No transport took the message, and no byte was sent.
@@ -43,7 +43,7 @@ export const REASONS = {
   socket_awaited:       "the agent's plugin may have it already, and has to reconnect first",
   socket_full:          "the buffer of its socket is full",
   socket_closed:        "the socket closed before it was sent",
-  // Bytes were sent, and it is not proven that the message arrived.
+  // Bytes were sent, but it is not proven that the message arrived.
   typed_not_submitted:  "it was typed but not submitted",
   tmux_lost:            "the connection to tmux broke while it was typed",
   write_failed:         "writing to the agent's inbox failed",
@@ -56,7 +56,7 @@ export const REASONS = {
   transport_failed:     "internal error of the daemon; its log has the cause",
   not_settled:          "it was handed out, and no receipt came within 60 s",
   daemon_restart:       "the daemon was restarted",
-  // Why a job waits, or how it or its message ended.
+  // Why a job waits, or how a job or its message ended.
   executor_offline:     "its executor is offline",
   executor_ending:      "the executor of its last attempt has not ended yet",
   executors_busy:       "as many agents as allowed run for jobs already",
@@ -73,7 +73,7 @@ export const REASONS = {
   job_retried:          "its job was tried again",
   job_updated:          "its job was ended by an update",
   job_expired:          "its job expired",
-  // How it ended.
+  // How a delivery or an ask ended.
   ttl:                  "nobody took it in time",
   ack:                  "it was acknowledged",
   ack_with_msg:         "it was answered",
@@ -89,7 +89,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** The sentence of a code. An unknown one, of a client or another version, is shown as words. */
+/** The sentence of a code. An unknown code is shown as words; other versions may send one. */
 export function sentenceOf(code: string): string {
   return isReason(code) ? REASONS[code] : code.replaceAll("_", " ");
 }

@@ -1,8 +1,8 @@
-/** Schemas that contracts share: instants, texts, names, query values (contract 1). */
+/** Schemas that several contracts share: instants, texts, names, query values (contract 1). */
 
 import * as z from "zod";
 
-/** An instant: milliseconds inside, RFC 3339 UTC with milliseconds on the wire (contract 1). */
+/** An instant: milliseconds in code, RFC 3339 UTC with milliseconds on the wire (contract 1). */
 export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(), {
   decode: (text) => Date.parse(text),
   encode: (ms) => new Date(ms).toISOString(),
@@ -11,10 +11,10 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 export const TEXT_BYTES_MAX = 262_144;
 const utf8 = new TextEncoder();
 
-/** SQLite's driver truncates a text at a NUL, and UTF-8 cannot encode a lone surrogate. */
+/** Not storable: SQLite's driver truncates a text at a NUL, and UTF-8 has no lone surrogates. */
 const isStorableText = (text: string) => !text.includes("\0") && text.isWellFormed();
 
-/** A short text that is stored: a path, a model, a description. */
+/** A short text that is stored, such as a path, a model or a description. */
 export function shortText(maxLength: number, minLength = 0) {
   return z.string().min(minLength).max(maxLength).refine(
     isStorableText,
@@ -43,25 +43,25 @@ export const Name = z.string().regex(
   "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
 );
 
-/** A sender: the id or name of a peer, or the name of a sender that is no peer (contract 2). */
+/** A sender: the id or name of a peer, or the name of a sender that is not a peer (contract 2). */
 export const Sender = DisplayText.min(1).max(255).regex(
   /^\P{Cc}*$/u,
   "Must not contain control characters",
 )
   .regex(/\S/, "Must not be blank");
 
-/** Identifies a request, so that the client can send it again (contract 1). */
+/** Identifies a request, so that the client can repeat the request safely (contract 1). */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,
   "An idempotency key is 1 to 255 printable ASCII characters",
 );
 
-/** A number in a query: `12`, but not `abc` and not an empty value. */
+/** A number in a query string, such as `12`. Neither `abc` nor an empty value is accepted. */
 export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number);
 
-/** A flag in a query: `1`, `true`, `0` or `false`. */
+/** A flag in a query string: `1`, `true`, `0` or `false`. */
 export const QueryFlag = z.enum(["1", "true", "0", "false"])
   .transform((flag) => flag === "1" || flag === "true");
 
-/** The sender of a request that names none. */
+/** The sender's name if a request names no sender. */
 export const ANONYMOUS_SENDER = "cli";

@@ -1,15 +1,15 @@
-/** Reads a table of settings from a file and the environment, and reports every mistake at once. */
+/** Reads a table of settings from a file and the environment, and reports all mistakes at once. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 
-/** Settings by dotted key. The description of a shape says which values are allowed. */
+/** Shapes of settings by dotted key. The description of a shape says which values are allowed. */
 export type Settings = Record<string, z.ZodType>;
 export type SettingsValues<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
 
-/** The unchecked sources of the settings. */
+/** The sources of the settings, not yet checked. */
 export interface SettingsSources {
-  /** The parsed file; an absent file is `{}`. */
+  /** The parsed file; `{}` if there is no file. */
   readonly file: unknown;
   readonly file_name: string;
   readonly env: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export interface SettingsSources {
   readonly parse: (text: string) => unknown;
 }
 
-/** A value that must not be shown. It serializes as `[hidden]`. */
+/** A value that must not be shown. Serializes as `[hidden]`. */
 export class Secret {
   readonly #value: string;
 
@@ -34,7 +34,7 @@ export class Secret {
   }
 }
 
-/** Compares two secrets in constant time. Their digests have one length, as that requires. */
+/** Compares two secrets in constant time, by their digests, because these have equal lengths. */
 export function equalSecrets(given: string, expected: string): boolean {
   const digestOf = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digestOf(given), digestOf(expected));
@@ -46,8 +46,9 @@ interface RawSetting {
 }
 
 /**
- * The settings. Throws one error with a line for each mistake: the key, the value and the allowed
- * values. `crossCheck` returns the mistakes in combinations of valid settings.
+ * Reads the settings. Throws one error with a line for each mistake: the key, the value and the
+ * allowed values. `crossCheck` returns the mistakes in combinations of settings that are valid
+ * alone.
  */
 export function readSettings<const T extends Settings>(
   table: T,
@@ -98,7 +99,7 @@ function collect(value: unknown, at: string, into: CollectState): void {
   for (const [key, inner] of Object.entries(value)) collect(inner, at ? `${at}.${key}` : key, into);
 }
 
-/** `MESH_DAEMON__PORT` is `daemon.port`; names without `__` are not settings. */
+/** `MESH_DAEMON__PORT` sets `daemon.port`. Variables without `__` are not settings. */
 function collectEnv({ table, sources, found, mistakes }: CollectState): void {
   for (const [variable, text] of Object.entries(sources.env)) {
     if (!variable.startsWith("MESH_") || !variable.includes("__")) continue;
@@ -128,12 +129,13 @@ function describeMistake(
   const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
-  const hidden = /token|secret|\.env$|\.profiles$/.test(key); // A map may hold a secret, too.
+  // A map such as `profiles` may hold a secret too.
+  const hidden = /token|secret|\.env$|\.profiles$/.test(key);
   const value = hidden ? "a value" : formatValue(raw?.value);
   return `${at}: found ${value} (${raw?.source ?? "nowhere"}); allowed: ${allowed}`;
 }
 
-/** The description of a shape, or of the shape that a default or an option wraps. */
+/** The description of a shape, or of the shape within a default or an option. */
 function descriptionOf(shape: z.ZodType): string | undefined {
   if (shape.description !== undefined) return shape.description;
   const isWrapper = shape instanceof z.ZodDefault || shape instanceof z.ZodOptional;

@@ -1,4 +1,4 @@
-/** State machines as transition tables. One row is one sentence of the specification. */
+/** State machines as transition tables. Each row is one sentence of the specification. */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -8,7 +8,7 @@ export interface StateMachine<R extends readonly TransitionRow[]> {
   readonly name: string;
   readonly rows: R;
   readonly states: readonly State<R>[];
-  /** The state after `on`, or an `illegal_transition` problem. */
+  /** The state after the event `on`. Throws `illegal_transition` if no row matches. */
   step(from: State<R>, on: Event<R>): State<R>;
   /** Whether a row exists for the event `on` in the state `from`. */
   accepts(from: State<R>, on: Event<R>): boolean;

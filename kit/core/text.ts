@@ -1,6 +1,6 @@
-/** Untrusted text: parsing without exceptions, and cleaning before it is shown. */
+/** Untrusted text: parses it without exceptions, and cleans it before it is shown. */
 
-/** The value of a JSON text; undefined for an invalid one. */
+/** The value of a JSON text; undefined if the text is invalid. */
 export function tryJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -9,7 +9,7 @@ export function tryJson(text: string): unknown {
   }
 }
 
-/** JSON with sorted keys: equal values have equal texts. */
+/** JSON with sorted keys, so that equal values give equal texts. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
@@ -17,26 +17,29 @@ export function canonicalJson(value: unknown): string {
   });
 }
 
-/** Escapes text for use between tags. */
+/** Escapes text for use between HTML tags. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The lowest invisible character is U+00AD. This fast check is false for most texts. */
+/** A fast check that fails for most texts: no invisible character is lower than U+00AD. */
 const MAYBE_HIDDEN = /[^\0-\xac]/;
 let hidden: RegExp | undefined;
 
 /**
  * Removes invisible characters: direction controls, tags (U+E0000 to U+E007F), variation selectors
- * and zero-width characters. A model reads them, so a text could tell an agent what a person does
- * not see. They stay where spelling needs them: in emoji sequences, and between letters of scripts
- * that join letters, such as Persian and Hindi.
+ * and zero-width characters. A model reads them, so a text could give an agent instructions that a
+ * person does not see. Those that spelling needs are kept: in emoji sequences, and between letters
+ * of scripts that join letters, such as Persian and Hindi.
  */
 export function dropHidden(text: string): string {
   return MAYBE_HIDDEN.test(text) ? text.replaceAll(hidden ??= hiddenPattern(), "$1") : text;
 }
 
-/** Its first group matches what stays. It is built on first use, because that takes 1 ms. */
+/**
+ * The pattern of invisible characters; its first group matches those to keep. It is built on first
+ * use, because building it takes 1 ms.
+ */
 function hiddenPattern(): RegExp {
   const scripts = "Arab Syrc Nkoo Mong Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Mymr Khmr";
   const joining = scripts.split(" ").map((script) => `\\p{scx=${script}}`).join("");
@@ -52,7 +55,7 @@ function hiddenPattern(): RegExp {
   return new RegExp(`(${needed.join("|")})|${all}`, "gu");
 }
 
-/** A text of several lines without control characters and invisible characters. */
+/** Removes control characters and invisible characters from a text of several lines. */
 export function cleanText(text: string): string {
   return dropHidden(
     text.toWellFormed().replaceAll(/\r\n?|[\u0085\p{Zl}\p{Zp}]/gu, "\n")
@@ -60,7 +63,7 @@ export function cleanText(text: string): string {
   );
 }
 
-/** As `cleanText`, on one line. */
+/** As `cleanText`, but also joins all lines into one. */
 export function cleanLine(text: string): string {
   return dropHidden(
     text.toWellFormed().replaceAll(/[\t\n\v\f\r\u0085\p{Zl}\p{Zp}]+/gu, " ")
@@ -69,16 +72,16 @@ export function cleanLine(text: string): string {
 }
 
 /**
- * Splits a text that arrives in pieces at a separator. It joins the pieces of a part once, when the
- * part is complete, so a sender of single characters costs no more than any other.
+ * Splits a text that arrives in pieces at a separator. Joins the pieces of a part only once, when
+ * the part is complete, so that input of single characters costs no more than any other input.
  */
 export class Splitter {
   readonly #separator: string | RegExp;
-  /** How many characters of a separator may be at the end of a piece. */
+  /** How many characters at the end of a piece may be the beginning of a separator. */
   readonly #overlap: number;
   #pending: string[] = [];
   #tail = "";
-  /** Characters of the incomplete part. */
+  /** The number of characters in the incomplete part. */
   length = 0;
 
   constructor(separator: string | RegExp, overlap: number) {
@@ -86,7 +89,7 @@ export class Splitter {
     this.#overlap = overlap;
   }
 
-  /** The parts that this piece completes. */
+  /** Adds a piece; returns the parts that this piece completes. */
   push(piece: string): string[] {
     const searched = this.#tail + piece;
     this.#pending.push(piece);
@@ -106,19 +109,19 @@ export class Splitter {
 /** The length limit of a name (contract 1). */
 const NAME_CHARS_MAX = 64;
 
-/** An untrusted name for display: one clean line of 64 characters at most. */
+/** Cleans an untrusted name for display: one line of at most 64 characters. */
 export function toDisplayName(name: string): string {
   const characters = Array.from(cleanLine(name.slice(0, 8 * NAME_CHARS_MAX)).trim());
   const isTooLong = characters.length > NAME_CHARS_MAX;
   return isTooLong ? `${characters.slice(0, NAME_CHARS_MAX - 1).join("")}…` : characters.join("");
 }
 
-/** Escapes text for use in a quoted attribute. */
+/** Escapes text for use in a quoted HTML attribute. */
 export function escapeAttribute(text: string): string {
   return escapeMarkup(text).replaceAll('"', "&quot;");
 }
 
-/** The message of a thrown value, which need not be an `Error`. */
+/** The message of a thrown value, which may not be an `Error`. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
-/** Waiting with a limit: a pause that an abort ends, and work with a timeout. */
+/** Waiting with a limit: a pause that an abort can end, and work with a timeout. */
 
 import type { Clock } from "kit/core/clock.ts";
 
-/** Resolves after `ms`, or as soon as the signal aborts. Never rejects. */
+/** Resolves after `ms` or when the signal aborts. Never rejects. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = onTimeoutOrAbort(clock, ms, signal, resolve);
@@ -11,9 +11,9 @@ export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Pro
 }
 
 /**
- * The result of `work`, or undefined once `ms` have passed or `signal` has aborted. Work that is
- * given as a function gets a signal that aborts when `timeout` returns, for any reason. The promise
- * rejects if the work fails before that.
+ * Returns the result of `work`, or undefined if `ms` pass or `signal` aborts first. If the work
+ * fails first, the promise rejects. If `work` is a function, it gets a signal that aborts as soon
+ * as `timeout` returns, for any reason.
  */
 export async function timeout<T>(
   clock: Clock,
@@ -22,7 +22,7 @@ export async function timeout<T>(
   signal?: AbortSignal,
 ): Promise<T | undefined> {
   if (typeof work === "function") {
-    // Only for work that needs it: the first controller of a process takes 5 of a hook's 25 ms.
+    // Created only if needed: the first controller of a process takes 5 of a hook's 25 ms.
     const controller = new AbortController();
     try {
       return await timeout(clock, ms, Promise.try(work, controller.signal), signal);

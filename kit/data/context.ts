@@ -1,4 +1,4 @@
-/** The context that every service receives: storage, events, time, randomness and the log. */
+/** The context that each service receives: storage, events, time, randomness and the log. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { EventLog } from "kit/data/events.ts";

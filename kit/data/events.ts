@@ -1,4 +1,4 @@
-/** The event log: events are written inside of a transaction and published after its commit. */
+/** The event log. Events are written inside of a transaction and published after its commit. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -12,7 +12,7 @@ const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
 const restart = { restart_id: id, peer_id: id, stage: id };
 
-/** The fields of each event. A field that is not listed here, such as a text, cannot get out. */
+/** The fields of each event. Other fields, such as a message's text, are never published. */
 export const EVENTS = {
   peer_registered: z.object({ ...peer, circle: id, backend: nullableString, role: id }),
   peer_updated: z.object(peer),
@@ -34,7 +34,7 @@ export const EVENTS = {
     close_reason: id,
     outcome: id,
     ...from,
-    to_peer_id: nullableString, // An asker that is not registered has only a name.
+    to_peer_id: nullableString, // An asker that is not a registered peer has only a name.
     to: z.string(),
   }),
   question: z.object({
@@ -97,7 +97,7 @@ export const EVENTS = {
     error: nullableString,
     message_id: nullableString,
     ...from,
-    to: z.string(), // As the schedule names it: the peer may be gone.
+    to: z.string(), // The name that the schedule holds, because the peer may be gone.
   }),
   relay_status: z.object({ status: id, url: id, reason: nullableString }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
@@ -111,7 +111,7 @@ export type MeshEvent = {
   [T in EventType]: { id: number; type: T; at: number; data: EventData<T> };
 }[EventType];
 
-/** A step of a delivery. It is only published live: it has no id and is not stored (contract 2). */
+/** A step of a delivery. It has no id and is not stored: steps are only sent live (contract 2). */
 export interface DeliveryStep {
   readonly delivery_id: string;
   readonly to_peer_id: string;
@@ -132,14 +132,14 @@ const Row = z.object({
 });
 const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
 
-/** A part of the log: after the id `since`, of one type when given, at most `limit` events. */
+/** Selects a part of the log: at most `limit` events after the id `since`. `type` is a filter. */
 export interface Range {
   readonly since: number;
   readonly limit: number;
   readonly type?: string | undefined;
 }
 
-/** Pause after a pass that has deleted all old events. */
+/** After a pass that has deleted all old events, `prune` pauses for this time. */
 const PRUNE_INTERVAL_MS = 60_000;
 
 export class EventLog {
@@ -147,9 +147,9 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Set<Listener>();
-  /** The id of the last event that is on the disk. Readers see no later one. */
+  /** The id of the last event that is on the disk. Readers see no later events. */
   #lastCommittedId: number;
-  /** Before this time, `prune` does nothing. */
+  /** `prune` does nothing before this time. */
   #nextPruneAt = 0;
 
   constructor(db: Database, clock: Clock, log: Log) {
@@ -159,12 +159,12 @@ export class EventLog {
     this.#lastCommittedId = this.#bounds().last ?? 0;
   }
 
-  /** The id of the last committed event; 0 before the first. */
+  /** The id of the last committed event; 0 if there is none. */
   get last(): number {
     return this.#lastCommittedId;
   }
 
-  /** The id of the oldest event that is kept; 0 when there is none. */
+  /** The id of the oldest event in the log; 0 if the log is empty. */
   get oldest(): number {
     return this.#bounds().oldest ?? 0;
   }
@@ -185,13 +185,13 @@ export class EventLog {
     });
   }
 
-  /** Publishes a step of a delivery after the commit. */
+  /** Publishes a step of a delivery after the transaction commits. */
   step(step: DeliveryStep): void {
     if (this.#listeners.size === 0) return;
     this.#db.afterCommit(() => this.#notify((listener) => listener.delivery?.(step)));
   }
 
-  /** Committed events in order. */
+  /** Returns committed events in order. */
   read({ since, limit, type }: Range): MeshEvent[] {
     const rows = this.#db.all(
       Row,
@@ -208,7 +208,7 @@ export class EventLog {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Deletes at most `limit` events older than `before`; returns how many. */
+  /** Deletes at most `limit` events older than `before`; returns how many were deleted. */
   prune(before: number, limit: number): number {
     const now = this.#clock.now();
     if (now < this.#nextPruneAt) return 0;
@@ -229,7 +229,7 @@ export class EventLog {
     return found ?? { oldest: null, last: null };
   }
 
-  /** A listener that throws is logged, and the others are still called. */
+  /** If a listener throws, logs the error and still calls the other listeners. */
   #notify(deliver: (listener: Listener) => void): void {
     for (const listener of this.#listeners) {
       try {

@@ -1,4 +1,4 @@
-/** Group commit: transactions that come together share one commit, and effects run after it. */
+/** Group commit: transactions that arrive together share one commit. Effects run after it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -6,29 +6,29 @@ import { Problem } from "kit/core/problem.ts";
 
 export type Effect = () => void;
 
-/** The transactions of one commit, and what follows when it succeeds or fails. */
+/** The transactions of one commit, and the callbacks to run when the commit succeeds or fails. */
 interface Group {
   transactions: number;
-  /** Whether the commit is scheduled for the end of a turn, not only for later. */
+  /** Whether the commit is scheduled for the end of a turn, not only after a delay. */
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
   readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
 }
 
-/** The connection that the groups commit on. */
+/** The connection on which groups are committed. */
 export interface GroupCommitDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Runs one statement without parameters. */
   exec(sql: string): void;
-  /** Whether a transaction is open: SQLite ends it by itself after some errors. */
+  /** Whether SQLite has a transaction open. After some errors, SQLite ends it by itself. */
   isInTransaction(): boolean;
   /** Called after each commit, before the first effect runs. */
   onCommit(): void;
 }
 
-/** SQLite's primary result codes after which the whole transaction is rolled back. */
+/** SQLite's primary result codes that force a rollback of the whole transaction. */
 const FATAL_CODES = new Set([
   7, // NOMEM
   10, // IOERR
@@ -37,10 +37,10 @@ const FATAL_CODES = new Set([
   26, // NOTADB
 ]);
 
-/** Turns of the event loop that a commit waits at most while more transactions come in: 2 ms. */
+/** A commit waits at most this many event loop turns (2 ms) while more transactions arrive. */
 const COMMIT_TURNS_MAX = 8;
 
-/** How long a commit that nobody waits for may be delayed, to share it with others. */
+/** How long a commit that no caller waits for may be delayed, so that transactions share it. */
 const LAZY_COMMIT_MS = 10;
 
 export class GroupCommit {
@@ -48,14 +48,14 @@ export class GroupCommit {
   #group: Group | undefined;
   #depth = 0;
   #commitDelayed = false;
-  /** Commits since the start. */
+  /** The number of commits since the start. */
   commits = 0;
 
   constructor(deps: GroupCommitDeps) {
     this.#deps = deps;
   }
 
-  /** Whether a group waits for its commit. */
+  /** Whether a group is open, so that a commit is still to come. */
   get isOpen(): boolean {
     return this.#group !== undefined;
   }
@@ -65,7 +65,7 @@ export class GroupCommit {
     return this.#depth > 0;
   }
 
-  /** Runs a transaction in the open group, or in a new one. A nested one joins the outer one. */
+  /** Runs a transaction in the open or a new group. A nested transaction joins the outer one. */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
     if (this.#depth > 0) return work();
     const group = this.#group ?? this.#begin();
@@ -94,7 +94,7 @@ export class GroupCommit {
     return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
   }
 
-  /** Commits the open group now, if there is one. Throws `storage_failed` when that fails. */
+  /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
   flush(): void {
     const group = this.#group;
     if (!group) return;
@@ -103,7 +103,7 @@ export class GroupCommit {
     if (error) throw error;
   }
 
-  /** Forgets the open group: for a database that is closed because it could not be opened. */
+  /** Forgets the open group. Used when a database is closed because it could not be opened. */
   discard(): void {
     this.#group = undefined;
   }
@@ -141,7 +141,7 @@ export class GroupCommit {
     }
   }
 
-  /** Commits at the end of this turn, or a turn later while more transactions come in. */
+  /** Commits at the end of this turn, or a turn later if more transactions have arrived. */
   #scheduleCommit(group: Group): void {
     if (group.commitScheduled) return;
     group.commitScheduled = true;
@@ -158,7 +158,7 @@ export class GroupCommit {
     setImmediate(commitWhenIdle);
   }
 
-  /** Schedules the commit after a delay. One delay serves all transactions that begin in it. */
+  /** Schedules the commit after a delay. All transactions that begin during the delay share it. */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;
@@ -179,7 +179,7 @@ export class GroupCommit {
     }
   }
 
-  /** Closes a group: settles its waiters, then runs its effects, or its rollback callbacks. */
+  /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
     for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
@@ -188,7 +188,7 @@ export class GroupCommit {
     this.#runAll(group.effects);
   }
 
-  /** Runs each in order. One that throws is logged and does not stop the next. */
+  /** Runs the effects in order. If an effect throws, logs the error and runs the next. */
   #runAll(effects: readonly Effect[]): void {
     for (const effect of effects) {
       try {
@@ -199,7 +199,7 @@ export class GroupCommit {
     }
   }
 
-  /** Undoes one transaction, or the whole group where SQLite cannot go on. Returns the error. */
+  /** Undoes one transaction, or the whole group if SQLite cannot go on. Returns the error. */
   #rollBack(error: unknown): unknown {
     const { errcode } = error as { errcode?: number };
     const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);

@@ -1,4 +1,4 @@
-/** SQLite: typed rows, writes only inside of a transaction, and one commit for many of them. */
+/** SQLite: typed rows, writes only inside of a transaction, and one commit for many writes. */
 
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import * as z from "zod";
@@ -9,28 +9,28 @@ import { Instant } from "kit/core/schema.ts";
 import { type Effect, GroupCommit } from "kit/data/group_commit.ts";
 import { type Params, Statements } from "kit/data/statements.ts";
 
-/** A transaction returns no promise: nothing may interleave between its reads and its writes. */
+/** A transaction returns no promise, so that nothing interleaves between its reads and writes. */
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
-/** How long another process (a backup, a reader) may hold the file before a write fails. */
+/** How long a write waits while another process (a backup, a reader) locks the file. */
 const BUSY_MS_MAX = 5000;
 
 /**
- * Pages that are kept in memory. Messages are appended to their table, so a larger cache does not
- * help: 16 MiB made no flood of messages faster, and SQLite does not give the memory back.
+ * Memory for cached pages. Messages are appended to their table, so a larger cache does not help:
+ * with 16 MiB, no flood of messages was faster, and SQLite does not give the memory back.
  */
 const CACHE_KIB = 4096;
 
-/** What can be read from: a database, or a transaction on it. */
+/** The interface for reading: a database, or a transaction on it. */
 export interface Reader {
-  /** The one row that a statement finds; undefined for none. */
+  /** Returns the row that a statement finds; undefined if it finds none. */
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined;
   all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[];
 }
 
 /**
- * An open transaction: the only way to write. It is valid until the function that received it
- * returns; a later write throws.
+ * An open transaction, the only way to write. It is valid until the function that received it
+ * returns; later writes throw.
  */
 export interface Tx extends Reader {
   /** Runs one statement; returns the number of rows that it changed. */
@@ -51,10 +51,10 @@ export class Database implements Disposable, Reader {
   };
   #checkpointDue = false;
   #closed = false;
-  /** How many commits the last checkpoint has moved; undefined before the first checkpoint. */
+  /** The value of `commits` when a checkpoint last moved the whole log; undefined before that. */
   #checkpointedCommits: number | undefined;
 
-  /** Opens the file and runs the migrations that it lacks; one that fails leaves it as it was. */
+  /** Opens the file and runs missing migrations. If one fails, the file stays as it was. */
   constructor(path: string, migrations: readonly string[], log: Log, clock: Clock) {
     const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     const statements = this.#statements = new Statements(sqlite);
@@ -81,12 +81,12 @@ export class Database implements Disposable, Reader {
     }
   }
 
-  /** Commits since the start, for `/metrics`. */
+  /** The number of commits since the start, for `/metrics`. */
   get commits(): number {
     return this.#groups.commits;
   }
 
-  /** Defines an SQL function. It must depend on its argument only, as indexes may use it. */
+  /** Defines an SQL function. Indexes may use it, so its result depends on its argument only. */
   define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
@@ -100,19 +100,20 @@ export class Database implements Disposable, Reader {
   }
 
   /**
-   * Runs a transaction in a savepoint of the open group. One that throws is rolled back alone, and
-   * its effects are dropped. A nested transaction joins the outer one.
+   * Runs a transaction in a savepoint of the open group. If the transaction throws, only this
+   * transaction is rolled back, and its effects are dropped. A nested transaction joins the outer
+   * transaction.
    */
   transact<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     return this.#groups.run(() => work(this.#tx), { lazily: false });
   }
 
-  /** As `transact`, for writes that nobody waits for: the commit waits a little for others. */
+  /** As `transact`, for writes that no caller waits for. Other transactions share its commit. */
   transactLazily<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     return this.#groups.run(() => work(this.#tx), { lazily: true });
   }
 
-  /** As `transact`, committed before this returns: for secrets, migrations and shutdown. */
+  /** As `transact`, but commits before it returns. For secrets, migrations and shutdown. */
   transactNow<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     if (this.#groups.isWithinTransaction) throw new Error("Cannot commit inside of a transaction");
     this.flush();
@@ -121,34 +122,35 @@ export class Database implements Disposable, Reader {
     return result;
   }
 
-  /** Runs `effect` once this transaction is durable; never if it, or its group, rolls back. */
+  /** Runs `effect` once this transaction is durable. Never runs it after a rollback. */
   afterCommit(effect: Effect): void {
     this.#groups.afterCommit(effect);
   }
 
   /**
-   * Runs `callback` when this transaction, or its group, rolls back. It is for counts in memory
-   * that later transactions of the turn must see before the commit. Change all other state in
+   * Runs `callback` when this transaction or its group rolls back. Use it only for counts in memory
+   * that later transactions of the same turn must see before the commit. Change all other state in
    * memory with `afterCommit`.
    */
   afterRollback(callback: Effect): void {
     this.#groups.afterRollback(callback);
   }
 
-  /** Resolves when all writes so far are on the disk; undefined when they are already. */
+  /** Resolves when all writes so far are on the disk. Undefined if they already are. */
   whenDurable(): Promise<void> | undefined {
     return this.#groups.whenDurable();
   }
 
-  /** Commits the open group now, if there is one. Throws `storage_failed` when that fails. */
+  /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
   flush(): void {
     this.#groups.flush();
   }
 
   /**
-   * Moves the write-ahead log into the database file, as far as no reader prevents it. While a
-   * group is open, the checkpoint waits for its commit, and runs before its effects can open the
-   * next group. SQLite also moves the log itself, at every 4 MB: one second of a flood takes 25 ms.
+   * Moves the write-ahead log into the database file, except for parts that a reader still needs.
+   * If a group is open, the checkpoint runs right after that group's commit, before the group's
+   * effects can open the next group. SQLite also moves the log by itself whenever 4 MB were
+   * written; for one second of a flood of messages, this takes 25 ms.
    */
   checkpoint(): void {
     this.#checkpointDue = this.#groups.isOpen;
@@ -167,7 +169,7 @@ export class Database implements Disposable, Reader {
     }
   }
 
-  /** Outside of a transaction, or after SQLite has ended it, a write would commit by itself. */
+  /** SQLite would commit a write at once if it has ended the transaction, or if none was open. */
   #write(sql: string, params?: Params) {
     if (!this.#groups.isWithinTransaction) {
       throw new Error("Cannot write outside of a transaction");
@@ -192,7 +194,7 @@ export class Database implements Disposable, Reader {
 }
 
 const UserVersion = z.object({ user_version: z.number() });
-/** Frames in the write-ahead log, and how many of them were moved. */
+/** Frames in the write-ahead log, and how many of them are in the database file. */
 const Checkpoint = z.object({ log: z.number(), checkpointed: z.number() });
 
 const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
@@ -200,15 +202,15 @@ const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(
   encode: (flag) => flag ? 1 : 0,
 });
 
-/** The row of a record: decodes what SQLite returns, and encodes the record's parameters. */
+/** The schema of a record's row: decodes what SQLite returns, encodes the record's parameters. */
 export type RowOf<S extends z.ZodObject> = z.ZodType<
   z.output<S>,
   Record<string, string | number | null>
 >;
 
 /**
- * An `Instant` is stored as an integer of milliseconds, a boolean as 0 or 1, an array or object as
- * JSON text, and any other field as it is.
+ * Derives the row of a record: an `Instant` is stored as an integer of milliseconds, a boolean as 0
+ * or 1, an array or object as JSON text, and any other field unchanged.
  */
 export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
   const shape = Object.entries(record.shape).map(([key, field]) => [key, toColumn(field)]);

@@ -1,30 +1,31 @@
-/** An HTTP listener that keeps its address for as long as the process runs. */
+/** An HTTP listener that keeps listening on its address for as long as the process runs. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 
-/** Pause before the next attempt to listen again. */
+/** Pause before the next attempt to listen on the address again. */
 const RETRY_MS = 100;
-/** Errors are logged at most once in this time. */
+/** At most one error is logged in this time. */
 const LOG_EVERY_MS = 10_000;
 
 type Handler = (request: Request, remote: Deno.NetAddr) => Response | Promise<Response>;
 
 export interface HttpListenerOptions {
   readonly hostname: string;
-  /** 0 picks a free port. */
+  /** If 0, the system picks a free port. */
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly handle: Handler;
-  /** The response after `handle` has thrown. */
+  /** Builds the response to a request whose `handle` threw. */
   onError(error: unknown): Response;
 }
 
 /**
- * Deno stops listening for good when it cannot accept a connection, for example when the process
- * has reached its limit of open files. A client with many connections could cause that, and a
- * program of the same machine could then listen in our place. So this listens again at once.
+ * Deno stops listening for good if it cannot accept a connection, for example when the process has
+ * reached its limit of open files. A client with many connections could cause that, and another
+ * program on this machine could then listen in the daemon's place. Therefore this class listens
+ * again at once.
  */
 export class HttpListener {
   readonly #options: HttpListenerOptions;
@@ -43,7 +44,7 @@ export class HttpListener {
     return this.#server.addr;
   }
 
-  /** Accepts no more connections; resolves once all requests are answered. */
+  /** Stops accepting connections; resolves once all requests are answered. */
   async shutdown(): Promise<void> {
     this.#closing.abort();
     await this.#server.shutdown();

@@ -1,11 +1,11 @@
-/** Protects files with secrets or settings from the other users of this machine. */
+/** Protects files that hold secrets or settings from other users of this machine. */
 
-/** A file or directory that other users could read or write, and its new mode. */
+/** A file or directory that other users could read or write, and its mode after the change. */
 export interface ExposedPath {
   readonly path: string;
-  /** As in `0644`. */
+  /** In octal, such as `0644`. */
   readonly mode: string;
-  /** Undefined where the mode could not be changed. */
+  /** Undefined if the mode could not be changed. */
   readonly changed_to: string | undefined;
 }
 
@@ -13,10 +13,10 @@ const OTHERS_ACCESS = 0o077;
 const OTHERS_WRITE = 0o022;
 
 /**
- * Sets the mode of a path to 0600, or 0700 for a directory. A symbolic link is followed. Returns
- * undefined if the path does not exist or its mode is private already. Throws if the path belongs
- * to another user, or if others may write it and the mode cannot be changed. `mayStayReadable`
- * decides about a file that others can read but not write.
+ * Sets the mode of a file to 0600, or of a directory to 0700. Follows a symbolic link. Undefined if
+ * the path does not exist or its mode is private already. Throws if the path belongs to neither
+ * this user nor root, or if other users can write to it and the mode cannot be changed. If other
+ * users can read a file but not write to it, `mayStayReadable` decides whether the mode may stay.
  */
 export function makePrivate(
   path: string,
@@ -37,7 +37,7 @@ export function makePrivate(
   );
 }
 
-/** Throws if a path belongs to neither this user nor root. */
+/** Throws if the path exists and belongs to neither this user nor root. */
 export function mustBeOwned(path: string): void {
   const info = statIfExists(path);
   if (info) mustBeTrustedOwner(path, info.uid);
@@ -67,7 +67,7 @@ function tryChmod(path: string, mode: number): boolean {
     return true;
   } catch (error) {
     if (error instanceof Deno.errors.NotCapable || !(error instanceof Error)) throw error;
-    return false; // The file is root's, or the file system is read-only.
+    return false; // The file belongs to root, or the file system is read-only.
   }
 }
 

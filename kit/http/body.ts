@@ -2,7 +2,7 @@
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The whole body; undefined once it exceeds the limit. Then the rest is not read. */
+/** Reads the whole body. Undefined if the body exceeds the limit; the rest is then not read. */
 export async function readUpTo(
   body: AsyncIterable<Bytes> | null,
   bytes_max: number,
@@ -12,7 +12,7 @@ export async function readUpTo(
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest.
+    if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest of the body.
     chunks.push(chunk);
     onProgress(bytes);
   }
@@ -20,18 +20,18 @@ export async function readUpTo(
   return first && chunks.length === 1 ? first : concat(chunks, bytes);
 }
 
-/** The body of a request. It is not read if its `Content-Length` exceeds the limit. */
+/** Reads the body of a request. If its `Content-Length` exceeds the limit, reads nothing. */
 export async function readRequestBody(
   request: Request,
   bytes_max: number,
 ): Promise<Bytes | undefined> {
   const contentLength = request.headers.get("content-length");
   if (contentLength === null) return await readUpTo(request.body, bytes_max);
-  // The server reads no more than the length says. Reading at once costs half of reading in chunks.
+  // The server reads no more than `Content-Length` bytes. Reading at once takes half the time.
   return Number(contentLength) > bytes_max ? undefined : await request.bytes();
 }
 
-/** The text; undefined for invalid UTF-8, as replacing bytes would change what was sent. */
+/** Decodes UTF-8. Undefined if bytes are invalid, because replacing them would change the text. */
 export function decodeUtf8(bytes: Bytes): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

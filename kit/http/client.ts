@@ -12,14 +12,14 @@ type RequestInput<C extends Contract> =
   }
   & { headers?: Record<string, string>; signal?: AbortSignal };
 
-/** A response as JSON: instants stay text. */
+/** A response as parsed JSON. Instants stay text. */
 export type WireResponse<C extends Contract> = z.input<C["returns"]>;
 export type Call = <C extends Contract>(
   contract: C,
   input: RequestInput<C>,
 ) => Promise<WireResponse<C>>;
 
-/** A refusal as the caller receives it: the `error` code and its fields. */
+/** A refusal that a caller received: the `error` code and its fields. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;

@@ -1,20 +1,20 @@
-/** Untrusted file names and media types: cleaning them before they are stored. */
+/** Cleans untrusted file names and media types before they are stored. */
 
-/** A length that every file system allows, in bytes of UTF-8. */
+/** Length limit of a file name, in bytes of UTF-8. Every file system allows this length. */
 const NAME_BYTES_MAX = 200;
 const EXTENSION_MAX = 16;
-/** The name of a file whose given name has no usable characters. */
+/** The name of a file whose given name contains no usable characters. */
 const DEFAULT_NAME = "file";
 export const OCTET_STREAM = "application/octet-stream";
 
-/** Line separators and characters that Windows forbids. A quote would end an attribute. */
+/** Line separators, and characters that Windows forbids. A quote would also end an attribute. */
 const FORBIDDEN_CHARACTERS = /[<>:"|?*\u2028\u2029]/g;
-/** Control, format and private characters, and lone surrogates: invisible or misleading. */
+/** Control, format and private-use characters, and lone surrogates: invisible or misleading. */
 const INVISIBLE = /[\p{Cc}\p{Cs}\p{Cf}\p{Co}]/gu;
-/** Device names on Windows, with any extension. */
+/** The names of devices on Windows, which stay reserved with any extension. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\s)/i;
 
-/** A safe file name: no path, not hidden, no command option, no device, at most 200 bytes. */
+/** Makes a name safe: no path, not hidden, no command option, no device name, at most 200 bytes. */
 export function cleanFilename(given: string): string {
   const last = given.split(/[/\\]/).at(-1) ?? "";
   const visible = last.replaceAll(FORBIDDEN_CHARACTERS, "_").replaceAll(/\s/gu, " ").replaceAll(
@@ -27,25 +27,26 @@ export function cleanFilename(given: string): string {
   return name === "" ? DEFAULT_NAME : name;
 }
 
-/** The extension of a clean name with its dot, if it is short and alphanumeric; otherwise empty. */
+/** The extension of a clean name, with its dot. Empty if it is long or not alphanumeric. */
 export function extensionOf(name: string): string {
   return /\.[a-z0-9]{1,8}$/.exec(name.toLowerCase())?.[0] ?? "";
 }
 
-/** Types that a browser may execute, or that contain other types. They become octet-stream. */
+/** Types that a browser may execute, or that contain other types. Octet-stream replaces them. */
 const ACTIVE_TYPES =
   /^(?:multipart|message)\/|\b(?:html|xhtml|xml|xsl|xslt|svg|css|wasm|\w*script)\b|flash|java|xul|signed-exchange|webbundle/;
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
-/** A media type without parameters; `application/octet-stream` for an invalid or active one. */
+/** The media type without parameters. `application/octet-stream` if it is invalid or active. */
 export function cleanMediaType(given: string): string {
   const type = (given.split(";")[0] ?? "").trim().toLowerCase();
   return MEDIA_TYPE.test(type) && !ACTIVE_TYPES.test(type) ? type : OCTET_STREAM;
 }
 
 /**
- * The header that names a download (RFC 6266, RFC 8187). All characters but letters, digits and
- * `-._~` are percent-encoded, and replaced in the plain form for old clients.
+ * The header that names a download (RFC 6266, RFC 8187). In `filename*`, all characters except
+ * letters, digits and `-._~` are percent-encoded. In `filename`, for old clients, special
+ * characters are replaced.
  */
 export function toContentDisposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replaceAll(
@@ -58,7 +59,7 @@ export function toContentDisposition(filename: string): string {
 
 const utf8 = new TextEncoder();
 
-/** Truncates a name that is too long, and keeps its extension. */
+/** Truncates the name if it is too long, but keeps its extension. */
 function truncate(name: string): string {
   if (utf8.encode(name).length <= NAME_BYTES_MAX) return name;
   const dot = name.lastIndexOf(".");
@@ -73,7 +74,7 @@ function truncate(name: string): string {
   return `${trimEnd(head)}${extension}`;
 }
 
-/** Windows ignores dots and spaces at the end, so two names could be the same file. */
+/** Windows ignores dots and spaces at the end, so two names could mean the same file. */
 function trimEnd(name: string): string {
   return name.replace(/(?<![.\s])[.\s]+$/u, "");
 }

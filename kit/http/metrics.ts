@@ -1,4 +1,4 @@
-/** Counters, gauges and histograms, rendered in Prometheus' text format 0.0.4. */
+/** Counters, gauges and histograms, and their rendering in Prometheus' text format 0.0.4. */
 
 export const METRICS_TYPE = "text/plain; version=0.0.4";
 
@@ -17,12 +17,12 @@ interface Family {
 export class Metrics {
   readonly #families: Family[] = [];
 
-  /** A gauge whose value is read when the metrics are rendered. */
+  /** Defines a gauge. Its value is read when the metrics are rendered. */
   gauge(name: string, help: string, read: () => number): void {
     this.#families.push({ name, help, type: "gauge", read: () => [["", [], read()]] });
   }
 
-  /** A gauge with a value for each value of a label. */
+  /** Defines a gauge with one label. `read` returns a value for each value of the label. */
   gauges(
     { name, help, label }: { name: string; help: string; label: string },
     read: () => Readonly<Record<string, number>>,
@@ -32,7 +32,7 @@ export class Metrics {
     this.#families.push({ name, help, type: "gauge", read: samples });
   }
 
-  /** A counter whose total is counted elsewhere. */
+  /** Defines a counter whose total is counted elsewhere. */
   total(name: string, help: string, read: () => number): void {
     this.#families.push({ name, help, type: "counter", read: () => [["", [], read()]] });
   }
@@ -43,7 +43,7 @@ export class Metrics {
     return counter;
   }
 
-  /** `bounds` are the upper limits of the buckets in seconds, ascending. */
+  /** `bounds` are the upper limits of the buckets, in seconds and in ascending order. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const histogram = new Histogram(bounds);
     this.#families.push({ name, help, type: "histogram", read: () => histogram.samples() });
@@ -55,7 +55,7 @@ export class Metrics {
   }
 }
 
-/** Counts by the values of its labels. */
+/** Counts separately for each combination of label values. */
 class Counter {
   readonly #labels: readonly string[];
   readonly #counts = new Map<string, { readonly labels: readonly Label[]; count: number }>();
@@ -64,7 +64,7 @@ class Counter {
     this.#labels = labels;
   }
 
-  /** `values` in the order of the labels. They come from closed sets, so the map is bounded. */
+  /** `values` are in the order of the labels. They come from closed sets, so the map is bounded. */
   inc(...values: readonly string[]): void {
     const key = values.join("\n");
     const known = this.#counts.get(key);
@@ -83,7 +83,7 @@ class Counter {
 /** Counts durations in buckets. */
 class Histogram {
   readonly #bounds: readonly number[];
-  /** Durations in each bucket, without those in smaller ones. The last bucket has no bound. */
+  /** The durations of each bucket, without those of smaller buckets. The last has no limit. */
   readonly #counts: number[];
   #sum_ms = 0;
 
@@ -99,7 +99,7 @@ class Histogram {
     this.#sum_ms += ms;
   }
 
-  /** Buckets are cumulative, as Prometheus expects. */
+  /** The buckets are cumulative here, as Prometheus expects. */
   *samples(): Generator<Sample> {
     let count = 0;
     for (const [at, own] of this.#counts.entries()) {

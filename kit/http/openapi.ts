@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 
-/** The refusals of every route. */
+/** The refusals that every route may return. */
 const COMMON_PROBLEMS: readonly ProblemCode[] = [
   "forbidden_host",
   "forbidden_origin",
@@ -13,7 +13,7 @@ const COMMON_PROBLEMS: readonly ProblemCode[] = [
   "storage_failed",
 ];
 
-/** The body of a file upload: the only body that is not JSON. */
+/** The body of a file upload. Every other body is JSON. */
 const FILE_FORM = {
   type: "object",
   required: ["file"],
@@ -22,7 +22,7 @@ const FILE_FORM = {
 
 type Schemas = Record<string, unknown>;
 
-/** The request header of idempotent routes (contract 1). */
+/** The header that idempotent routes accept (contract 1). */
 const KEY_HEADER = {
   name: "Idempotency-Key",
   in: "header",
@@ -142,14 +142,14 @@ function problemSchema() {
   };
 }
 
-/** The body is required if a field of it is: an empty body is read as `{}`. */
+/** The request body. It is required if a field is required: an empty body is read as `{}`. */
 function jsonBody(body: z.ZodType, schemas: Schemas) {
   const schema = jsonSchema(body, "input", schemas);
   const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
   return { required, content: { "application/json": { schema } } };
 }
 
-/** The fields of a response that are always present: null where unknown (contract 2). */
+/** The fields that a response always contains, with null for an unknown value (contract 2). */
 function requiredFields(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
   return Object.entries(shape).flatMap(([name, entry]) =>
     entry._zod.optout === "optional" ? [] : [name]
@@ -161,8 +161,8 @@ function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
 }
 
 /**
- * A response is what `z.encode` returns, so its schema is the input side of the codecs. Schemas
- * with an id are collected in `schemas` and referenced.
+ * Converts a schema to JSON schema. A response is the result of `z.encode`, so its schema is the
+ * input side of the codecs. Schemas with an id are collected in `schemas` and referenced.
  */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
   const { $schema: _, ...plainSchema } = z.toJSONSchema(schema, {

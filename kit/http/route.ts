@@ -1,4 +1,4 @@
-/** Routes: contracts with their handlers, served by Hono behind a guard. */
+/** Routes: contracts with their handlers. Hono serves them behind a guard. */
 
 import { type Context, Hono } from "hono";
 import * as z from "zod";
@@ -10,44 +10,42 @@ import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 export const BODY_BYTES_MAX = 1_048_576;
 
-/** The caller, as far as the request itself proves it (contract 2 and 10). */
+/** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
-  /** The remote address of the socket; undefined without a socket (tests, the tunnel). */
+  /** The remote address of the socket. Undefined without a socket (tests, the tunnel). */
   readonly remote: Deno.NetAddr | undefined;
-  /** Whether a signed-in page calls: one of the daemon, opened by a ticket, or one of the relay. */
+  /** Whether the request comes from a signed-in page of the daemon or of the relay. */
   readonly human: boolean;
-  /** Whether the caller holds the token, or needs none. False only for `public` and `checked`. */
+  /** Whether the caller holds the token or needs none. False only for `public` and `checked`. */
   readonly authorized: boolean;
   /** Whether the caller sent the configured token. */
   readonly holds_token: boolean;
 }
 
-/** A request: its parsed parts, its caller, and a signal that aborts when the caller leaves. */
+/** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */
 export type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { readonly caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
-/** A response, or a function that makes it once all writes are on the disk. */
+/** A response, or a function that is called to make it once all writes are on the disk. */
 export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
-/** The input of a handler. */
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
-   * Does the work of an idempotent contract, in one transaction that also stores the request's key.
-   * Await everything before the call. A refusal stores nothing.
+   * Runs the work of an idempotent route in one transaction, which also stores the request's key.
+   * Await everything else before this call. If the work refuses, nothing is stored.
    */
   readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
 
-/** How a route recognizes and answers a repeated request. */
+/** How an idempotent route recognizes a repeated request and responds to it. */
 export interface Replay<C extends Contract> {
-  /** The sender of the request: each sender has its own keys. */
+  /** The sender of the request. Each sender has its own keys. */
   sender(parsed: ParsedRequest<C>): string;
-  /** The response to a repetition: the ids of the first response with the current state. */
+  /** The response to a repetition: the ids of the first response, with the current state. */
   again(before: Answer<C>): Answer<C>;
 }
 
-/** A request with an `Idempotency-Key`. */
 export interface IdempotentRequest {
   readonly sender: string;
   readonly route: string;
@@ -55,16 +53,16 @@ export interface IdempotentRequest {
   readonly body: unknown;
 }
 
-/** Stores the responses to requests with an `Idempotency-Key` (contract 1). */
+/** Stores the responses to requests that have an `Idempotency-Key` (contract 1). */
 export interface IdempotencyStore {
   /**
-   * The stored response as JSON; undefined for a new request. Throws `idempotency_mismatch` for a
-   * key that was used with another body, and `idempotency_in_progress` while the request runs.
+   * The stored response as JSON; undefined for a new request. Throws `idempotency_mismatch` if the
+   * key was used with another body, and `idempotency_in_progress` while the request runs.
    */
   find(idempotent: IdempotentRequest): string | undefined;
-  /** Marks the request as running until the result is disposed. */
+  /** Marks the request as running until the returned object is disposed. */
   begin(idempotent: IdempotentRequest): Disposable;
-  /** Does the work and stores its result as JSON, in one transaction. */
+  /** Runs the work and stores its result as JSON, both in one transaction. */
   runAndStore<T>(idempotent: IdempotentRequest, work: () => T, toJson: (done: T) => string): T;
 }
 
@@ -73,15 +71,15 @@ export interface Route {
   run(context: Context, caller: Caller, guard: RouteGuard): Response | Promise<Response>;
 }
 
-/** The checks before every route, and what every response waits for. */
+/** The checks that run before every route, and the wait before every response. */
 export interface RouteGuard {
-  /** Throws for a foreign Host or Origin. */
+  /** Throws if the request's Host or Origin is not allowed. */
   admit(request: Request, remote: Deno.NetAddr | undefined): void;
-  /** The caller. Throws if the contract does not allow it. */
+  /** Determines the caller. Throws if the contract does not allow this caller. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
-  /** See `Database.whenDurable`: no response is sent before its writes are on the disk. */
+  /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(): Promise<void> | undefined;
-  /** Absent where no route is idempotent. */
+  /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   error(error: unknown, request: Request): void;
 }
@@ -89,9 +87,9 @@ export interface RouteGuard {
 const REPLAY_HEADERS = { ...UNCACHED_HEADERS, "idempotent-replay": "true" };
 
 /**
- * Joins a contract to its handler. A function that the handler returns is called when the writes
- * are on the disk and the effects have run, so `POST /ask` can report how its delivery went.
- * An idempotent contract needs a `replay`, and its handler does its work in `commit`.
+ * Joins a contract to its handler. If the handler returns a function, it is called when the writes
+ * are on the disk and the effects have run, so that `POST /ask` can report its delivery. An
+ * idempotent contract needs a `replay`, and its handler runs its work in `commit`.
  */
 export function route<C extends Contract>(
   contract: C,
@@ -111,7 +109,7 @@ export function route<C extends Contract>(
     await guard.whenDurable();
     return Response.json(answerOf(outcome), { headers });
   };
-  /** The response is stored as it is inside of the transaction. */
+  /** Called inside of the transaction, because the response is stored with it. */
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
@@ -171,8 +169,8 @@ function keyOf(headers: Headers): string | undefined {
 }
 
 /**
- * A route whose body or response is not JSON: streams, uploads, pages, `/ws`. Its handler waits for
- * the disk itself.
+ * A route whose body or response is not JSON: streams, uploads, pages, `/ws`. The handler itself
+ * waits until its writes are on the disk.
  */
 export function rawRoute(
   contract: Contract,
@@ -194,7 +192,7 @@ function isDeferred<A>(result: A | (() => A) | Promise<A | (() => A)>): result i
 
 type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
 
-/** Serves routes with a `fetch` function. Contract 1 defines the order of the checks. */
+/** Serves the routes. Section 1 of the contract defines the order of the checks. */
 export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler {
   const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
   for (const [path, methods] of groupByPath(routes)) {
@@ -224,7 +222,7 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
   };
 }
 
-/** The response to `HEAD`, made from that to `GET`. An event stream has no length. */
+/** Makes the response to `HEAD` from the response to `GET`. An event stream has no length. */
 async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
   const headers = new Headers(original);
   const isEventStream = headers.get("content-type") === "text/event-stream";
@@ -233,7 +231,7 @@ async function toHeadResponse({ status, headers: original, body }: Response): Pr
   return new Response(null, { status, headers });
 }
 
-/** A refusal may reveal what the handler has read, so it waits for the disk, too. */
+/** Waits for the disk, because a refusal may reveal data that the handler has read. */
 async function toErrorResponse(
   error: unknown,
   guard: RouteGuard,
@@ -249,7 +247,7 @@ async function toErrorResponse(
   return new Problem("internal", {}).toResponse();
 }
 
-/** Literal paths precede those with parameters, so that `pending` in `/asks/pending` is no id. */
+/** Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id. */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {
@@ -272,7 +270,7 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
-/** As `read`, but an optional field may also be null, as it is in our responses. */
+/** As `read`, but an optional field may be null, because responses contain such nulls. */
 function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -283,17 +281,17 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   if (again.success) return again.data;
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
   const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
-  // Checks of the whole body run only once its fields are valid.
+  // Checks of the whole body run only when all its fields are valid.
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
-/** Not a duration, because JSON writes NaN as null, and not the text of a message. */
+/** Whether null means absent. Not for durations (JSON writes NaN as null) or message texts. */
 function mayBeNull({ path }: z.core.$ZodIssue): boolean {
   const field = String(path.at(-1));
   return field !== "text" && !field.endsWith("_seconds");
 }
 
-/** Deletes the field at a path if it is null. Keys of bodies are compared in lower case. */
+/** Deletes the field at a path if the field is null. Compares keys in lower case. */
 function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boolean {
   if (typeof value !== "object" || value === null || key === undefined) return false;
   const name = Object.keys(value).find((name) => name.toLowerCase() === String(key));
@@ -321,7 +319,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The whole body as text. Throws as soon as it exceeds `bytes_max`. */
+/** Reads the whole body as text. Throws as soon as it exceeds `bytes_max`. */
 export function readBody(request: Request, bytes_max: number): Promise<string> {
   return refuseOnAbort(() => readText(request, bytes_max));
 }

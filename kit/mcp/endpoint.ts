@@ -1,4 +1,4 @@
-/** MCP over Streamable HTTP: both generations of the protocol, stateless, with JSON responses. */
+/** MCP over Streamable HTTP: both generations of the protocol, no sessions, JSON responses. */
 
 import {
   type AuthInfo,
@@ -14,20 +14,19 @@ import { Problem } from "kit/core/problem.ts";
 import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 
-/** Subscriptions are not supported: the list of tools never changes while a server runs. */
+/** No subscriptions are accepted, because the list of tools never changes while a server runs. */
 const SUBSCRIPTIONS_MAX = 0;
 
-/** nginx's status for a client that closed the connection before the response. */
+/** The status that nginx logs when a client closes the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Creates the server for one request. The caller is known from the request and its token. */
+/** Creates the MCP server for one request. Its tools act for the caller of that request. */
 export type ServerFactory = (request: Request | undefined) => Server;
 
-/** Options of `answer`. */
 export interface AnswerOptions {
   /** Passed to the request handlers as `ctx.http.authInfo`. */
   readonly authInfo?: AuthInfo;
-  /** The response that refuses the parsed message; undefined where it is allowed. */
+  /** Returns a response if the parsed message must be refused, or undefined if it is allowed. */
   refuse?(message: unknown): Response | undefined;
 }
 
@@ -39,7 +38,7 @@ export class McpEndpoint implements AsyncDisposable {
     this.#createServer = createServer;
   }
 
-  /** Answers one POST. The body is read once and determines the generation of the protocol. */
+  /** Answers one POST. Reads the body once, to learn which generation the client uses. */
   async answer(request: Request, { authInfo, refuse }: AnswerOptions = {}): Promise<Response> {
     const body = await refuseOnAbort(() => readRequestBody(request, BODY_BYTES_MAX));
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
@@ -58,7 +57,7 @@ export class McpEndpoint implements AsyncDisposable {
     await this.#modern?.close();
   }
 
-  /** Protocol revision 2026-07-28. Created on first use, because the SDK then warns on stderr. */
+  /** Protocol revision 2026-07-28. Opened on first use, because opening prints a warning. */
   #openModern(): McpHttpHandler {
     return this.#modern ??= createMcpHandler(({ requestInfo }) => this.#createServer(requestInfo), {
       legacy: "reject",
@@ -68,7 +67,7 @@ export class McpEndpoint implements AsyncDisposable {
     });
   }
 
-  /** Protocol revisions up to 2025-11-25: a server and a transport for this request only. */
+  /** Protocol revisions up to 2025-11-25: creates a server and a transport for this request. */
   async #answerLegacy(
     request: Request,
     options: { parsedBody: unknown; authInfo?: AuthInfo },
@@ -88,14 +87,14 @@ export class McpEndpoint implements AsyncDisposable {
   }
 }
 
-/** The SDK requires that a client accepts event streams. We send JSON only, so any client may. */
+/** The SDK refuses clients that do not accept event streams, although we send only JSON. */
 function withAcceptHeader(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** The error without an id, as no id could be read (JSON-RPC 2.0, section 5). */
+/** A parse error. Its id is null because no id could be read (JSON-RPC 2.0, section 5). */
 function notJson(): Response {
   const error = { code: ProtocolErrorCode.ParseError, message: "The body is not JSON" };
   return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 400 });

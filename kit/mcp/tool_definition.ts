@@ -1,4 +1,4 @@
-/** Definitions of MCP tools: description, schemas and annotations. */
+/** Definitions of MCP tools: their descriptions, schemas and annotations. */
 
 import type { Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -11,23 +11,23 @@ export interface Hints {
   readonly openWorldHint: boolean;
 }
 
-/** A tool that only reads. */
+/** For a tool that only reads. */
 export const READ_HINTS: Hints = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 };
-/** A tool that sends: each call sends once more. */
+/** For a tool that sends a message. A repeated call sends another message. */
 export const SEND_HINTS: Hints = { ...READ_HINTS, readOnlyHint: false, idempotentHint: false };
-/** A tool that sets a state: repeated calls have no further effect. */
+/** For a tool that sets a state. A repeated call has no further effect. */
 export const UPDATE_HINTS: Hints = { ...SEND_HINTS, idempotentHint: true };
 
-/** What a model learns about a tool. */
+/** What a model is shown about a tool. */
 export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** Says when to use the tool, and when not to. */
+  /** Says when to use the tool and when not to use it. */
   readonly description: string;
   readonly hints: Hints;
   readonly input: I;
@@ -36,13 +36,13 @@ export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
 
 type Schema = Listing["inputSchema"];
 
-/** The fields of a tool's refusal, and which of them are always present. */
+/** The fields of a tool's refusal, and the names of those that are always present. */
 export interface RefusalSchema {
   readonly properties: Readonly<Record<string, { type: string; description: string }>>;
   readonly required: string[];
 }
 
-/** The entry of a tool in `tools/list`. */
+/** The tool's entry in `tools/list`. */
 export function toListing(
   { name, title, description, hints, input, output }: ToolDefinition<z.ZodObject, z.ZodObject>,
   refusal: RefusalSchema,
@@ -57,12 +57,12 @@ export function toListing(
   };
 }
 
-/** The JSON schema as plain JSON. */
+/** Converts to plain JSON, which has no undefined values. */
 function schemaOf(shape: z.ZodObject, io: "input" | "output"): Schema {
   return JSON.parse(JSON.stringify(z.toJSONSchema(shape, { io })));
 }
 
-/** Some clients validate refusals against the output schema, so the schema allows both. */
+/** Adds the refusal's fields, because some clients validate refusals against the output schema. */
 function withRefusal(
   { properties, required = [], additionalProperties: _, ...rest }: Schema,
   refusal: RefusalSchema,

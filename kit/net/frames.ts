@@ -1,4 +1,4 @@
-/** WebSocket frames: validated by a union of schemas, with a handler for each type. */
+/** WebSocket frames: a union of schemas validates them, and each frame type has a handler. */
 
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -9,7 +9,7 @@ type Handlers<S, F extends Frame> = {
   [T in F["type"]]: (session: S, frame: Extract<F, { type: T }>) => void;
 };
 
-/** A session that can refuse an invalid frame. */
+/** A session that can report an invalid frame to its sender. */
 export interface FrameRejecter {
   rejectFrame(detail: string): void;
 }
@@ -23,7 +23,7 @@ export function acceptWebSocket(request: Request): Deno.WebSocketUpgrade {
   }
 }
 
-/** Handles each frame by its type, and rejects an invalid one. Each type needs a handler. */
+/** Passes each frame to the handler of its type, and rejects invalid frames. */
 export function frameHandler<S extends FrameRejecter, U extends z.ZodType<Frame>>(
   union: U,
   handlers: Handlers<S, z.output<U>>,
@@ -51,7 +51,7 @@ export function nextTurn(work: () => void): void {
 const STABLE_TURNS = 100;
 const TURNS_MAX = 5000;
 
-/** Runs `work` once a count has not changed for 100 turns, or after 5000 turns. */
+/** Runs `work` once `count()` has not changed for 100 event loop turns, or after 5000 turns. */
 export function whenStable(count: () => number, work: () => void): void {
   let [before, stableTurns, turns] = [count(), 0, 0];
   nextTurn(function check() {

@@ -1,4 +1,4 @@
-/** Composes the relay's features for people, guests and apps: sign-in, shares and MCP. */
+/** Builds the relay's features for people, guests and apps: sign-in, shares and MCP. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -18,7 +18,7 @@ export interface RelayFeaturesDeps {
   readonly log: Log;
   readonly originPolicy: OriginPolicy;
   readonly sessions: Sessions;
-  /** Undefined if remote MCP is off (specification 5). */
+  /** Undefined if remote MCP is switched off (specification 5). */
   readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
   readonly machines: Machines;
   readonly limits: KeyDeps["limits"] & {
@@ -64,7 +64,7 @@ export class RelayFeatures implements AsyncDisposable {
     this.shares.tick(now);
   }
 
-  /** Ends all shares and their streams. */
+  /** Ends all shares, and with them their streams. */
   shutDown(): void {
     this.shares.endAll();
   }
@@ -74,7 +74,7 @@ export class RelayFeatures implements AsyncDisposable {
     await (await this.#mcp)?.[Symbol.asyncDispose]();
   }
 
-  /** Loaded on first use: the MCP library is larger than the rest of the relay. */
+  /** The MCP library is loaded on first use, because it is larger than the rest of the relay. */
   #openMcp(): Promise<Mcp> {
     return this.#mcp ??= import("../mcp/mcp.ts").then(({ Mcp }) => {
       const { machines, log } = this.#deps;

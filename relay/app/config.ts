@@ -14,7 +14,7 @@ const FORWARDING_IP = "the address of the load balancer's forwarding rule";
 const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172.30.83.0/24, " +
   "of at least /8 for IPv4 and /32 for IPv6";
 const DB = "the path of a file, required with RELAY_OAUTH_ISSUER";
-/** An empty variable counts as not set. */
+/** A variable with an empty value counts as not set. */
 const optionalText = z.string().transform((text) => text.trim() || undefined).optional();
 
 const Settings = z.object({
@@ -42,7 +42,7 @@ const Settings = z.object({
 });
 
 export interface OAuthConfig {
-  /** The origin in the OAuth metadata. It never depends on a request. */
+  /** The origin in the OAuth metadata. It comes from the configuration, never from a request. */
   readonly issuer: string;
   readonly db_path: string;
 }
@@ -51,11 +51,11 @@ export interface RelayConfig {
   readonly host: string;
   readonly port: number;
   readonly proxy: Proxy;
-  /** Undefined if remote MCP is off. */
+  /** Undefined if remote MCP is switched off. */
   readonly oauth: OAuthConfig | undefined;
 }
 
-/** The configuration. Throws one error that names every mistake. */
+/** Reads the configuration. Throws one error that names every mistake. */
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
   const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
@@ -85,7 +85,7 @@ export function readRelayConfig(env: Readonly<Record<string, string>>): RelayCon
   };
 }
 
-/** The settings that a mode requires were checked before. */
+/** The schema has already checked that the settings which a mode requires are set. */
 function proxyOf(settings: z.output<typeof Settings>): Proxy {
   const { RELAY_OAUTH_PROXY_MODE: mode, RELAY_TRUSTED_PROXIES: proxies } = settings;
   const { RELAY_OAUTH_LB_FORWARDING_IP: forwarding } = settings;
@@ -96,7 +96,7 @@ function proxyOf(settings: z.output<typeof Settings>): Proxy {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The canonical origin; undefined if the text is not exactly an origin. */
+/** The canonical origin. Undefined if the text is not an origin, or not a safe one. */
 function issuerOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname, origin, href } = new URL(text);

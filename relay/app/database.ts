@@ -14,12 +14,12 @@ export interface DatabaseDeps {
   readonly log: Log;
 }
 
-/** The database and its lock. */
+/** The open database. Disposing it also releases the lock. */
 export interface LockedDatabase extends Disposable {
   readonly db: Database;
 }
 
-/** Opens and locks the file. Throws an error with one sentence for the operator. */
+/** Opens and locks the file. The error message is one sentence for the operator. */
 export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
   try {
     return openLocked(path, issuer, deps);
@@ -33,7 +33,8 @@ export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): 
 function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
-  // SQLite's other files are made private, too. The real path gives all names of a file one lock.
+  // SQLite's other files are made private too. All of them are named after the real path, so that a
+  // file has only one lock even if several paths lead to it.
   const realPath = Deno.realPathSync(path);
   for (const file of [realPath, `${realPath}-wal`, `${realPath}-shm`, `${realPath}.lock`]) {
     restrictAccess(file, deps.log);
@@ -59,7 +60,7 @@ function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDat
   }
 }
 
-/** Makes a file private, and logs if it was not. Throws for a file of another user. */
+/** Makes a file private; logs if it was not. Throws if it belongs to another user. */
 function restrictAccess(path: string, log: Log): void {
   const exposedPath = makePrivate(path);
   if (exposedPath) {
@@ -69,7 +70,7 @@ function restrictAccess(path: string, log: Log): void {
 
 const Issuer = z.object({ issuer: z.string() });
 
-/** Opens the database. It is bound to the first issuer that it is opened for. */
+/** Opens the database, which belongs to the first issuer that opened it. Throws for any other. */
 export function openDatabase(path: string, issuer: string, deps: DatabaseDeps): Database {
   const db = new Database(path, relayMigrations, deps.log, deps.clock);
   try {

@@ -12,10 +12,10 @@ import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
 import { lockDatabase } from "./database.ts";
 
-/** How long open requests may take to end at shutdown. */
+/** How long the shutdown waits for open requests to end. */
 const DRAIN_MS_MAX = 5000;
 
-/** Runs a relay until SIGTERM or SIGINT; returns the exit code. */
+/** Runs a relay until SIGTERM or SIGINT. Returns the exit code. */
 export async function runRelay(env: Readonly<Record<string, string>>): Promise<number> {
   const encoder = new TextEncoder();
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
@@ -42,7 +42,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   }
 }
 
-/** Logs unhandled errors, so that one caller cannot end a process that serves others. */
+/** Logs unhandled errors, so that one caller's request cannot end the process. */
 export function catchUnhandledErrors(log: Pick<Log, "error">): Disposable {
   const controller = new AbortController();
   const { signal } = controller;
@@ -57,7 +57,7 @@ export function catchUnhandledErrors(log: Pick<Log, "error">): Disposable {
   return { [Symbol.dispose]: () => controller.abort() };
 }
 
-/** Listens. Throws an error with one sentence for the operator. */
+/** Listens on the address. The error message is one sentence for the operator. */
 function listen(
   relay: Relay,
   { host: hostname, port, log }: { host: string; port: number; log: Log },

@@ -1,61 +1,62 @@
-/** The rate limits of the relay. Each purpose has its own counts. */
+/** The relay's rate limits. Requests of each kind are counted separately. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { bucketOf, type Proxy } from "../web/net/client_address.ts";
 import { RateLimiter, type Rates } from "../web/net/rate_limiter.ts";
 
-/** Client registrations (specification 8). */
+/** Limits client registrations (specification 8). */
 const REGISTRATIONS: Rates = {
   each: { burst: 5, per_minute: 1 },
   all: { burst: 120, per_minute: 60 },
 };
 
 /**
- * The limit of all addresses together for cheap requests. It is so high that a stranger with many
- * IPv6 networks exhausts the processor before it, and cannot lock others out by it.
+ * The limit of all addresses together, for requests that cost little. It is so high that a stranger
+ * with many IPv6 networks exhausts the processor before reaching it. Therefore a stranger cannot
+ * use this limit to lock others out.
  */
 const CEILING = { burst: 60_000, per_minute: 60_000 } as const;
 
-/** Actions of persons: creating secrets and shares, and signing in, with room for typing errors. */
+/** Limits creating secrets and shares, and signing in. Leaves room for typing errors. */
 const PERSON_RATES: Rates = {
   each: { burst: 30, per_minute: 30 },
   all: CEILING,
 };
 
-/** Connecting daemons. Many behind one address reconnect at the same time, and each is logged. */
+/** Limits connecting daemons. Many behind one address may reconnect at once; each is logged. */
 const DIALS: Rates = {
   each: { burst: 2000, per_minute: 600 },
   all: { burst: 20_000, per_minute: 6000 },
 };
 
-/** Consents of one session. Each one stores a row for 30 days. */
+/** Limits the consents of one session, because each consent stores a row for 30 days. */
 const CONSENTS: Rates = {
   each: { burst: 60, per_minute: 60 },
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** Consents of one address, which can open many sessions. */
+/** Limits the consents of one address, because one address can open many sessions. */
 const CONSENT_ADDRESSES: Rates = {
   each: { burst: 300, per_minute: 300 },
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** Token exchanges of one grant. Each refresh stores a row for as long as the grant lives. */
+/** Limits token exchanges of one grant. Each refresh stores a row while the grant lives. */
 const EXCHANGES: Rates = {
   each: { burst: 600, per_minute: 60 },
   all: CEILING,
 };
 
 /**
- * Asks of the guests of one share, each of which interrupts an agent. A tenant has 100 shares at
- * most, so its guests stay far below the limit of all.
+ * Limits the asks of one share's guests, because each ask interrupts an agent. A tenant has at most
+ * 100 shares, so the guests of one tenant stay far below the limit of all tenants together.
  */
 const GUEST_ASKS: Rates = {
   each: { burst: 10, per_minute: 6 },
   all: CEILING,
 };
 
-/** Visits of shares: each sends one or two requests to a machine, and needs only the link. */
+/** Limits visits of shares. They need only the link, and each sends requests to a machine. */
 const SHARE_VISITS: Rates = {
   each: { burst: 60, per_minute: 60 },
   all: CEILING,
@@ -77,13 +78,13 @@ export function openRateLimits({ clock, proxy }: { clock: Clock; proxy: Proxy })
     registrations: byAddress(REGISTRATIONS),
     register: byAddress(PERSON_RATES),
     login: byAddress(PERSON_RATES),
-    /** The key that counts as one address. */
+    /** The key under which a client is counted. A whole IPv6 network counts as one address. */
     rateLimitKeyOf: ({ headers }: Request, remote: Remote) =>
       bucketOf(remote?.hostname, headers, proxy),
-    /** Connects without a secret do not use up the limit of those with one. */
+    /** Daemons without a secret do not use up the limit of daemons that have one. */
     dials: { withSecret: byAddress(DIALS), withoutSecret: byAddress(PERSON_RATES) },
     consents: {
-      /** Counts by the session of a signed-in browser, and by address otherwise. */
+      /** Counts consents by address, and by session if a browser is signed in. */
       take: ({ headers }: Request, remote: Remote, form_token: string | undefined) => {
         const address = bucketOf(remote?.hostname, headers, proxy);
         return consentAddresses.acquire(address) ?? consents.acquire(form_token ?? address);

@@ -1,4 +1,4 @@
-/** The relay's composition root: it creates all services and runs their periodic tasks. */
+/** The relay's composition root: creates all services and runs their periodic tasks. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { VERSION } from "kit/http/contract.ts";
@@ -22,18 +22,18 @@ import { RelayMetrics } from "../daemons/metrics.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
 
 const TICK_MS = 1000;
-/** Bodies that are streamed to a daemon are not held (`kit/net/tunnel/flow_control.ts`). */
+/** Requests whose bodies are streamed to a daemon and not held, so `BodyLimiter` ignores them. */
 const STREAMED_PATHS = /^\/m\//;
-/** The paths of remote MCP and OAuth, which do not exist without an issuer (contract 9). */
+/** The paths of remote MCP and OAuth. They exist only if an issuer is configured (contract 9). */
 const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
 
-/** What the relay needs from outside. Tests pass their own. */
+/** The parts of the outside world that the relay uses. Tests pass their own. */
 export interface RelayPlatform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
   readonly proxy: Proxy;
-  /** The issuer and its database; undefined if remote MCP is off. */
+  /** The issuer and its database. Undefined if remote MCP is switched off. */
   readonly oauth: { readonly issuer: string; readonly db: Database } | undefined;
   /** Upgrades a request to a WebSocket. */
   readonly accept: Accept;
@@ -49,7 +49,7 @@ export class Relay implements AsyncDisposable {
   readonly features: RelayFeatures;
   readonly started_at: number;
   readonly #bodyLimiter: BodyLimiter;
-  /** Answers a request; `remote` is the remote address of its socket, if there is one. */
+  /** Answers a request. `remote` is the remote address of the request's socket, if it has one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
   readonly #shutdown = new AbortController();
 
@@ -97,7 +97,7 @@ export class Relay implements AsyncDisposable {
         holds_token: false,
       }),
       whenDurable: () => undefined,
-      // A failure after the caller has aborted its request is normal.
+      // If the caller has aborted its request, a failure is normal.
       error: (error, { signal }) =>
         log[signal.aborted ? "debug" : "error"]("A route failed", { error }),
     });
@@ -110,12 +110,12 @@ export class Relay implements AsyncDisposable {
     };
   }
 
-  /** Aborts at shutdown. */
+  /** A signal that aborts at shutdown. */
   get shutdownSignal(): AbortSignal {
     return this.#shutdown.signal;
   }
 
-  /** Ticks once a second until the shutdown. */
+  /** Calls `tick` once a second until the shutdown. */
   async run(): Promise<void> {
     const { clock, log } = this.platform;
     for (let due = clock.now() + TICK_MS; !this.shutdownSignal.aborted; due += TICK_MS) {
@@ -158,7 +158,6 @@ export class Relay implements AsyncDisposable {
   }
 }
 
-/** The routes of all services. */
 function routesOf(relay: Relay, dialLimits: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">): Route[] {
   const { machines, metrics, originPolicy, platform, sessions } = relay;
   return [

@@ -10,21 +10,22 @@ import { Problem } from "kit/core/problem.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
 
-/** Types that the relay's pages read, and that a browser displays as text only. */
+/** Media types that the relay's pages read. A browser displays them as text only. */
 const DATA = /^(?:text\/event-stream|application\/(?:[a-z0-9!#$&^_.-]+\+)?json)$/;
-/** Statuses without a body, and so without a media type. */
+/** Statuses of responses that have no body and therefore no media type. */
 const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 const DISPOSITION_LENGTH_MAX = 2048;
 const FILENAME_LENGTH_MAX = 255;
 
 /**
- * Rebuilds a response for the relay's origin, which has the sessions of other secrets, too. The
- * daemon determines status and content; the relay determines how a browser may use them.
+ * Rebuilds a response for the relay's origin, in which a browser also holds the sessions of other
+ * relay secrets. The daemon decides the status and the content; the relay decides how a browser may
+ * use them.
  */
 export async function toBrowserResponse(daemon_id: string, answer: Response): Promise<Response> {
   const { status, headers: original, body } = answer;
   if (status >= 300 && status < 400 && status !== 304) {
-    // No route of a daemon redirects, and `Location` does not pass the tunnel.
+    // No route of a daemon redirects, and the tunnel does not pass `Location`.
     await abandon(body);
     throw new Problem("bad_daemon_answer", { daemon_id });
   }
@@ -41,7 +42,7 @@ export async function toBrowserResponse(daemon_id: string, answer: Response): Pr
   return new Response(body, { status, headers });
 }
 
-/** Cleans the media type, so that no parameter or second value of the daemon is passed on. */
+/** Sets a clean media type, so that no parameter or second value of the daemon is passed on. */
 function setContentHeaders(headers: Headers, original: Headers): void {
   const type = cleanMediaType(original.get("content-type") ?? OCTET_STREAM);
   headers.set("content-type", type);
@@ -58,7 +59,7 @@ function setContentHeaders(headers: Headers, original: Headers): void {
 const PARAMETER = /\s*;\s*([\w*-]{1,32})\s*=\s*("(?:[^"\\]|\\.)*"|[^\s";,]+)/y;
 const ENCODED = /^utf-8'[\w-]*'([\w!#$&+.^`|~%-]+)$/i;
 
-/** The cleaned file name of a `Content-Disposition` (RFC 6266); undefined without one. */
+/** The cleaned file name in a `Content-Disposition` (RFC 6266). Undefined if it names no file. */
 function filenameOf(dispositionHeader: string): string | undefined {
   if (dispositionHeader.length > DISPOSITION_LENGTH_MAX) return undefined;
   const kind = /^\s*(?:attachment|inline)(?=\s*;)/i.exec(dispositionHeader)?.[0];
@@ -75,13 +76,13 @@ function filenameOf(dispositionHeader: string): string | undefined {
   return name === undefined ? undefined : cleanFilename(name.slice(0, FILENAME_LENGTH_MAX));
 }
 
-/** Decodes an RFC 8187 value, in UTF-8 only. */
+/** Decodes an RFC 8187 value. Supports UTF-8 only. */
 function decoded(value: string | undefined): string | undefined {
   const [, text] = ENCODED.exec(value ?? "") ?? [];
   try {
     return text === undefined ? undefined : decodeURIComponent(text);
   } catch {
-    return undefined; // Invalid UTF-8.
+    return undefined; // The value is invalid UTF-8.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Machines behind the relay: their contracts, and the interface by which features reach them. */
+/** Machines behind the relay: contracts, and the interface through which features reach them. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -16,38 +16,39 @@ export const Machine = z.object({
   machine: z.string(),
   connected_at: Instant,
   version: z.string(),
-  /** The capabilities of its `GET /health`, such as `ask_pull_delivery`. */
+  /** The capabilities that its daemon reports in `GET /health`, such as `ask_pull_delivery`. */
   capabilities: z.record(z.string(), z.boolean()),
 });
 export type Machine = z.output<typeof Machine>;
 
-/** A request for one machine's daemon. */
+/** A request to the daemon of one machine. */
 export interface MachineRequest {
   readonly method: string;
   /** Begins with a slash and includes the query. */
   readonly path: `/${string}`;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Aborts the request and the body of its response, on both ends of the tunnel. */
+  /** Aborts the request and the body of its response, at both ends of the tunnel. */
   readonly signal?: AbortSignal;
-  /** How long the head of the response may take. Its body may take longer. */
+  /** How long to wait for the head of the response. The body may take longer. */
   readonly timeout_ms: number;
-  /** Reads the whole body within `timeout_ms`, up to this size. */
+  /** If set, the whole body is read within `timeout_ms`, up to this size. */
   readonly whole_bytes_max?: number;
   /**
-   * `browser`: sent by a page of the relay that a person has signed in to. Only such a request may
-   * act for the human (contract 2). MCP, shares and programs are `program`, the default.
+   * `browser`: a page of the relay sent the request, and a person has signed in to that page. Only
+   * such a request may act for the human (contract 2). `program`, the default, is used for MCP,
+   * shares and programs.
    */
   readonly origin?: "browser" | "program";
 }
 
-/** What features may do with machines. A namespace sees only its own. */
+/** The operations on machines that features may use. A namespace sees only its own machines. */
 export interface Machines {
   /** The connected machines, in order of their ids. */
   list(namespace: string): Machine[];
   /**
-   * Sends a request to exactly this daemon, once. Throws one of `UNREACHABLE`. A refusal of the
-   * daemon itself is a `Response`.
+   * Sends a request once, to exactly this daemon. Throws one of the `UNREACHABLE` refusals if the
+   * daemon did not respond. If the daemon itself refuses, returns that refusal as a `Response`.
    */
   request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response>;
 }
@@ -62,9 +63,9 @@ export function isUnreachable(error: unknown): error is Unreachable {
 
 /** The sessions of signed-in browsers. */
 export interface Sessions {
-  /** The namespace of the request's session; undefined without one. */
+  /** The namespace of the session that a request belongs to. Undefined if it belongs to none. */
   namespaceOf(request: Request): string | undefined;
-  /** Throws if the `x-mesh-form-token` of a request is not that of its session. */
+  /** Throws if the request's `x-mesh-form-token` does not belong to the request's session. */
   refuseOtherSession(request: Request): void;
 }
 

@@ -1,22 +1,22 @@
-/** A client of a daemon's API through the tunnel, for apps and guests. */
+/** A client of a daemon's API that works through the tunnel. It serves apps and guests. */
 
 import * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
 import { isUnreachable, type Machines } from "./contract.ts";
 
-/** How long a daemon may take for a response that needs no waiting. */
+/** How long to wait for the response to a request that the daemon answers at once. */
 export const ANSWER_MS_MAX = 10_000;
-/** The size limit of a response: a list of some thousand peers or asks. */
+/** Size limit of a response. A list of some thousand peers or asks fits. */
 const ANSWER_BYTES_MAX = 8_388_608;
 
 const SHORT_LENGTH_MAX = 255;
 const LINE_LENGTH_MAX = 1000;
-/** The limit of the daemon. */
+/** The daemon has the same limit. */
 const DESCRIPTION_LENGTH_MAX = 2000;
 const PATH_LENGTH_MAX = 4096;
 
-/** One line of limited length without invisible characters, for models and guests. */
+/** A text for models and guests: one line of limited length, without invisible characters. */
 function oneLine(length_max: number) {
   return z.string().transform((text) =>
     text.slice(0, length_max).toWellFormed().replaceAll(/[\p{C}\u2028\u2029]+/gu, " ")
@@ -25,7 +25,7 @@ function oneLine(length_max: number) {
 
 /** The parts of a daemon's responses that are used here. Other versions may have other fields. */
 const nullishText = z.string().nullish();
-/** An id, a name or a state, to be inserted in a sentence. */
+/** An id, a name or a state that is inserted into a sentence. */
 const shortLine = oneLine(SHORT_LENGTH_MAX);
 const nullishLine = shortLine.nullish();
 const Health = z.object({
@@ -81,25 +81,25 @@ const ErrorResponse = z.object({
 
 const ROLES = ["agent", "orchestrator"];
 
-/** Whether apps and guests may write to the peer. They may not write to humans and services. */
+/** Whether apps and guests may write to this peer. They may not write to humans and services. */
 export function isAgent({ role }: Pick<Peer, "role">): boolean {
   return ROLES.includes(role ?? "agent");
 }
 
-/** The daemon that is asked, and who asks it (specification 4, rule 2). */
+/** The daemon to call, and the sender in whose name it is called (specification 4, rule 2). */
 export interface DaemonTarget {
   readonly machines: Machines;
   readonly namespace: string;
   readonly daemon_id: string;
-  /** The sender of all messages. */
+  /** The sender of all messages that the client sends. */
   readonly asker: string;
   readonly signal: AbortSignal;
 }
 
-/** Errors with a 5xx status after which the daemon has not taken the request. */
+/** Error codes that mean, despite a 5xx status, that the daemon has not accepted the request. */
 const NOT_TAKEN_ERRORS = ["storage_failed", "shutting_down"];
 
-/** A refusal by the daemon. */
+/** A refusal or failure that the daemon returned. */
 export class DaemonError extends Error {
   override readonly name = "DaemonError";
   readonly status: number;
@@ -113,7 +113,7 @@ export class DaemonError extends Error {
     this.detail = detail;
   }
 
-  /** Whether the daemon may have taken the request before it failed. */
+  /** Whether the daemon may have accepted the request before it failed. */
   get mayHaveBeenTaken(): boolean {
     return this.status >= 500 && !NOT_TAKEN_ERRORS.includes(this.code);
   }
@@ -135,7 +135,7 @@ export class DaemonClient {
     this.#target = target;
   }
 
-  /** Whether a message was sent. An error before that means that nothing was delivered. */
+  /** Whether a message was sent. If an error occurs while this is false, nothing was delivered. */
   get hasSent(): boolean {
     return this.#hasSent;
   }
@@ -150,7 +150,7 @@ export class DaemonClient {
     return (await this.#request({ method: "GET", path, schema: Peers })).peers;
   }
 
-  /** The peer with exactly this id. Names, which the daemon would accept, are refused (rule 1). */
+  /** The peer with exactly this id. Refuses names, although the daemon would accept them. */
   async mustBePeer(peer_id: string): Promise<Peer> {
     const unknown = () => new Problem("unknown_peer", { peer: peer_id });
     const path = `/peers/${pathSegment(peer_id, unknown)}` as const;
@@ -159,7 +159,7 @@ export class DaemonClient {
     return peer;
   }
 
-  /** As `mustBePeer`, for agents only: other peers are not listed, so they are no targets. */
+  /** As `mustBePeer`, but only for agents, because other peers are not listed. */
   async mustBeAgent(peer_id: string): Promise<Peer> {
     const peer = await this.mustBePeer(peer_id);
     if (!isAgent(peer)) throw new Problem("unknown_peer", { peer: peer_id });
@@ -167,12 +167,12 @@ export class DaemonClient {
   }
 
   /**
-   * Sends an ask whose reply is kept until it is fetched. Throws `daemon_too_old` if the daemon
-   * does not support that (rule 8).
+   * Sends an ask whose reply the daemon keeps until it is fetched. Throws `daemon_too_old` if the
+   * daemon does not support that (specification 4, rule 8).
    */
   async ask(peer_id: string, text: string) {
     const agentCheck = this.mustBeAgent(peer_id);
-    agentCheck.catch(() => undefined); // Errors of the daemon itself take precedence.
+    agentCheck.catch(() => undefined); // If the daemon itself fails, its error takes precedence.
     const { version, capabilities } = await this.health();
     const { daemon_id } = this.#target;
     if (!capabilities.ask_pull_delivery) {
@@ -197,7 +197,7 @@ export class DaemonClient {
     return this.#request({ method: "POST", path, json, schema: WaitResponse, timeout_ms });
   }
 
-  /** The open asks of this asker, without those of a registered peer with its name. */
+  /** The open asks of this asker. A registered peer with the same name has its own asks. */
   async pending() {
     const { asker } = this.#target;
     const query = new URLSearchParams({ peer_id: asker, direction: "outbound" });
@@ -247,13 +247,13 @@ export class DaemonClient {
   }
 }
 
-/** Encodes an id for a path. `.`, `..` and malformed text cannot be ids. */
+/** Encodes an id for a path. Refuses `.`, `..` and malformed text, which cannot be ids. */
 function pathSegment(id: string, unknown: () => Problem): string {
   if (/^\.{1,2}$/.test(id) || !id.isWellFormed()) throw unknown();
   return encodeURIComponent(id);
 }
 
-/** Marks an error as not delivered, because no message was sent before it. */
+/** Marks an error as not delivered. For errors that occur before any message was sent. */
 function asNotDelivered(error: unknown): unknown {
   if (!isUnreachable(error)) return error;
   return new Problem(error.code, { ...error.fields, may_have_been_delivered: false });

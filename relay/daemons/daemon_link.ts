@@ -1,4 +1,4 @@
-/** The connection of one daemon: its handshake, the requests to it, and its end. */
+/** The connection of one daemon: its handshake, its requests, and its end. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { readUpTo } from "kit/http/body.ts";
@@ -22,24 +22,24 @@ import { abandon, type Body, type Bytes, type Stream, StreamError } from "kit/ne
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { Machine, MachineRequest } from "./contract.ts";
 
-/** The identity of a daemon, as its upgrade request proves it. */
+/** The identity of a daemon, proven by its upgrade request. */
 export interface DaemonIdentity {
   readonly namespace: string;
   readonly daemon_id: string;
-  /** The remote address as the rate limits count it. */
+  /** The remote address, in the form that the rate limits count. */
   readonly address?: string;
 }
 
 export interface DaemonLinkDeps {
   readonly clock: Clock;
-  /** The daemon has completed the handshake. */
+  /** Called when the daemon has completed the handshake. */
   onHello(link: DaemonLink): void;
   left(link: DaemonLink, why: string): void;
 }
 
-/** Statuses of responses without a body. */
+/** Statuses of responses that have no body. */
 const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
-/** The size of a request frame's `type` and `id`. */
+/** Room for the `type` and `id` of a request frame. */
 const FRAME_BYTES = 64;
 const encoder = new TextEncoder();
 const HeadInput = RequestHead.omit({ type: true, id: true });
@@ -48,10 +48,10 @@ export class DaemonLink implements ConnectionListener {
   readonly identity: DaemonIdentity;
   readonly connectedAt: number;
   readonly #deps: DaemonLinkDeps;
-  /** The deadlines of requests without a response. */
+  /** The deadlines of requests that have no response yet. */
   readonly #deadlines = new Map<Stream, number>();
   readonly #timedOut = new WeakSet<Stream>();
-  /** Collected bytes of incomplete responses that are read whole. */
+  /** For responses that are read whole, the bytes collected so far. */
   readonly #collected = new ByteCounts<Stream>();
   #connection: Connection | undefined;
   #hello: Hello | undefined;
@@ -63,7 +63,7 @@ export class DaemonLink implements ConnectionListener {
     this.connectedAt = deps.clock.now();
   }
 
-  /** Sets the connection. Call it once, right after the constructor. */
+  /** Sets the connection. Must be called once, right after the constructor. */
   attach(connection: Connection): void {
     this.#connection = connection;
   }
@@ -73,7 +73,7 @@ export class DaemonLink implements ConnectionListener {
     return this.#multiplexed?.size ?? 0;
   }
 
-  /** Unread bytes of responses, collected bytes of responses, and unsent bytes of requests. */
+  /** Bytes of unread responses, of partly collected responses, and of unsent requests. */
   get held_bytes(): number {
     return (this.#multiplexed?.held_bytes ?? 0) + this.#collected.total + this.#untaken_bytes;
   }
@@ -82,7 +82,7 @@ export class DaemonLink implements ConnectionListener {
     return this.#connection?.open ? this.#connection.buffered : 0;
   }
 
-  /** Frees memory: closes the tunnel if its daemon does not read, and otherwise ends a response. */
+  /** Frees memory: ends a response, or the tunnel if its daemon does not read. */
   shed(): void {
     const multiplexed = this.#multiplexed;
     const collected = this.#collected.total;
@@ -105,7 +105,7 @@ export class DaemonLink implements ConnectionListener {
   }
 
   opened(): void {
-    // The daemon sends the first frame.
+    // Nothing to do: the daemon sends the first frame.
   }
 
   received(data: FrameData): void {
@@ -118,7 +118,7 @@ export class DaemonLink implements ConnectionListener {
     this.#deps.left(this, reason || "the connection was lost");
   }
 
-  /** Call it once a second: it checks the connection and the deadlines. */
+  /** Checks the connection and the deadlines. Must be called once a second. */
   tick(now: number): void {
     if (!this.#multiplexed) {
       if (now - this.connectedAt >= HANDSHAKE_MS_MAX) this.end("not_hello");
@@ -137,7 +137,7 @@ export class DaemonLink implements ConnectionListener {
     else this.#connection?.close(CLOSE[why], why);
   }
 
-  /** Sends a request. Resolves with the head of the response; throws one of `UNREACHABLE`. */
+  /** Sends a request. Resolves with the head of the response; throws a refusal of `UNREACHABLE`. */
   async request(request: MachineRequest): Promise<Response> {
     const { daemon_id } = this.identity;
     const requestHead = toRequestHead(request);
@@ -167,7 +167,7 @@ export class DaemonLink implements ConnectionListener {
     }
   }
 
-  /** The body as a stream, or all its bytes for a request with `whole_bytes_max`. */
+  /** The body as a stream. For a request with `whole_bytes_max`, reads the whole body first. */
   async #readWhole(
     stream: Stream,
     { status, body }: { status: number; body: Body | null },
@@ -192,7 +192,7 @@ export class DaemonLink implements ConnectionListener {
     return new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
   }
 
-  /** Handles the first frame. An unsupported version is refused with its number. */
+  /** Handles the first frame. Refuses an unsupported version and names it. */
   #handshake(data: FrameData): void {
     const json = typeof data === "string" && data.length <= HEAD_BYTES_MAX
       ? tryJson(data)
@@ -224,7 +224,7 @@ export class DaemonLink implements ConnectionListener {
   }
 }
 
-/** Validates the head, because an invalid one would make the daemon close the tunnel. */
+/** Validates the head of a request: an invalid head would make the daemon close the tunnel. */
 function toRequestHead({ method, path, headers = {}, body, origin = "program" }: MachineRequest) {
   const requestHead = HeadInput.safeParse({
     method,
@@ -241,7 +241,7 @@ function toRequestHead({ method, path, headers = {}, body, origin = "program" }:
   return requestHead.data;
 }
 
-/** Sends the body of a request, and keeps the error of its source. */
+/** Sends the body of a request. If the source of the body fails, keeps the error. */
 class Upload {
   error: unknown;
 

@@ -1,4 +1,4 @@
-/** The connected machines by namespace. They are kept in memory only. */
+/** The connected machines by namespace, kept in memory only. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -14,23 +14,23 @@ import {
 } from "./contract.ts";
 import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
-/** Connections of one relay, including those before their handshake. */
+/** How many connections one relay accepts, including those before their handshake. */
 export const DAEMONS_MAX = 10_000;
-/** Connections of one address with any secrets, because anyone can create secrets. */
+/** Limits connections of one address, whatever their secrets, because anyone can create secrets. */
 export const DAEMONS_OF_ADDRESS_MAX = 2500;
-/** Daemons of one secret. */
+/** How many daemons may be connected with one secret. */
 export const DAEMONS_OF_SECRET_MAX = 100;
 /**
- * Bytes that the relay may hold for all daemons: of unread and collected responses and of unsent
- * requests. It is checked once a second. The documented example gives a relay 1 GiB.
+ * How many bytes the relay may hold for all daemons together: unread and collected responses, and
+ * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
 const TOTAL_HELD_BYTES_MAX = 268_435_456;
-/** Disconnected machines that are remembered as offline. */
+/** How many disconnected machines are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
 export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";
 
-/** A connection, and the response that opens it at the other end. */
+/** An accepted upgrade: the connection, and the HTTP response that opens it at the daemon. */
 export interface Accepted {
   readonly response: Response;
   readonly connection: Connection;
@@ -39,7 +39,7 @@ export interface Accepted {
 export interface MachineRegistryDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Records a finished request in the metrics. */
+  /** Called when a request has finished, to record it in the metrics. */
   recordRequest(outcome: Outcome, took_ms: number): void;
   readonly held_bytes_max?: number;
 }
@@ -47,11 +47,11 @@ export interface MachineRegistryDeps {
 export class MachineRegistry implements Machines {
   readonly #deps: MachineRegistryDeps;
   readonly #links = new Map<string, Map<string, DaemonLink>>();
-  /** All links with a socket, including those before their handshake. */
+  /** All links with an open socket, including those that have not completed the handshake. */
   readonly #openLinks = new Set<DaemonLink>();
-  /** The number of connections by address. */
+  /** The number of open connections of each address. */
   readonly #countByAddress = new Map<string, number>();
-  /** Closed links whose responses are still being read. */
+  /** Closed links whose responses still have readers. */
   readonly #drainingLinks = new Set<DaemonLink>();
   readonly #recentlyLeft = new Set<string>();
 
@@ -74,7 +74,7 @@ export class MachineRegistry implements Machines {
     return sumOf(this.#openLinks) + sumOf(this.#drainingLinks);
   }
 
-  /** Throws if a limit is reached. A daemon that reconnects replaces its own connection. */
+  /** Throws if a limit is reached. A reconnecting daemon is exempt: it replaces its connection. */
   refuseIfFull({ namespace, daemon_id, address = "" }: DaemonIdentity): void {
     const daemons = this.#links.get(namespace);
     if (daemons?.has(daemon_id)) return;
@@ -90,8 +90,8 @@ export class MachineRegistry implements Machines {
   }
 
   /**
-   * Connects a daemon, which is listed only after its handshake. A failed upgrade does not count
-   * for the limits.
+   * Connects a daemon. The daemon is listed only after its handshake. A failed upgrade does not
+   * count towards the limits.
    */
   connect(identity: DaemonIdentity, accept: (listener: ConnectionListener) => Accepted): Response {
     const deps: DaemonLinkDeps = {
@@ -133,7 +133,7 @@ export class MachineRegistry implements Machines {
     }
   }
 
-  /** Call it once a second. */
+  /** Checks all links and the memory that they hold. Must be called once a second. */
   tick(now: number): void {
     for (const link of this.#openLinks) link.tick(now);
     for (const link of this.#drainingLinks) {
@@ -142,7 +142,7 @@ export class MachineRegistry implements Machines {
     this.#shedLoad();
   }
 
-  /** Frees memory of the largest links first, so that one tenant cannot exhaust that of others. */
+  /** Frees memory of the largest links first, so that one tenant cannot use up that of others. */
   #shedLoad(): void {
     const { held_bytes_max = TOTAL_HELD_BYTES_MAX } = this.#deps;
     for (let held = this.held_bytes; held > held_bytes_max;) {
@@ -171,12 +171,12 @@ export class MachineRegistry implements Machines {
     throw new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
   }
 
-  /** Adds a link. It replaces an older link of the same daemon (contract 9). */
+  /** Adds a link after its handshake. An older link of the same daemon is ended (contract 9). */
   #add(link: DaemonLink): void {
     const { namespace, daemon_id } = link.identity;
     const daemons = this.#links.getOrInsertComputed(namespace, () => new Map());
     const superseded = daemons.get(daemon_id);
-    // Several may have connected at once, each of them below the limit.
+    // Checked again: several daemons may have connected while the count was below the limit.
     if (!superseded && daemons.size >= DAEMONS_OF_SECRET_MAX) return link.end("too_many_daemons");
     daemons.set(daemon_id, link);
     this.#recentlyLeft.delete(keyOf(link.identity));

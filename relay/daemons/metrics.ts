@@ -3,7 +3,7 @@
 import { Metrics } from "kit/http/metrics.ts";
 import type { Outcome } from "./machine_registry.ts";
 
-/** Values that are read when the metrics are rendered. */
+/** Current values that are read when the metrics are rendered. */
 export interface GaugeValues {
   readonly daemons: number;
   readonly requests: number;

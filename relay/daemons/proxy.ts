@@ -6,14 +6,14 @@ import { abandon } from "kit/net/tunnel/stream.ts";
 import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
-/** Longer than the longest time that a daemon holds a request. */
+/** How long to wait for a machine's response. A daemon holds no request for longer than this. */
 const ANSWER_MS_MAX = 60_000;
 
 export interface ProxyDeps {
   readonly machines: Machines;
   readonly sessions: Sessions;
   isFromOurPage(request: Request): boolean;
-  /** Aborts open requests at shutdown. */
+  /** Aborts at shutdown and ends open requests. */
   readonly signal: AbortSignal;
 }
 
@@ -26,10 +26,10 @@ const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
   "audio",
 ]);
 
-/** The relay serves these files itself (contract 9). */
+/** Paths of the dashboard's files. The relay serves its own copies (contract 9). */
 const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
-/** Every request, also a `GET`, needs a session and a page of the relay (contract 9). */
+/** Every request, even a `GET`, needs a session and must come from a relay page (contract 9). */
 export async function proxyToMachine(
   { machines, sessions, isFromOurPage, signal }: ProxyDeps,
   request: Request,
@@ -70,25 +70,26 @@ export async function proxyToMachine(
   return new Response(null, answer);
 }
 
-/** The path at the daemon, spelt as in the request. */
+/** The path to request from the daemon, percent-encoded as in the browser's request. */
 function pathWithin(url: string): `/${string}` {
   const { pathname, search } = new URL(url);
   return `/${pathname.replace(/^\/m\/[^/]*\/*/, "")}${search}`;
 }
 
-/** A path without query and percent-encoding, for comparison. */
+/** The path without query and percent-encoding, for comparisons. */
 function toPlainPath(path: string): string {
   const plain = path.split("?", 1)[0] ?? "";
   try {
     return decodeURIComponent(plain);
   } catch {
-    return plain; // Invalid UTF-8, so it is no path of the relay.
+    return plain; // The path is invalid UTF-8, so it is not a path of the relay.
   }
 }
 
 /**
- * Refuses requests whose response would become a part of a page, or a service worker, which could
- * later answer requests to the relay. Old browsers send only the `Service-Worker` header.
+ * Refuses requests whose response would become part of a page, such as a script, or a service
+ * worker. A service worker could later answer requests to the relay. Old browsers announce one with
+ * the `Service-Worker` header only.
  */
 function refuseEmbedding({ headers }: Request): void {
   const destination = headers.has("service-worker")

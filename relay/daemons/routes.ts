@@ -1,4 +1,4 @@
-/** Routes to machines: daemons connect to them, and browsers and programs reach daemons by them. */
+/** Routes through which daemons connect, and browsers and programs reach the daemons. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
@@ -17,20 +17,20 @@ export interface TunnelDeps {
   readonly machines: MachineRegistry;
   readonly metrics: RelayMetrics;
   readonly sessions: Sessions;
-  /** The namespace of the bearer secret of a request; undefined without one. */
+  /** The namespace of the bearer secret in a request. Undefined if the request has none. */
   bearerOf(request: Request): string | undefined;
-  /** Whether the browser's headers prove that a page of the relay sends the request. */
+  /** Whether the browser's headers prove that a page of the relay sent the request. */
   isFromOurPage(request: Request): boolean;
-  /** Whether a program on this machine sends the request without a proxy. */
+  /** Whether a program on this machine sent the request without a proxy. */
   isLocal(request: Request, remote: Remote): boolean;
-  /** Limits how often one address may connect a daemon. */
+  /** Rate limits for connecting a daemon from one address. */
   readonly dials: {
     readonly withSecret: AddressRateLimit;
     readonly withoutSecret: AddressRateLimit;
   };
-  /** The client's address as the rate limits count it. */
+  /** The client's address, in the form that the rate limits count. */
   rateLimitKeyOf(request: Request, remote: Remote): string;
-  /** Upgrades a request to a connection. */
+  /** Upgrades a request to a WebSocket connection. */
   readonly accept: Accept;
   readonly signal: AbortSignal;
 }
@@ -68,7 +68,8 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
       )
     ),
     rawRoute(contracts.getRelayMetrics, (request, { remote }) => {
-      // Metrics are for the operator only, even behind a proxy that does not hide the path.
+      // The metrics are for the operator only. A proxy in front of the relay may not block the
+      // path, so the origin of the request is checked here.
       if (!isLocal(request, remote)) {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
@@ -79,7 +80,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
   ];
 }
 
-/** The secret is checked before the upgrade. It is in no URL and in no frame. */
+/** Checks the secret before the upgrade. The secret appears in no URL and in no frame. */
 function connectDaemon(
   { machines, bearerOf, dials, rateLimitKeyOf, accept }: TunnelDeps,
   request: Request,

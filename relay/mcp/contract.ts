@@ -3,22 +3,22 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** JSON-RPC messages. The SDK validates them. */
+/** JSON-RPC messages. The SDK validates them, so the contract does not. */
 const Rpc = z.unknown();
 
-/** Allows to read machines, agents and the app's own requests. */
+/** The scope that allows an app to read machines, agents and the app's own requests. */
 export const READ = "agents:read";
-/** Allows to send messages to agents. */
+/** The scope that allows an app to send messages to agents. */
 export const WRITE = "agents:write";
 
 /** What an access token allows. */
 export const Bearer = z.object({
   grant_id: z.string(),
-  /** The namespace of the reachable machines: the digest of a relay secret. */
+  /** The namespace of the machines that the app can reach: the digest of a relay secret. */
   namespace: z.string(),
-  /** The sender of the app's messages: `mcp-` and 12 hex digits, unique for the grant. */
+  /** The sender of the app's messages: `mcp-` and 12 hex digits. Each grant has its own. */
   asker: z.string(),
-  /** Scopes, separated by spaces. */
+  /** The granted scopes, separated by spaces. */
   scope: z.string(),
 });
 export type Bearer = z.output<typeof Bearer>;

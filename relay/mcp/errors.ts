@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import { DaemonError } from "../daemons/daemon_client.ts";
 import { isUnreachable } from "../daemons/contract.ts";
 
-/** What a model should do next, for codes whose sentence is not enough. */
+/** Advice for the model on what to do next, for codes whose sentence is not enough. */
 const ADVICE: Readonly<Record<string, string>> = {
   unknown_machine: "Call list_machines for the exact daemon_id.",
   machine_offline: "Tell the user, who can start it on that machine with `mesh up`.",
@@ -20,7 +20,7 @@ const MAYBE_DELIVERED =
   "The message may have been delivered. list_requests shows outstanding asks only, so that absence " +
   "there proves nothing. Do not send it again unless doing the task twice is harmless.";
 
-/** Codes of a daemon that an app sees as another code. */
+/** Codes of the daemon that are translated for apps. */
 const CODES: Readonly<Record<string, string>> = {
   unknown_ask: "unknown_request",
   not_the_asker: "unknown_request",
@@ -35,14 +35,14 @@ export interface ToolError {
 }
 
 /**
- * Undefined for an unexpected error, which is not shown to the caller. `hasSent` says whether a
- * message was sent before the error.
+ * Converts an error for the caller. Undefined for an unexpected error, which must not be shown.
+ * `hasSent` says whether a message was sent before the error occurred.
  */
 export function toToolError(thrown: unknown, hasSent: boolean): ToolError | undefined {
   if (thrown instanceof DaemonError) {
     const { code, detail, mayHaveBeenTaken } = thrown;
     const error = CODES[code] ?? code;
-    // An unknown request and another app's request have the same error.
+    // An app gets the same error for an unknown request and for a request of another app.
     if (error === "unknown_request") return toToolError(new Problem(error, {}), hasSent);
     return { error, detail, may_have_been_delivered: hasSent && mayHaveBeenTaken };
   }
@@ -56,7 +56,7 @@ function problemMayHaveBeenTaken(thrown: Problem): boolean {
   return thrown.code === "bad_daemon_answer";
 }
 
-/** The result that shows an error to the model. */
+/** A tool result that shows an error to the model. */
 export function toErrorResult(refusal: ToolError): CallToolResult {
   const { error, detail, may_have_been_delivered } = refusal;
   const lines = [`${error}: ${detail}`];

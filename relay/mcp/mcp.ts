@@ -1,4 +1,4 @@
-/** Remote MCP: the tools by which apps with a grant reach the agents of a namespace. */
+/** Remote MCP: the tools with which apps that hold a grant reach the agents of a namespace. */
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { VERSION } from "kit/http/contract.ts";
@@ -41,18 +41,18 @@ export class Mcp implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** Answers one POST of the bearer, unless `refuse` returns a response for its message. */
+  /** Answers one POST of the bearer. If `refuse` returns a response, that is sent instead. */
   answer(
     request: Request,
     bearer: Bearer,
     refuse: (message: unknown) => Response | undefined,
   ): Promise<Response> {
-    // The tools do not need the token itself.
+    // The token is left out because no tool needs it.
     const authInfo = { token: "", clientId: bearer.grant_id, scopes: [], extra: { bearer } };
     return this.#endpoint.answer(request, { authInfo, refuse });
   }
 
-  /** The scopes that a message needs and that `scopes` does not include. */
+  /** The scopes that the message needs and that are missing from `scopes`. */
   missingScopes(message: unknown, scopes: readonly string[]): string[] {
     const missing = [message].flat().flatMap((one) => {
       const scope = this.#tools.get(toolOf(one) ?? "")?.scope;
@@ -91,7 +91,7 @@ export class Mcp implements AsyncDisposable {
     return server;
   }
 
-  /** The context of a call. Clients of daemons that the tool uses are added to `daemons`. */
+  /** Creates the context of a call. Daemon clients that the tool opens are added to `daemons`. */
   #toolContext(
     { namespace, asker }: Bearer,
     signal: AbortSignal,
@@ -109,7 +109,7 @@ export class Mcp implements AsyncDisposable {
   }
 }
 
-/** The name of the tool that a message calls; undefined for other messages. */
+/** The name of the tool that a message calls. Undefined for messages that call no tool. */
 function toolOf(message: unknown): string | undefined {
   if (typeof message !== "object" || message === null) return undefined;
   if (Reflect.get(message, "method") !== "tools/call") return undefined;

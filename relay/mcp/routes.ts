@@ -8,19 +8,19 @@ import { bearerToken } from "../web/secrets.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
-/** Concurrent calls of one grant. Each may wait for 20 s. */
+/** How many calls of one grant may run at once. Each may wait for 20 s. */
 export const IN_FLIGHT_MAX = 256;
 const RETRY_SECONDS = 1;
 
-/** Checks access tokens. Throws if the database fails, so that no caller is admitted. */
+/** Checks access tokens. If the database fails, throws, so that no caller is admitted. */
 export interface Tokens {
-  /** The bearer of a token; undefined for an unknown, expired or revoked one. */
+  /** The bearer of a token. Undefined if the token is unknown, expired or revoked. */
   check(token: string): Bearer | undefined | Promise<Bearer | undefined>;
 }
 
 export interface McpRoutesDeps {
   readonly originPolicy: OriginPolicy;
-  /** The configured origin. It never depends on a request. */
+  /** The origin from the configuration, never from a request. */
   readonly issuer: string;
   readonly tokens: Tokens;
   mcp(): Promise<Mcp>;
@@ -60,7 +60,7 @@ function authorizedRoute(
   });
 }
 
-/** Counts the calls of a request among those of its grant until it is disposed. */
+/** Counts the calls of a request towards the limit of its grant, until this object is disposed. */
 class Calls implements Disposable {
   readonly #inFlight: Map<string, number>;
   readonly #grant_id: string;
@@ -71,7 +71,7 @@ class Calls implements Disposable {
     this.#grant_id = grant_id;
   }
 
-  /** Adds calls. A batch counts as many calls as it has messages. */
+  /** Adds calls to the count. A batch counts as many calls as it contains messages. */
   begin(calls: number): void {
     const count = (this.#inFlight.get(this.#grant_id) ?? 0) + calls;
     if (count > IN_FLIGHT_MAX) {
@@ -93,7 +93,7 @@ function refuseMethod({ method }: Request): never {
   throw new Problem("method_not_allowed", { method, path, allow });
 }
 
-/** It names both scopes, as a user cannot allow more than the app requests. */
+/** Asks for a token. Names both scopes, because a user cannot allow more than the app requests. */
 function unauthorized(issuer: string, refused: boolean): Response {
   const error = refused ? "invalid_token" : undefined;
   const detail = refused
@@ -102,7 +102,7 @@ function unauthorized(issuer: string, refused: boolean): Response {
   return challenge(401, { issuer, error, scope: `${READ} ${WRITE}`, detail });
 }
 
-/** It names `agents:read`, too, because every authorization must request it. */
+/** Names `agents:read`, too, because every authorization must request it. */
 function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
   const scope = [READ, ...missingScopes.filter((one) => one !== READ)].join(" ");
   const detail = `This tool needs the scope ${
@@ -111,7 +111,7 @@ function insufficientScope(issuer: string, missingScopes: readonly string[]): Re
   return challenge(403, { issuer, error: "insufficient_scope", scope, detail });
 }
 
-/** A challenge (RFC 6750) with the address of the resource metadata (RFC 9728). */
+/** A challenge (RFC 6750) that names the address of the resource metadata (RFC 9728). */
 function challenge(
   status: number,
   { issuer, error, scope, detail }: {

@@ -1,4 +1,4 @@
-/** Remote tools: their definition, the scope that they need, and their handler. */
+/** Remote tools. A tool has a definition, the scope that it needs, and a handler. */
 
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -8,7 +8,7 @@ import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
 import type { DaemonClient } from "../daemons/daemon_client.ts";
 
-/** What a tool call can reach. */
+/** The machines and daemons that a tool call can reach. */
 export interface ToolContext {
   /** The connected machines of the grant's namespace. */
   machines(): readonly Machine[];
@@ -16,7 +16,7 @@ export interface ToolContext {
   daemon(daemon_id: string): DaemonClient;
 }
 
-/** The result of a tool: a text for the model, and the same as data. */
+/** The result of a tool: a text for the model, and the same content as data. */
 export interface ToolResult<D> {
   readonly text: string;
   readonly data: D;
@@ -45,7 +45,7 @@ const REFUSAL = {
   required: ["error", "detail", "may_have_been_delivered"],
 };
 
-/** Defines a tool. Its input and its output are validated. */
+/** Defines a tool whose input and output are validated. */
 export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I, O>): Tool {
   const { input, output, scope } = spec;
   return {

@@ -59,7 +59,6 @@ const Credentials = z.object({
 });
 export type Credentials = z.infer<typeof Credentials>;
 
-/** A registered client. */
 export const Client = z.object({
   client_id: z.string(),
   client_name: z.string().nullable(),

@@ -3,11 +3,11 @@
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { OAuthRefusal } from "./refusals.ts";
 
-/** 4 KiB of redirect URIs, and the other metadata. */
+/** Body limit: room for 4 KiB of redirect URIs plus the other client metadata. */
 export const BODY_BYTES_MAX = 32_768;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-/** Request parameters. An empty one counts as absent, and so does a repeated one (RFC 6749 3.1). */
+/** Request parameters. Both an empty and a repeated parameter count as absent (RFC 6749 3.1). */
 export interface Params {
   get(name: string): string | undefined;
   /** The names of repeated parameters. */
@@ -26,7 +26,7 @@ export function paramsOf(search: URLSearchParams): Params {
   };
 }
 
-/** The parameters of a form. Throws if one is repeated or in the URL. */
+/** Reads the parameters of a form. Throws if a parameter is repeated or in the URL. */
 export async function formOf(request: Request): Promise<Params> {
   if (new URL(request.url).search !== "") throw new OAuthRefusal("in_query");
   if (!FORM.test(request.headers.get("content-type") ?? "")) throw new OAuthRefusal("wrong_media");
@@ -41,12 +41,12 @@ export function mustGet(params: Params, name: string): string {
   return value;
 }
 
-/** The body as text. Throws as soon as it exceeds the limit. */
+/** Reads the body as text. Throws as soon as the body exceeds the limit. */
 export async function bodyOf(request: Request): Promise<string> {
   try {
     return await textOf(request);
   } catch (error) {
-    // The client has aborted its request.
+    // Any other error means that the client has aborted its request.
     throw error instanceof OAuthRefusal ? error : new OAuthRefusal("broken_off");
   }
 }

@@ -2,7 +2,7 @@
 
 import { type EventOf, stateMachine } from "kit/core/state_machine.ts";
 
-/** An expired client, or an unused one that was evicted, is deleted. */
+/** There is no end state, because an expired or evicted client is deleted. */
 // deno-fmt-ignore
 export const clientMachine = stateMachine("oauth_client", [
   // from     on           to
@@ -13,7 +13,7 @@ export const clientMachine = stateMachine("oauth_client", [
 // deno-fmt-ignore
 export const grantMachine = stateMachine("oauth_grant", [
   // from     on           to
-  ["inactive", "exchanged", "active" ], // The code arrived within its minute.
+  ["inactive", "exchanged", "active" ], // The code was exchanged within its minute.
   ["active",   "refreshed", "active" ],
   ["active",   "revoked",   "revoked"], // By the client or by the person.
   ["active",   "replayed",  "revoked"], // A code or a refresh token was used twice.

@@ -1,13 +1,13 @@
-/** Discovery metadata of the resource and the authorization server. */
+/** Discovery metadata of the protected resource and of the authorization server. */
 
 import { type ResourceMetadata, SCOPES, type ServerMetadata } from "./contract.ts";
 
-/** The canonical URL of the relay's MCP, the resource of every token. */
+/** The canonical URL of the relay's MCP. Every token is issued for this resource. */
 export function resourceOf(issuer: string): string {
   return `${issuer}/mcp`;
 }
 
-/** RFC 9728. */
+/** The metadata of the protected resource (RFC 9728). */
 export function resourceMetadata(issuer: string): ResourceMetadata {
   return {
     resource: resourceOf(issuer),
@@ -18,7 +18,7 @@ export function resourceMetadata(issuer: string): ResourceMetadata {
   };
 }
 
-/** RFC 8414, with the field of RFC 9207. */
+/** The metadata of the authorization server (RFC 8414), with the `iss` field of RFC 9207. */
 export function serverMetadata(issuer: string): ServerMetadata {
   return {
     issuer,

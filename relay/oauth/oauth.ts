@@ -1,4 +1,4 @@
-/** Composes the authorization server: clients, consent, grants and connections on one database. */
+/** Builds the authorization server: clients, consent, grants and connections on one database. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -16,7 +16,7 @@ import { resourceOf } from "./metadata.ts";
 import { oauthRoutes } from "./routes.ts";
 
 export interface OAuthDeps {
-  /** The configured origin. It never depends on a request. */
+  /** The origin from the configuration, never from a request. */
   readonly issuer: string;
   readonly db: Database;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export function openOAuth(deps: OAuthDeps): OAuth {
   return { routes: oauthRoutes(services), tokens: { check: (token) => checkToken(grants, token) } };
 }
 
-/** A failure of the database is a 503, so that no caller is admitted and each may retry. */
+/** A failing database is a 503, so that no caller is admitted and every caller may retry. */
 function checkToken(grants: Grants, token: string): Bearer | undefined {
   try {
     return grants.bearerOf(token);

@@ -6,7 +6,7 @@ import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 const REGISTER_AGAIN =
   "this registration does not exist or has expired; remove and re-add the connector in your app";
 
-/** The descriptions are for people and programs. `{value}` is given by the thrower: no secret. */
+/** People and programs read the descriptions. `{value}` is never a secret: the thrower sets it. */
 // deno-fmt-ignore
 export const REFUSALS = {
   // refusal                 error                      status  description
@@ -61,12 +61,12 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** A refusal, to be thrown. Inside of a transaction, it rolls that back. */
+/** A refusal, to be thrown. If thrown inside of a transaction, the transaction rolls back. */
 export class OAuthRefusal extends Error {
   override readonly name = "OAuthRefusal";
   readonly code: RefusalCode;
   readonly value: string;
-  /** For `Retry-After`. */
+  /** The value of the `Retry-After` header. */
   readonly retry_seconds: number | undefined;
 
   constructor(code: RefusalCode, value = "", retry_seconds?: number) {
@@ -90,17 +90,17 @@ export class OAuthRefusal extends Error {
 
   get headers(): Record<string, string> {
     return {
-      ...UNCACHED,
+      ...NO_STORE_HEADERS,
       ...(this.retry_seconds !== undefined && { "retry-after": String(this.retry_seconds) }),
       ...(this.status === 401 && { "www-authenticate": 'Basic realm="public clients only"' }),
     };
   }
 }
 
-/** Headers of tokens and errors, which must not be cached (specification 5). */
-export const UNCACHED = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
+/** Headers of responses with tokens or errors, which must not be cached (specification 5). */
+export const NO_STORE_HEADERS = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
 
-/** Converts an error to a refusal. An unexpected error is logged and not revealed. */
+/** Converts an error to a refusal. Logs an unexpected error, and does not reveal it. */
 export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (thrown instanceof OAuthRefusal) return thrown;
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
@@ -110,7 +110,7 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
 }
 
-/** `{error, error_description}` (RFC 6749 5.2). */
+/** The body `{error, error_description}` (RFC 6749 5.2). */
 function toErrorBody({ error, description }: OAuthRefusal): Record<string, string> {
   return { error, error_description: description };
 }
@@ -126,7 +126,7 @@ function isStorageError(thrown: unknown): boolean {
   return isSqliteError || isProblem(thrown, "storage_failed");
 }
 
-/** RFC 6749 allows ASCII without double quotes and backslashes. */
+/** Converts to the characters that RFC 6749 allows: ASCII without double quotes and backslashes. */
 function toAscii(value: string): string {
   return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
     0,

@@ -10,7 +10,7 @@ import { refuseResource } from "./consent/authorization_request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
-import { OAuthRefusal, toErrorResponse, toOAuthRefusal, UNCACHED } from "./refusals.ts";
+import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
 
 export interface OAuthServices {
@@ -55,7 +55,7 @@ export function oauthRoutes(services: OAuthServices): Route[] {
   ];
 }
 
-/** The exchange of each grant type. */
+/** The function that handles each grant type. */
 const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["authorization_code", redeem],
   ["refresh_token", refresh],
@@ -82,7 +82,7 @@ function refresh(grants: Grants, client: contracts.Client, params: Params): cont
   return grants.refresh(client, mustGet(params, "refresh_token"), params.get("scope"));
 }
 
-/** The form of a public client. One with a secret is refused, as secrets are not supported. */
+/** The form of a public client. A client with a secret is refused: secrets are not supported. */
 async function clientFormOf(request: Request): Promise<Params> {
   const params = await formOf(request);
   const hasSecret = params.get("client_secret") ?? params.get("client_assertion") ??
@@ -92,7 +92,7 @@ async function clientFormOf(request: Request): Promise<Params> {
 }
 
 function toJson(body: unknown, status = 200): Response {
-  return Response.json(body, { status, headers: UNCACHED });
+  return Response.json(body, { status, headers: NO_STORE_HEADERS });
 }
 
 async function withErrorResponse(work: () => Promise<Response>, log: Log): Promise<Response> {

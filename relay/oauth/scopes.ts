@@ -1,9 +1,9 @@
-/** Scopes: reading is always included, sending may be, and a refresh can only narrow the scope. */
+/** Scopes: reading is always included, sending is optional, and a refresh can only narrow them. */
 
 import { READ, WRITE } from "../mcp/contract.ts";
 import { type Scope, SCOPES } from "./contract.ts";
 
-/** The requested scope, by default reading. Undefined for an unsupported one. */
+/** The requested scope. By default, reading. Undefined if the requested scope is not supported. */
 export function scopeOf(text: string | undefined): Scope | undefined {
   const requested = new Set((text ?? READ).split(" ").filter(Boolean));
   const supported: readonly string[] = SCOPES;
@@ -13,7 +13,7 @@ export function scopeOf(text: string | undefined): Scope | undefined {
   return requested.has(WRITE) ? `${READ} ${WRITE}` : READ;
 }
 
-/** The scope after a refresh. Undefined if the requested one is wider or unsupported. */
+/** The scope after a refresh. Undefined if the request is wider than `scope`, or unsupported. */
 export function narrowScope(scope: Scope, scopeParameter: string | undefined): Scope | undefined {
   const requestedScope = scopeParameter === undefined ? scope : scopeOf(scopeParameter);
   return requestedScope === READ || requestedScope === scope ? requestedScope : undefined;

@@ -1,4 +1,4 @@
-/** Contracts of shares at the relay: for their owner, and for guests with the link. */
+/** Contracts of shares at the relay: for owners, and for guests who have the link. */
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";

@@ -1,4 +1,4 @@
-/** Filters a daemon's event stream for a guest: only events that name the peer pass. */
+/** Filters a daemon's event stream for a guest. Only events that name the shared peer pass. */
 
 import { Splitter, tryJson } from "kit/core/text.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
@@ -9,11 +9,11 @@ export const NEVER_SHARED: ReadonlySet<string> = new Set([
   "inbox_updated",
   "surface_pushed",
 ]);
-/** Events contain ids, names and counts only, so they are shorter than this. */
+/** Size limit of an event. Events contain ids, names and counts only, so they are shorter. */
 const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
 
-/** Passes the events that a guest may see. Fails for an invalid event stream. */
+/** Passes on the events that a guest may see. Fails if the event stream is invalid. */
 export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
@@ -33,8 +33,8 @@ export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8
 }
 
 /**
- * Passes a body on until `stop` aborts, and then closes it without an error. Calls `done` at the
- * end, for any reason.
+ * Passes on a body until `stop` aborts, then closes the stream without an error. Calls `done` at
+ * the end of the stream, whatever ended it.
  */
 export function endOnAbort(
   stop: AbortSignal,
@@ -63,7 +63,7 @@ export function endOnAbort(
   });
 }
 
-/** The frame for a guest, rebuilt from its parsed fields; undefined if a guest may not see it. */
+/** The frame for a guest, rebuilt from parsed fields. Undefined if the guest may not see it. */
 function toGuest(frame: string, peer_id: string): string | undefined {
   const lines = frame.split("\n");
   if (lines.every((line) => line.startsWith(":"))) return KEEP_ALIVE;
@@ -80,7 +80,7 @@ function fieldOf(lines: readonly string[], name: string): string | undefined {
   return lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 }
 
-/** Whether an event names the peer, by its id: another peer may have the same name. */
+/** Whether an event names the peer by id. A name does not count: another peer may have it. */
 function mentionsPeer(data: unknown, peer_id: string): boolean {
   if (typeof data !== "object" || data === null) return false;
   if (NEVER_SHARED.has(String(Reflect.get(data, "type")))) return false;

@@ -1,4 +1,4 @@
-/** Routes of shares: for their owner, by secret or session, and for guests, by the link. */
+/** Routes of shares: for owners with a secret or a session, and for guests with the link. */
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
@@ -19,7 +19,7 @@ import { endOnAbort, filterEvents } from "./guest_stream.ts";
 import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer_page.ts";
 
 const FORM = "application/x-www-form-urlencoded";
-/** JSON may escape each character of a guest's text with six. */
+/** Body limits. In JSON, each character of a guest's text may be escaped with six characters. */
 const SHARE_BYTES_MAX = 16_384;
 const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
@@ -29,9 +29,9 @@ export interface ShareDeps {
   readonly shares: Shares;
   /** The sessions of signed-in owners. */
   readonly sessions: Pick<Sessions, "namespaceOf" | "refuseForged" | "refuseOtherSession">;
-  /** Limits the asks of one share: returns the seconds to wait. */
+  /** Limits the asks of one share. `acquire` returns the seconds to wait, or undefined. */
   readonly limit: { acquire(share_id: string): number | undefined };
-  /** Limits the visits and the creations of one address. */
+  /** Limits how often one address may visit shares and create them. */
   readonly shareVisits: AddressRateLimit;
   readonly shareCreations: AddressRateLimit;
 }
@@ -97,7 +97,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
   ];
 }
 
-/** The current peer and the state of the question, each undefined if it cannot be loaded. */
+/** Loads the peer and the state of the question. Each is undefined if it cannot be loaded. */
 async function loadView(deps: ShareDeps, share: StoredShare, request: Request): Promise<View> {
   const daemon = daemonOf(deps, share, request);
   const request_id = new URL(request.url).searchParams.get("request");
@@ -108,7 +108,7 @@ async function loadView(deps: ShareDeps, share: StoredShare, request: Request): 
   return { share, peer, question };
 }
 
-/** The response of a daemon; undefined if it is offline or refuses. */
+/** The daemon's response. Undefined if the daemon is offline or refuses. */
 async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -120,7 +120,7 @@ async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The filtered event stream of the daemon. It ends with the share, or when the guest leaves. */
+/** The daemon's events, filtered. The stream ends with the share or when the guest leaves. */
 async function stream(deps: ShareDeps, id: string, request: Request): Promise<Response> {
   const { shares, machines } = deps;
   const { namespace, daemon_id, peer_id } = shares.mustGet(id);
@@ -156,7 +156,7 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
   }
 }
 
-/** The namespace of the owner, by bearer secret, or by a session and a page of the relay. */
+/** The owner's namespace, from a bearer secret, or from a session of a page of the relay. */
 function ownerOf({ sessions }: ShareDeps, request: Request): string {
   const bearer = bearerNamespace(request);
   if (bearer !== undefined) return bearer;
@@ -187,7 +187,7 @@ function isForm({ headers }: Request): boolean {
   return headers.get("content-type")?.startsWith(FORM) ?? false;
 }
 
-/** The validated body: JSON, or the fields of a form. */
+/** Reads and validates a body, which is JSON or a form. */
 async function bodyOf<S extends z.ZodType>(
   schema: S,
   request: Request,
@@ -207,7 +207,7 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
   });
 }
 
-/** Passes refusals of the daemon on unchanged. */
+/** Wraps a route, so that refusals of the daemon are passed on unchanged. */
 function withDaemonErrors(route: Route): Route {
   return {
     ...route,

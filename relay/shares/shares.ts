@@ -1,4 +1,4 @@
-/** Shares: links to one peer of one machine. They are in memory, so they end with the process. */
+/** Shares: links to one peer of one machine. They are in memory only: a restart ends them. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -6,13 +6,13 @@ import type { Share } from "../../daemon/features/shares/contract.ts";
 import { digestOf } from "../web/secrets.ts";
 import type { CreateShare } from "./contract.ts";
 
-/** 192 bits, so that an id cannot be guessed. */
+/** Size of a share's id: 192 bits, so that the id cannot be guessed. */
 const ID_BYTES = 24;
 const SHARES_MAX = 10_000;
 export const SHARES_EACH_MAX = 100;
 export const VIEWERS_MAX = 20;
 
-/** A stored share, without its URL, which depends on the relay's origin. */
+/** A share as it is stored. The URL is left out, because it depends on the relay's origin. */
 export interface StoredShare {
   readonly share_id: string;
   readonly namespace: string;
@@ -22,11 +22,11 @@ export interface StoredShare {
   readonly permissions: Share["permissions"];
   readonly created_at: number;
   readonly expires_at: number;
-  /** The sender of the guests' asks. It is a reserved name, which no peer can have. */
+  /** The sender of the guests' asks. The name is reserved, so that no peer can have it. */
   readonly asker: string;
 }
 
-/** A guest's open stream, until it is disposed. */
+/** A guest's open event stream. Disposing it frees the place for another viewer. */
 export interface Viewer extends Disposable {
   /** Aborts when the share ends. */
   readonly signal: AbortSignal;
@@ -75,14 +75,14 @@ export class Shares {
     );
   }
 
-  /** The share of a link. Throws `unknown_share` for an unknown or expired one. */
+  /** Finds the share of a link. Throws `unknown_share` if the share is unknown or has expired. */
   mustGet(share_id: string): StoredShare {
     const share = this.#shares.get(share_id);
     if (share && share.expires_at > this.#clock.now()) return share;
     throw new Problem("unknown_share", {});
   }
 
-  /** Revokes a share of the namespace. Another namespace's share is treated as unknown. */
+  /** Revokes a share of the namespace. A share of another namespace is treated as unknown. */
   revoke(namespace: string, share_id: string): void {
     const share = this.mustGet(share_id);
     if (share.namespace !== namespace) throw new Problem("unknown_share", {});
@@ -117,7 +117,7 @@ export class Shares {
     }
   }
 
-  /** Ends all shares, at shutdown. */
+  /** Ends all shares. Called at shutdown. */
   endAll(): void {
     for (const share_id of this.#shares.keys()) this.#end(share_id);
   }

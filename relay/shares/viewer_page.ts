@@ -1,4 +1,4 @@
-/** The page of a guest: the state of the peer, its events, and a form to ask it if allowed. */
+/** The page for a guest: the peer's state, its events and, if allowed, a form to ask the peer. */
 
 import { EVENTS } from "kit/data/events.ts";
 import { type Peer } from "../daemons/daemon_client.ts";
@@ -6,7 +6,6 @@ import { html, type Markup, page } from "../web/page.ts";
 import { NEVER_SHARED } from "./guest_stream.ts";
 import type { StoredShare } from "./shares.ts";
 
-/** The state of a guest's question. */
 export interface QuestionStatus {
   readonly status: "pending" | "resolved";
   readonly outcome?: string | null | undefined;
@@ -15,7 +14,7 @@ export interface QuestionStatus {
 
 export interface View {
   readonly share: StoredShare;
-  /** Undefined if its machine cannot be reached. */
+  /** Undefined if the peer's machine cannot be reached. */
   readonly peer: Peer | undefined;
   readonly question?: QuestionStatus | undefined;
 }
@@ -23,7 +22,7 @@ export interface View {
 const NEWS_MAX = 200;
 const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARED.has(type));
 
-// Adds new events to the page, which is complete without them.
+// Adds new events to the page. Without this script, the page still shows everything else.
 const SCRIPT = `
 const list = document.getElementById("news");
 const source = new EventSource(location.pathname + "/stream");

@@ -1,9 +1,9 @@
-/** Contracts for creating relay secrets and for signing in with one. */
+/** Contracts for creating relay secrets and for signing in with a secret. */
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** An HTML page, which has no schema. */
+/** An HTML page. It has no schema. */
 const Page = z.unknown();
 const html = {
   access: "public",

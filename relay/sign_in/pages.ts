@@ -1,4 +1,4 @@
-/** The pages of signing in: start page, sign-in form and list of machines. */
+/** The pages for signing in: start page, sign-in form and list of machines. */
 
 import { html, type Markup, page } from "../web/page.ts";
 import { SECRET_FORM } from "../web/secrets.ts";
@@ -22,7 +22,7 @@ export function landingPage(session: Session | undefined): Response {
   );
 }
 
-/** The form with the mistake, but without the entered text. */
+/** Shows the form again with the mistake. The entered text is not shown. */
 export function badSecretPage(found: string): Response {
   return page(
     { title: "Not signed in", status: 422 },
@@ -47,7 +47,7 @@ export function tooManyRequestsPage(seconds: number): Response {
   );
 }
 
-/** For a form of a page that was opened before this browser signed in with another secret. */
+/** For a form from a page that was opened before this browser signed in with another secret. */
 export function otherSessionPage(): Response {
   return page(
     { title: "Not signed out", status: 403 },
@@ -93,7 +93,7 @@ function signedIn(): Markup {
   return html`<p>You are signed in. <a href="/dashboard">See your machines</a>.</p>`;
 }
 
-/** `described` is the id of the element that says why the last attempt failed. */
+/** `described` is the id of the element that explains why the previous attempt failed. */
 function loginForm(described?: string): Markup {
   const why = described && html`
     aria-invalid="true" aria-describedby="${described}"
@@ -118,7 +118,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** In UTC, because a page without a script does not know the time zone of its reader. */
+/** Formats a time in UTC, because a page without a script does not know the reader's time zone. */
 function plain(ms: number): string {
   return `${instant(ms).slice(0, 16).replace("T", " ")} UTC`;
 }

@@ -18,7 +18,7 @@ import {
 } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** A secret has 51 characters. A larger form is not ours. */
+/** A secret has 51 characters, so a larger form does not come from the sign-in page. */
 const FORM_BYTES_MAX = 4096;
 
 export interface KeyDeps {
@@ -26,7 +26,7 @@ export interface KeyDeps {
   readonly originPolicy: OriginPolicy;
   readonly sessions: Sessions;
   readonly machines: Pick<Machines, "list">;
-  /** Whether apps can connect, so that the page for them exists. */
+  /** Whether remote MCP is configured. If so, the page links to the list of connected apps. */
   readonly has_apps: boolean;
   /** Separate limits for creating secrets and for signing in. */
   readonly limits: { readonly register: AddressRateLimit; readonly login: AddressRateLimit };
@@ -37,7 +37,8 @@ export function keyRoutes(deps: KeyDeps): Route[] {
   return [
     rawRoute(contracts.registerKey, async (request, { remote }) => {
       originPolicy.refuseForeign(request);
-      await request.body?.cancel(); // The body must not influence the secret.
+      // The body is discarded, so that it cannot influence the secret.
+      await request.body?.cancel();
       enforceRateLimit(limits.register, request, remote);
       return Response.json({ secret: newSecret(ids) }, { headers: UNCACHED_HEADERS });
     }),
@@ -74,7 +75,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await readBody(request, FORM_BYTES_MAX));
 }
 
-/** Describes the entered text without revealing it. */
+/** Describes a mistyped secret without revealing it. */
 function describeSecret(secret: string): string {
   if (secret === "") return "nothing";
   const prefix = secret.startsWith("mesh_sk_") ? "mesh_sk_ and " : "";

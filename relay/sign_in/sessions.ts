@@ -1,4 +1,4 @@
-/** Browser sessions of a day: random cookies, of which only digests are kept, in memory. */
+/** Browser sessions of one day. Only the digests of their random cookies are kept, in memory. */
 
 import { equalSecrets } from "kit/core/settings.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -7,16 +7,16 @@ import { Problem } from "kit/core/problem.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
-/** Counted from signing in; requests do not extend it. */
+/** How long a session lasts, counted from signing in. Requests do not extend it. */
 export const SESSION_MS = DAY_MS;
 export const SESSIONS_MAX = 10_000;
-/** Sessions of one namespace: more than the browsers of a person. */
+/** Limit of the sessions of one namespace. A person uses fewer browsers. */
 export const SESSIONS_EACH_MAX = 50;
 const COOKIE_BYTES = 32;
 
 export interface Session {
   readonly namespace: string;
-  /** Part of our forms. Other pages do not know it. */
+  /** A token that the relay's forms contain. Other pages do not know it. */
   readonly form_token: string;
 }
 
@@ -28,22 +28,22 @@ export interface SessionsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly originPolicy: OriginPolicy;
-  /** Whether a machine of this namespace is connected. Such sessions are evicted last. */
+  /** Whether a machine of this namespace is connected. If so, its sessions are evicted last. */
   hasConnectedMachine(namespace: string): boolean;
 }
 
 export class Sessions {
   readonly #deps: SessionsDeps;
-  /** Sessions by the digest of their cookie, the oldest first. */
+  /** Sessions by the digest of their cookie. The oldest session is first. */
   readonly #sessions = new Map<string, StoredSession>();
-  /** The digests of each namespace, the oldest first. */
+  /** The digests of each namespace's cookies. The oldest is first. */
   readonly #digestsByNamespace = new Map<string, Set<string>>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
   }
 
-  /** The namespace of a signed-in browser; undefined for any other. */
+  /** The namespace of a signed-in browser. Undefined if the browser is not signed in. */
   namespaceOf(request: Request): string | undefined {
     return this.get(request)?.namespace;
   }
@@ -55,8 +55,9 @@ export class Sessions {
   }
 
   /**
-   * Throws unless a page of this session sends the request: the form must have the session's token,
-   * or, without a token, the browser's headers must prove it. Use it for requests that write.
+   * Throws unless a page of this session sent the request. The form must contain the session's
+   * token; without a token, the browser's headers must prove the page. Call this for every request
+   * that writes.
    */
   refuseForged(request: Request, form_token?: string | null): void {
     const { originPolicy } = this.#deps;
@@ -75,8 +76,8 @@ export class Sessions {
   }
 
   /**
-   * Throws if the request has the form token of another session: the browser may have signed in
-   * with another secret since the page was opened.
+   * Throws if the request has the form token of another session. This happens if the browser has
+   * signed in with another secret since the page was opened.
    */
   refuseOtherSession(request: Request): void {
     const formToken = request.headers.get("x-mesh-form-token");
@@ -85,7 +86,7 @@ export class Sessions {
     throw new Problem("wrong_form_token", {});
   }
 
-  /** Opens a session and ends that of the browser's old cookie; returns the `Set-Cookie`. */
+  /** Opens a session and returns its `Set-Cookie`. Ends the session that the browser had before. */
   open(namespace: string, request: Request): string {
     const { clock, ids } = this.#deps;
     this.close(request);
@@ -101,7 +102,7 @@ export class Sessions {
     return this.#toCookie(request, cookie, SESSION_MS / 1000);
   }
 
-  /** Ends the session of this browser only; returns the `Set-Cookie` that clears the cookie. */
+  /** Ends the session of this browser only. Returns the `Set-Cookie` that clears the cookie. */
   close(request: Request): string {
     const cookie = this.#cookieOf(request);
     if (cookie !== undefined) this.#drop(digestOf(cookie));
@@ -110,12 +111,16 @@ export class Sessions {
 
   tick(now: number): void {
     for (const [digest, { expires_at }] of this.#sessions) {
-      if (expires_at > now) return; // All sessions last equally long, so the others are younger.
+      // All sessions last equally long, so the remaining ones expire later.
+      if (expires_at > now) return;
       this.#drop(digest);
     }
   }
 
-  /** Evicts the oldest session of this namespace, or of a namespace without a machine. */
+  /**
+   * Evicts the oldest session of a full namespace. In a full relay, evicts the oldest session,
+   * preferably of a namespace without a connected machine.
+   */
   #evictIfFull(namespace: string): void {
     const digests = this.#digestsByNamespace.get(namespace) ?? new Set();
     const [oldest] = digests;
@@ -146,7 +151,7 @@ export class Sessions {
     return found?.slice(name.length + 1) || undefined;
   }
 
-  /** `__Host-`: browsers accept it over HTTPS only, from this host only, for all of its paths. */
+  /** Browsers accept a `__Host-` cookie only over HTTPS, from this host, and for all paths. */
   #nameOf(request: Request): string {
     return this.#deps.originPolicy.isSecure(request) ? "__Host-mesh" : "mesh";
   }

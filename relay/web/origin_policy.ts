@@ -1,4 +1,4 @@
-/** The origin of the relay, and whether a request comes from its own pages. */
+/** Determines the relay's origin, and whether a request comes from the relay's own pages. */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -7,7 +7,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 export class OriginPolicy {
   readonly #issuer: URL | undefined;
 
-  /** A configured issuer is the origin; otherwise the Host header determines it. */
+  /** The origin is the configured issuer. Without an issuer, the Host header determines it. */
   constructor(issuer: string | undefined) {
     this.#issuer = issuer === undefined ? undefined : new URL(issuer);
   }
@@ -19,12 +19,12 @@ export class OriginPolicy {
     return isLoopback(host) ? `http://${host}` : `https://${host}`;
   }
 
-  /** Whether browsers use HTTPS. Plain http is for loopback only. */
+  /** Whether browsers reach the relay over HTTPS. Plain http is used for loopback only. */
   isSecure(request: Request): boolean {
     return this.originOf(request).startsWith("https:");
   }
 
-  /** Throws for a request of a foreign page: a form, a script, an embedding (CSRF). */
+  /** Throws if another site's page sent the request: a form, a script or an embedding (CSRF). */
   refuseForeign(request: Request): void {
     const { headers } = request;
     const origin = headers.get("origin");
@@ -37,7 +37,7 @@ export class OriginPolicy {
     }
   }
 
-  /** Whether the browser's headers prove that a page of the relay sends the request. */
+  /** Whether the browser's headers prove that a page of the relay sent the request. */
   isFromOurPage(request: Request): boolean {
     const { headers } = request;
     const origin = headers.get("origin");
@@ -46,8 +46,9 @@ export class OriginPolicy {
   }
 
   /**
-   * Throws if Host or Origin is not that of the issuer (DNS rebinding): for `/mcp`. A loopback Host
-   * is allowed for proxies on this machine. A rebound page sends its own host name instead.
+   * Throws if Host or Origin is not the issuer's, which prevents DNS rebinding. Used for `/mcp`. A
+   * loopback Host is also accepted, because proxies on this machine send one; a page that uses DNS
+   * rebinding sends its own host name.
    */
   refuseRebound(request: Request): void {
     const host = hostOf(request);
@@ -64,7 +65,7 @@ export class OriginPolicy {
   }
 }
 
-/** All loopback names are equal, and so are an implicit and an explicit default port. */
+/** All loopback names are equal. A default port may be given or left out. */
 function sameHost(given: string, own: URL): boolean {
   const host = given.replace(own.protocol === "https:" ? /:443$/ : /:80$/, "");
   if (host.toLowerCase() === own.host) return true;
@@ -79,7 +80,7 @@ function portOf(host: string): string {
   return /:(\d+)$/.exec(host)?.[1] ?? "";
 }
 
-/** The URL of a listener. An IPv6 address needs brackets. */
+/** The URL of a listener. An IPv6 address is put in brackets. */
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

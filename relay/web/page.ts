@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { escapeMarkup } from "kit/core/text.ts";
 
-/** Markup that was made by `html`. It is not escaped again. */
+/** Markup that `html` has made. It is not escaped again. */
 export class Markup {
   readonly text: string;
 
@@ -62,24 +62,25 @@ dt { color: var(--soft) } dd { margin: 0 0 .5rem }
 `;
 
 /**
- * The policy of responses that are not pages of the relay. Opened in a tab, they run and load
- * nothing on the origin that has the session cookie, and no page can frame them.
+ * The content security policy of responses that are not pages of the relay. If a browser opens such
+ * a response in a tab, it can run and load nothing on the origin that has the session cookie. No
+ * page can put it in a frame.
  */
 export const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 export interface PageOptions {
   readonly title: string;
   readonly status?: number;
-  /** Shown at the right of the header. */
+  /** Markup that is shown at the right of the header. */
   readonly aside?: Markup;
-  /** The only script that may run. The page must be complete without it. */
+  /** The only script that may run on the page. The page must be complete without it. */
   readonly script?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * The response with a page. The policy has no `form-action`: browsers apply it to redirects of a
- * form, too, which would block the callback of an OAuth client (contract 9).
+ * A response with an HTML page. The policy has no `form-action`, because browsers apply that to the
+ * redirects of a form too, and would block the callback of an OAuth client (contract 9).
  */
 export function page(options: PageOptions, body: Markup): Response {
   const { title, status = 200, aside, script, headers = {} } = options;
@@ -124,7 +125,7 @@ export function page(options: PageOptions, body: Markup): Response {
   });
 }
 
-/** Redirects to another page of the relay after a form. */
+/** Redirects to another page of the relay after a form was posted. */
 export function seeOther(location: string, headers: Record<string, string> = {}): Response {
   return new Response(null, {
     status: 303,

@@ -1,4 +1,4 @@
-/** Relay secrets: bearer tokens, each with a namespace of its own (specification 5). */
+/** Relay secrets: bearer tokens. Each secret has its own namespace (specification 5). */
 
 import { createHash } from "node:crypto";
 import type { Ids } from "kit/core/clock.ts";
@@ -6,25 +6,24 @@ import type { Ids } from "kit/core/clock.ts";
 const SECRET_PATTERN = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
 
-/** The format of a secret, for error messages. */
+/** Describes the format of a secret, for error messages. */
 export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or underscores";
 
-/** The namespace of a secret: its SHA-256. Undefined for a malformed secret. */
+/** The namespace of a secret: its SHA-256 digest. Undefined if the secret is malformed. */
 export function namespaceOf(secret: string): string | undefined {
   return SECRET_PATTERN.test(secret) ? digestOf(secret) : undefined;
 }
 
-/** A new random secret. */
 export function newSecret(ids: Ids): string {
   return `mesh_sk_${ids.secret(SECRET_BYTES)}`;
 }
 
-/** The bearer token of a request; undefined without one. */
+/** The bearer token of a request. Undefined if the request has none. */
 export function bearerToken({ headers }: Request): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
-/** The namespace of a request's bearer token; undefined if it is no relay secret. */
+/** The namespace of a request's bearer token. Undefined if the token is not a relay secret. */
 export function bearerNamespace(request: Request): string | undefined {
   const token = bearerToken(request);
   return token === undefined ? undefined : namespaceOf(token);

@@ -1,6 +1,6 @@
 /** Whether work takes more than linear time: measured at lengths that grow fourfold. */
 
-import { cpuUsage } from "node:process";
+import { threadCpuUsage } from "node:process";
 import { make, type Recipe, worstInputs } from "./worst_inputs.ts";
 
 const KIB = 1024;
@@ -62,9 +62,9 @@ export async function growthIn(
   return undefined;
 }
 
-/** Milliseconds of processor time of this process: other programs do not count. */
+/** Milliseconds of processor time of this thread: other programs and test files do not count. */
 export function cpuMs(): number {
-  const { user, system } = cpuUsage();
+  const { user, system } = threadCpuUsage();
   return (user + system) / 1000;
 }
 

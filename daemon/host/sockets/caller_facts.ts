@@ -1,4 +1,4 @@
-/** What this machine knows about callers: sockets, users, terminals and tmux clients. */
+/** What this machine knows about the daemon's callers: sockets, users, terminals, tmux clients. */
 
 import { clientEnvironment } from "../tmux/connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
@@ -9,13 +9,13 @@ export interface CallerFacts {
   readonly sockets: Sockets;
   /** The user that the daemon runs as; null if the platform has none. */
   readonly uid: number | null;
-  /** Whether a person, not an agent, opened the terminal of a process. */
+  /** Whether a person, not an agent, opened the terminal that this process runs in. */
   isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
-  /** Whether a process is one that people use directly: a login, a terminal, a multiplexer. */
+  /** Whether people use this process directly: a login, a terminal emulator or a multiplexer. */
   isUserFacing(pid: number): boolean;
 }
 
-/** `search_path` is the `PATH` in which to find tmux. */
+/** `search_path` is the `PATH` in which tmux is looked up. */
 export function callerFacts(search_path: string): CallerFacts {
   const clientsOf = (tmux_socket: string) => listClients(tmux_socket, search_path);
   return {
@@ -26,13 +26,13 @@ export function callerFacts(search_path: string): CallerFacts {
   };
 }
 
-/** A stopped tmux server never answers, and this call blocks the daemon. */
+/** A time limit, because a stopped tmux server never answers and this call blocks the daemon. */
 const TMUX_SECONDS_MAX = "1";
 
 /**
- * Runs synchronously, because a request waits for it, and only where nothing else can tell. The
- * output goes to a file: a client hands its output to its server, and a pipe would stay open until
- * the server reads.
+ * Runs synchronously, because a request waits for the result. Called only if nothing else can
+ * answer the question. The output goes to a file: a tmux client passes its output on to its server,
+ * so a pipe would stay open until the server reads.
  */
 function listClients(tmux_socket: string, search_path: string): TmuxClient[] {
   const checked = checkSocket(tmux_socket);
@@ -57,5 +57,5 @@ function listClients(tmux_socket: string, search_path: string): TmuxClient[] {
   }
 }
 
-/** `$0` is the file that the output goes to. */
+/** `$0` is the file that receives the output. */
 const SCRIPT = 'exec timeout "$@" > "$0"';

@@ -1,4 +1,4 @@
-/** IP addresses as the kernel takes them: 4 or 16 bytes in network order. */
+/** IP addresses in the kernel's format: 4 or 16 bytes in network order. */
 
 export interface InetAddress {
   readonly family: "ipv4" | "ipv6";

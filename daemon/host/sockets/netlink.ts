@@ -1,6 +1,7 @@
 /**
- * Looks up one TCP socket in the kernel by its two endpoints: sock_diag(7) over netlink(7), about 5
- * µs. Reading /proc/net/tcp takes milliseconds on a machine with much memory; it is the fallback.
+ * Looks up one TCP socket in the kernel by its two endpoints: sock_diag(7) over netlink(7), which
+ * takes about 5 µs. The fallback is /proc/net/tcp, which takes milliseconds to read on a machine
+ * with much memory.
  */
 
 import { readProcFile } from "../processes.ts";
@@ -9,11 +10,10 @@ import type { InetAddress } from "./inet.ts";
 /** The client's end of a connection, as the kernel knows it. */
 export interface SocketEnd {
   readonly uid: number;
-  /** The socket's number in the file descriptors of a process. */
+  /** The inode of the socket, which appears in the file descriptors of its process. */
   readonly inode: number;
 }
 
-/** One endpoint of a connection. */
 export interface Endpoint extends InetAddress {
   readonly port: number;
 }
@@ -25,7 +25,7 @@ const SYMBOLS = {
 } as const;
 
 const AF_NETLINK = 16;
-/** SOCK_RAW, SOCK_CLOEXEC and SOCK_NONBLOCK. */
+/** The flags SOCK_RAW, SOCK_CLOEXEC and SOCK_NONBLOCK. */
 const SOCKET_TYPE = 3 | 0o2000000 | 0o4000;
 const NETLINK_SOCK_DIAG = 4;
 const MSG_DONTWAIT = 0x40;
@@ -36,10 +36,10 @@ const IPPROTO_TCP = 6;
 const ALL_STATES = 0xffff_ffff;
 const NO_COOKIE = 0xffff_ffff;
 
-/** `struct nlmsghdr`, then `struct inet_diag_req_v2`. */
+/** Size of a request: a `struct nlmsghdr`, then a `struct inet_diag_req_v2`. */
 const REQUEST_BYTES = 72;
 const ANSWER_BYTES_MAX = 4096;
-/** Offset of `struct inet_diag_msg`, and of its fields within it. */
+/** `at`: the offset of `struct inet_diag_msg` in an answer. The others: offsets of its fields. */
 const MESSAGE_LAYOUT = {
   at: 16,
   family: 0,
@@ -50,7 +50,7 @@ const MESSAGE_LAYOUT = {
 } as const;
 /** The prefix of an IPv4-mapped IPv6 address. */
 const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
-/** How many answers to earlier requests are skipped. */
+/** How many late answers to earlier requests are skipped before a lookup fails. */
 const STALE_ANSWERS_MAX = 8;
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
@@ -61,7 +61,7 @@ export class SocketDiagnostics {
   #netlink: { readonly libc: Libc; readonly fd: number } | "unavailable" | undefined;
   #sequence = 0;
 
-  /** The client's end of a connection; undefined if there is none. */
+  /** The client's end of a connection; undefined if the kernel knows no such connection. */
   find(client: Endpoint, server: Endpoint): SocketEnd | undefined {
     this.#netlink ??= open();
     return this.#netlink === "unavailable"
@@ -79,7 +79,7 @@ export class SocketDiagnostics {
     libc.send(fd, this.#request, BigInt(REQUEST_BYTES), 0);
     const view = new DataView(this.#answer.buffer);
     for (let read = 0; read < STALE_ANSWERS_MAX; read++) {
-      // The kernel answers within send(), so there is nothing to wait for.
+      // The kernel writes its answer during send(), so this call need not wait.
       const size = Number(libc.recv(fd, this.#answer, BigInt(ANSWER_BYTES_MAX), MSG_DONTWAIT));
       if (size < MESSAGE_LAYOUT.at) return undefined;
       if (view.getUint32(8, true) !== sequence) continue;
@@ -108,7 +108,10 @@ export class SocketDiagnostics {
   }
 }
 
-/** The answer may be a listener's if the connection is gone, so both ports are compared. */
+/**
+ * If the connection is gone, the kernel may answer with a listening socket. Both ports are
+ * therefore compared with the request.
+ */
 function readMessage(view: DataView, client: Endpoint, server: Endpoint): SocketEnd | undefined {
   const at = (field: number) => MESSAGE_LAYOUT.at + field;
   const isSame = view.getUint16(at(MESSAGE_LAYOUT.client_port)) === client.port &&
@@ -126,20 +129,21 @@ function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
     const fd = libc.socket(AF_NETLINK, SOCKET_TYPE, NETLINK_SOCK_DIAG);
     return fd < 0 ? "unavailable" : { libc, fd };
   } catch (error) {
-    if (error instanceof Error) return "unavailable"; // A different C library, or no permission.
+    // This system has a different C library, or this process has no permission.
+    if (error instanceof Error) return "unavailable";
     throw error;
   }
 }
 
-/** The same lookup in the kernel's table of connections, which lists all of them. */
+/** As `SocketDiagnostics.find`, but reads the kernel's table of all connections. */
 export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
   return tableEntries((local, remote) =>
     isEndpoint(local, client) && isEndpoint(remote, server)
   )[0];
 }
 
-/** All connections from a client's endpoint to a port, at any address of this machine. */
-export function allInTable(client: Endpoint, server_port: number): SocketEnd[] {
+/** Finds all connections from a client's endpoint to a port at any address of this machine. */
+export function listKernelSockets(client: Endpoint, server_port: number): SocketEnd[] {
   return tableEntries((local, remote) =>
     isEndpoint(local, client) && portOf(remote) === server_port
   );
@@ -158,7 +162,10 @@ function portOf(endpoint: string): number {
   return parseInt(endpoint.split(":", 2)[1] ?? "", 16);
 }
 
-/** `0100007F:C350`: the address in 32-bit words of host byte order, the port in network order. */
+/**
+ * Compares an endpoint with a table entry such as `0100007F:C350`: the address is in 32-bit words
+ * of host byte order, the port in network order.
+ */
 export function isEndpoint(text: string, { bytes, port }: Endpoint): boolean {
   if (portOf(text) !== port) return false;
   const [address = ""] = text.split(":", 1);

@@ -1,10 +1,13 @@
-/** Who listens at a local address, so that a token is sent to this user's programs only. */
+/** Finds out who listens at a local address. A token is sent to this user's programs only. */
 
 import { parseAddress } from "./inet.ts";
 import { isEndpoint } from "./netlink.ts";
 import { readProcFile } from "../processes.ts";
 
-/** `unknown`: this platform does not report it. `not_ours`: another user's program, or none. */
+/**
+ * `ours`: this user's program, or root's. `not_ours`: another user's program, or (on macOS) none
+ * that this user can see. `unknown`: this platform does not report it.
+ */
 export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 
 /** The state of a listening socket in the kernel's table. */
@@ -12,7 +15,7 @@ const LISTEN_STATE = "0A";
 const ROOT = 0;
 const WILDCARDS = ["0.0.0.0", "::"];
 
-/** The owner of the program that a connection to this address would reach. */
+/** Finds out whose program a connection to this address would reach. */
 export function listenerAt({ hostname, port }: URL): Listener {
   const uid = Deno.uid();
   if (uid === null) return "unknown";
@@ -29,7 +32,7 @@ export function listenerAt({ hostname, port }: URL): Listener {
   return owners.every((owner) => owner === uid || owner === ROOT) ? "ours" : "not_ours";
 }
 
-/** On macOS `lsof` shows a user only the user's own sockets. */
+/** On macOS, `lsof` shows a user only that user's own sockets. */
 function byLsof(port: string): Listener {
   try {
     const args = ["-nP", "-t", "-a", `-iTCP:${port}`, "-sTCP:LISTEN"];

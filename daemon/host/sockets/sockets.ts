@@ -1,8 +1,8 @@
-/** Who holds the other end of a loopback connection, according to the kernel, not to a header. */
+/** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
 import { isUnreadable, readLinkOrEmpty, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
-import { allInTable, type Endpoint, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
+import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 
 /** Both endpoints of a connection, as the daemon sees them. */
 export interface TcpConnection {
@@ -13,19 +13,19 @@ export interface TcpConnection {
   readonly local_host: string;
 }
 
-/** Lookups of the connections that reach the daemon. */
+/** Lookups of connections to the daemon. */
 export interface Sockets {
   /** Whether this platform reports the owner of a TCP socket. Linux does, macOS does not. */
   readonly canIdentify: boolean;
-  /** The client's end; undefined if it is closed, on another machine or cannot be found. */
+  /** The client's end. Undefined if it is closed, is on another machine, or cannot be found. */
   find(connection: TcpConnection): SocketEnd | undefined;
-  /** Whether this process, or one of its first `max` descendants, holds the client's end. */
+  /** Whether the process `pid`, or one of its first `max` descendants, holds the client's end. */
   ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
 }
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
 
-/** Processes of one tree that are searched for a socket by default. */
+/** How many processes of one tree are searched for a socket by default. */
 const TREE_PROCESSES_MAX = 512;
 
 export function machineSockets(): Sockets {
@@ -42,13 +42,14 @@ class LinuxSockets implements Sockets {
     if (!address) return undefined;
     const client = { ...address, port: remote.port };
     const found = this.#find(client, local_host, local_port);
-    // The kernel reports the owner of a closed socket as root.
+    // The kernel reports root as the owner of a closed socket.
     return found && found.inode !== 0 ? found : undefined;
   }
 
   /**
-   * With a wildcard the address that was called is unknown, and a client may connect to a second
-   * one from the same port as another user's program: only a unique match counts.
+   * If the daemon listens on a wildcard address, the address that the client called is unknown.
+   * From the same port, another user's program may be connected to a second address of this
+   * machine. Therefore the result counts only if exactly one connection matches.
    */
   #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
     const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
@@ -58,7 +59,7 @@ class LinuxSockets implements Sockets {
         ? this.#kernel.find(client, { ...server, port: local_port })
         : undefined;
     }
-    const [first, ...others] = allInTable(client, local_port);
+    const [first, ...others] = listKernelSockets(client, local_port);
     return others.length === 0 ? first : undefined;
   }
 
@@ -81,7 +82,7 @@ function hasDescriptor(pid: number, inode: number): boolean {
   return false;
 }
 
-/** On macOS only `lsof` shows the sockets of a process, to its owner, in about 50 ms. */
+/** On macOS only `lsof` shows the sockets of a process, to its owner only. It takes about 50 ms. */
 function ownsSocketByLsof(
   pid: number,
   { remote, local_port }: TcpConnection,
@@ -99,7 +100,7 @@ function ownsSocketByLsof(
   }
 }
 
-/** Whether a line of `lsof -Fn` is the client's end: `n127.0.0.1:50000->127.0.0.1:8377`. */
+/** Whether `lsof -Fn` printed the client's end, as in `n127.0.0.1:50000->127.0.0.1:8377`. */
 export function namesConnection(output: string, client_port: number, server_port: number): boolean {
   return output.split("\n").some((line) => {
     const [local = "", remote = ""] = line.split("->");

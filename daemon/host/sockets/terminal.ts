@@ -1,7 +1,7 @@
 /**
- * Whether a person sits at a terminal (contract 2), judged by the process tree that opened it.
- * Processes that an agent starts are recognized; a program of the same user that tries to evade
- * this is not.
+ * Decides whether a person sits at a terminal (contract 2) from the process tree that opened the
+ * terminal. It recognizes processes that an agent starts. It does not stop a program of the same
+ * user that tries to evade the check.
  */
 
 import {
@@ -15,7 +15,7 @@ import {
   uidOf,
 } from "../processes.ts";
 
-/** What is known of a registered peer that may have opened a terminal. */
+/** A registered peer that may have opened a terminal: the facts that the check needs. */
 export interface KnownAgent {
   readonly agent_pid: number | null;
   /** Clock ticks since boot, as a string. */
@@ -31,14 +31,14 @@ export interface TmuxClient {
 
 export interface TerminalOptions {
   readonly agents: readonly KnownAgent[];
-  /** The clients attached to the tmux server of a socket. */
+  /** The clients that are attached to the tmux server at a socket. */
   clientsOf(tmux_socket: string): readonly TmuxClient[];
 }
 
-/** Ancestors that are checked. A process with more counts as no person's. */
+/** How many ancestors are checked. A process with more ancestors does not count as a person's. */
 const ANCESTORS_MAX = 64;
 
-/** Variables that running agents set for the processes they start. */
+/** Variables that running agents set for the processes that they start. */
 const AGENT_VARIABLES = [
   "CLAUDECODE",
   "CLAUDE_PID",
@@ -63,7 +63,7 @@ const EMULATORS = wordSet(
   rxvt-unicode sakura st terminator terminology tilda tilix urxvt urxvtd warp warp-terminal
   wezterm-gui xfce4-terminal xterm yakuake`,
 );
-/** Terminal servers, which leave the process tree of whatever started them. */
+/** Terminal servers, which leave the process tree of the process that started them. */
 const MULTIPLEXERS: ReadonlySet<string> = new Set([
   ...["tmux: server", "screen", "SCREEN", "zellij", "mosh-server"],
 ]);
@@ -72,13 +72,13 @@ function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** Whether a process, by its name, is a login, a terminal emulator, a multiplexer or systemd. */
+/** Whether a process is a login, a terminal emulator, a multiplexer or systemd, by its name. */
 export function isUserFacing(pid: number): boolean {
   const name = commandOf(pid) ?? "";
   return [LOGINS, EMULATORS, MULTIPLEXERS].some((names) => names.has(name)) || name === "systemd";
 }
 
-/** True if a person opened the terminal of this process, as far as can be determined. */
+/** Whether a person opened the terminal of this process. False if this cannot be determined. */
 export function isPersonAtTerminal(pid: number, options: TerminalOptions): boolean {
   const { agents } = options;
   const terminal = terminalOf(pid);
@@ -86,9 +86,10 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   if (terminal === undefined || leader === undefined || leader === 1) return false;
   if (terminalOf(leader) !== terminal) return false;
   const ancestors = ancestorsOf(pid);
-  if (ancestors === undefined) return false; // An agent may be above the limit.
+  // Above the limit, an agent may be among the ancestors.
+  if (ancestors === undefined) return false;
   const sessionChain = ancestors.slice(0, ancestors.indexOf(leader) + 1);
-  // The parent has ended, so who started it is unknown.
+  // The parent has ended, so it is unknown who started the session.
   if (sessionChain.length === 0) return false;
   if (sessionChain.some(hasAgentVariable)) return false;
   const pids = agents.flatMap(({ agent_pid }) => agent_pid ?? []);
@@ -97,7 +98,10 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
   return isOpenedByPerson(ancestors.slice(sessionChain.length), leader, options);
 }
 
-/** The process that opened the terminal is an ancestor of the session's leader. */
+/**
+ * Whether a person opened the terminal. `above` lists the ancestors of the session's leader; the
+ * process that opened the terminal is one of them.
+ */
 function isOpenedByPerson(
   above: readonly number[],
   leader: number,
@@ -110,7 +114,7 @@ function isOpenedByPerson(
     if (EMULATORS.has(name)) return !hasAgentVariable(pid);
     if (MULTIPLEXERS.has(name)) return isUserMultiplexer(pid, leader, options);
   }
-  // A container's runtime starts a shell from outside: it has no parent within the container.
+  // In a container, a shell that the runtime starts from outside has no parent.
   return above.length === 0;
 }
 
@@ -119,9 +123,9 @@ function isRootLogin(pid: number): boolean {
 }
 
 /**
- * Who started a server that left the process tree is unknown. It counts as a person's if no
- * registered agent was running when it started, or if a person is attached to it from another
- * terminal.
+ * Whether a terminal server counts as a person's. A server leaves its process tree, so its starter
+ * is unknown. The server counts if no registered agent was running when the server started, or if a
+ * person is attached to it from another terminal.
  */
 function isUserMultiplexer(
   server: number,
@@ -137,14 +141,14 @@ function isUserMultiplexer(
   if (!startedEarlier) return true;
   const socket = tmuxOf(leader)?.tmux_socket;
   if (socket === undefined) return false;
-  // A client inside tmux proves nothing: an agent may run it.
+  // A client that itself runs inside tmux proves nothing, because an agent may have started it.
   const options: TerminalOptions = { agents, clientsOf: () => [] };
   return clientsOf(socket).some(({ server_pid, client_pid }) =>
     server_pid === server && isPersonAtTerminal(client_pid, options)
   );
 }
 
-/** A process and its ancestors, nearest first; undefined if there are too many. */
+/** A process and its ancestors, nearest first. Undefined if there are more than `ANCESTORS_MAX`. */
 function ancestorsOf(pid: number): number[] | undefined {
   const ancestors: number[] = [];
   for (let at: number | undefined = pid; at; at = parentOf(at)) {
@@ -168,7 +172,7 @@ function isPaneOfAgent(pid: number, agents: readonly KnownAgent[]): boolean {
     );
 }
 
-/** `$TMUX` is `socket,server pid,session`; the socket's path may hold commas. */
+/** `$TMUX` has the form `socket,server pid,session`. The socket's path may contain commas. */
 function tmuxOf(pid: number): { pane_id: string; tmux_socket: string } | undefined {
   const environment = environmentOf(pid);
   const tmux_socket = environment?.get("TMUX")?.replace(/,[^,]*,[^,]*$/, "");

@@ -1,20 +1,20 @@
-/** One control-mode client of a tmux server, from its start to its end. */
+/** One control-mode client of a tmux server, from the client's start to its end. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Splitter } from "kit/core/text.ts";
 
-/** Commands that may wait for an answer; a healthy server answers in well under 1 ms. */
+/** How many commands may wait for an answer. A healthy server answers in well under 1 ms. */
 const COMMANDS_MAX = 256;
-/** Bytes of commands that may wait for an answer. Message texts are loaded from files instead. */
+/** Bytes of commands that may wait for an answer. Message texts do not count: files hold them. */
 const COMMAND_BYTES_MAX = 1_048_576;
-/** A server that does not answer in time is stopped or overloaded: the connection ends. */
+/** The connection ends if an answer takes longer, because the server is stopped or overloaded. */
 export const ANSWER_MS_MAX = 5_000;
 
 /**
- * Why a command has no answer. `lost` and `timeout`: it may have run. `error`: tmux refused it. All
- * others: it was never sent.
+ * Why a command has no answer. After `lost` and `timeout`, the command may have run. After `error`,
+ * tmux refused the command. After any other reason, the command was never sent.
  */
 export type FailureReason =
   | "no_tmux"
@@ -33,26 +33,27 @@ export interface TmuxOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** A private directory (0700) for the files from which texts are loaded. */
+  /** A private directory (0700) for the files from which tmux loads texts. */
   readonly state_dir: string;
   readonly answer_ms_max?: number;
-  /** The `PATH` in which to find tmux. */
+  /** The `PATH` in which tmux is looked up. */
   readonly search_path: string;
 }
 
 /**
- * The whole environment of a tmux client. A client sends its environment to its server, and ours
- * may hold secrets. `TERM=dumb` draws nothing; the empty `TMUX` keeps the client from other
- * servers.
+ * The whole environment of a tmux client. A client sends its environment to its server, so the
+ * daemon's own environment, which may hold secrets, is not passed on. `TERM=dumb` makes the client
+ * draw nothing. The empty `TMUX` keeps the client from connecting to another server.
  */
 export function clientEnvironment(search_path: string): Record<string, string> {
   return { PATH: search_path, LC_ALL: "C.UTF-8", TERM: "dumb", TMUX: "" };
 }
 
 /**
- * Attaches to the first session that a user is attached to. Attaching to any other would clear its
- * bell flag and change where `tmux attach` leads. If there is none, `-t ''` takes the latest
- * session. `-E` leaves the session's environment alone, `ignore-size` its size.
+ * Attaches to the first session that a user is attached to, because attaching to any other would
+ * clear that session's bell flag and change which session `tmux attach` picks. If no session has a
+ * user attached, `-t ''` picks the latest session. `-E` leaves the session's environment unchanged,
+ * and `ignore-size` its size.
  */
 const ATTACH = "attach-session -E -f no-output,ignore-size " +
   "-t '#{s/^([^ ]+) .*/\\1/:#{S:#{?session_attached,#{session_id} ,}}}'";
@@ -61,12 +62,12 @@ interface PendingCommand {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
-  /** When the command times out. */
+  /** The time at which the command times out. */
   readonly deadline: number;
   readonly resolve: (result: Result) => void;
 }
 
-/** Answers arrive in the order of the commands. */
+/** Runs commands one after the other; their answers arrive in the same order. */
 export class TmuxConnection {
   readonly #options: TmuxOptions;
   readonly #child: Deno.ChildProcess;
@@ -81,12 +82,13 @@ export class TmuxConnection {
   #bytes = 0;
   #open = true;
 
-  /** `socket` is a path that `checkSocket` returned just now. */
+  /** `socket` is a path that `checkSocket` has just returned. */
   constructor(socket: string, options: TmuxOptions) {
     this.#options = options;
     this.#secret = options.ids.secret(12);
     this.#child = new Deno.Command("tmux", {
-      args: ["-u", "-N", "-S", socket, "-C", "run-shell", "-C", ATTACH], // -N: start no server.
+      // `-N`: do not start a server.
+      args: ["-u", "-N", "-S", socket, "-C", "run-shell", "-C", ATTACH],
       env: clientEnvironment(options.search_path),
       clearEnv: true,
       stdin: "piped",
@@ -108,7 +110,7 @@ export class TmuxConnection {
   execute(line: string): Promise<Result> {
     if (!this.#open) return Promise.resolve(failure("closed", "The connection has ended"));
     const token = `mesh-end-${this.#secret}-${++this.#sequence}`;
-    // A command may answer in several blocks: the token ends them, and no screen can forge it.
+    // The token ends the answer, which may have several blocks. No screen can forge this secret.
     const sent = new TextEncoder().encode(`${line}\ndisplay-message -p "${token}"\n`);
     const bytes = sent.length;
     if (this.#pending.length >= COMMANDS_MAX || this.#bytes + bytes > COMMAND_BYTES_MAX) {
@@ -118,7 +120,7 @@ export class TmuxConnection {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
     this.#pending.push({ token, bytes, lines: [], deadline: clock.now() + answer_ms_max, resolve });
     this.#bytes += bytes;
-    // On a broken pipe the client has ended, and `#readOutput` reports why.
+    // If the pipe is broken, the client has ended, and `#readOutput` reports the reason.
     this.#input.write(sent).catch((error) =>
       this.#options.log.debug("Cannot write to the tmux client", { error })
     );
@@ -126,7 +128,7 @@ export class TmuxConnection {
     return promise;
   }
 
-  /** Kills the client, which detaches it, and fails all pending commands. */
+  /** Kills the client, which detaches it from its session, and fails all pending commands. */
   end(reason: FailureReason, message: string): Promise<void> {
     if (!this.#open) return this.#exited;
     this.#open = false;
@@ -140,7 +142,7 @@ export class TmuxConnection {
     return this.#exited;
   }
 
-  /** One timer for all pending commands: the oldest times out first. */
+  /** One timer serves all pending commands, because the oldest command times out first. */
   async #expireWaiting(): Promise<void> {
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
     const { signal } = this.#closing;
@@ -163,7 +165,7 @@ export class TmuxConnection {
     const { code } = await this.#child.status;
     const message = (await errorText).trim() || `The tmux client ended with code ${code}`;
     if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
-    // The pipe may already be broken, and its remaining content does not matter.
+    // The pipe may already be broken. Its remaining content is not needed.
     await this.#input.abort().catch((error) =>
       this.#options.log.debug("The tmux client's input was already closed", { error })
     );
@@ -184,8 +186,9 @@ export class TmuxConnection {
 }
 
 /**
- * The output between `%begin` and `%end` of every block that this client caused (flag 1); the rest
- * are notifications. Output may hold a line that looks like an end: the last one counts.
+ * Returns the output between `%begin` and `%end` of each block that this client caused (flag 1).
+ * All other blocks are notifications. Output may contain a line that looks like an end, so the last
+ * such line counts.
  */
 function readBlocks(received: readonly string[]): Result {
   const lines: string[] = [];

@@ -1,27 +1,27 @@
-/** A tmux pane: its record, the format string that asks for it, and its parser. */
+/** A tmux pane: its record, the format string that requests it, and its parser. */
 
 export interface Pane {
-  /** E.g. `%7`: unique in its server, and never reused. */
+  /** For example `%7`. Unique within its server and never reused. */
   readonly pane_id: string;
   /** The process that tmux started in the pane. */
   readonly pane_pid: number;
   readonly dead: boolean;
-  /** Copy mode, or another mode in which tmux itself reads the keys. */
+  /** Whether the pane is in copy mode or another mode in which tmux itself reads the keys. */
   readonly in_mode: boolean;
   readonly height: number;
   readonly cursor_x: number;
   readonly cursor_y: number;
-  /** When its window last had output, in seconds by tmux's clock. */
+  /** When the pane's window last had output: seconds, by tmux's clock. */
   readonly written_s: number;
   /** E.g. `@7`. */
   readonly window: string;
   readonly session: string;
-  /** The short name of the foreground program; tabs are replaced by spaces. */
+  /** The short name of the foreground program, with tabs replaced by spaces. */
   readonly command: string;
   readonly cwd: string;
 }
 
-/** Separated by tabs: session names have none; the path, which may have some, comes last. */
+/** Separated by tabs. A session's name has none. The path may have some, so it comes last. */
 export const PANE_FORMAT = [
   "#{pane_id}",
   "#{pane_pid}",
@@ -37,7 +37,7 @@ export const PANE_FORMAT = [
   "#{pane_current_path}",
 ].join("\t");
 
-/** Undefined for a line without a pane: tmux leaves the fields empty if there is none. */
+/** Undefined for a line without a pane, which tmux writes with empty fields. */
 export function parsePane(line = ""): Pane | undefined {
   const [pane_id, pid, dead, mode, height, x, y, written_s, window, ...rest] = line.split("\t");
   const [session, command = "", ...cwd] = rest;

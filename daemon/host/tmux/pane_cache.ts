@@ -1,4 +1,4 @@
-/** Caches panes and screens of one tmux server, which are read every few seconds. */
+/** Caches the panes and screens of one tmux server, because they are read every few seconds. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Failure, Result } from "./connection.ts";
@@ -19,7 +19,7 @@ interface CachedScreen {
 export class PaneCache {
   readonly #tmux: PaneSource;
   readonly #clock: Clock;
-  /** Screens without new output since they were read. */
+  /** Screens of panes that have had no output since the screen was read. */
   readonly #cached = new Map<string, CachedScreen>();
   #pendingList: Promise<PanesById> | undefined;
 
@@ -40,7 +40,7 @@ export class PaneCache {
     const written_s = listed.panes.get(pane_id)?.written_s ?? Infinity;
     const cached = this.#cached.get(pane_id);
     if (cached?.written_s === written_s) return cached.screen;
-    // A screen read in the second of the last output may change within that second.
+    // A screen that was read in the second of the last output may still change in that second.
     const isSettled = this.#clock.now() >= (written_s + 1) * 1000;
     const screen = await this.#tmux.capture(pane_id);
     if (isSettled && screen.ok) this.#cached.set(pane_id, { written_s, screen });

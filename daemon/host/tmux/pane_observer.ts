@@ -1,4 +1,4 @@
-/** Observes panes by tmux and the kernel: which exist, and which process reads in each. */
+/** Observes panes through tmux and the kernel: which exist, and which process reads in each. */
 
 import { join } from "node:path";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
@@ -14,22 +14,22 @@ export interface ForegroundProcess {
   readonly args: readonly string[];
 }
 
-/** A pane of any server, with the process that reads in it. */
+/** A pane of any server, together with the process that reads its input. */
 export interface PaneFacts extends Pane {
   readonly tmux_socket: string;
-  /** Null if no process reads there. */
+  /** Null if no process reads the pane's input. */
   readonly foreground: ForegroundProcess | null;
 }
 
-/** `unknown`: the server did not answer. */
+/** `unknown`: the tmux server did not answer. */
 export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
 export interface PaneObserver {
-  /** All panes of these servers and of the user's own; none of a server that does not answer. */
+  /** All panes of these servers and of the user's own. A server that does not answer adds none. */
   all(sockets: readonly string[]): Promise<PaneFacts[]>;
-  /** One pane; on the user's own server if `tmux_socket` is null. */
+  /** Observes one pane. If `tmux_socket` is null, the pane is on the user's own server. */
   at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation>;
   /** Whether a process runs in the pane. */
   holds(pane: PaneFacts, pid: number): boolean;
@@ -37,7 +37,7 @@ export interface PaneObserver {
 
 type Env = Readonly<Record<string, string>>;
 
-/** The socket of the user's own tmux server, found as tmux finds it. */
+/** The socket of the user's own tmux server, determined by tmux's own rules. */
 export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
   const fromTmux = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
   return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
@@ -56,7 +56,7 @@ export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string): Pa
     async at(tmux_socket, pane_id) {
       const socket = tmux_socket ?? own_socket;
       const listed = await tmuxServers.at(socket).panes();
-      // If a server is gone, so are its panes; if it is slow, they may still exist.
+      // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
       if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
       return pane ? { state: "found", pane: toFacts(socket, pane) } : { state: "missing" };
@@ -73,7 +73,7 @@ function toFacts(tmux_socket: string, pane: Pane): PaneFacts {
   };
 }
 
-/** The foreground group's leader; null for a pipeline whose leader has ended. */
+/** The leader of the foreground process group. Null if the leader has ended, as in a pipeline. */
 function foregroundProcessOf(pane_pid: number): ForegroundProcess | null {
   const pid = foregroundOf(pane_pid);
   const started = pid === undefined ? undefined : startTimeOf(pid);

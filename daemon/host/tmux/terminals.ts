@@ -1,4 +1,4 @@
-/** tmux panes in which agents are started. Programs are executed directly, without a shell. */
+/** Opens tmux panes and starts agents in them. Runs programs directly, without a shell. */
 
 import { dirname } from "node:path";
 import type { Log } from "kit/core/log.ts";
@@ -10,7 +10,7 @@ import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 
-/** A program to run: executed directly, in `cwd`, with `env` added to the server's environment. */
+/** A program to run directly, in `cwd`, with `env` added to the environment of the tmux server. */
 export interface Launch {
   readonly cwd: string;
   readonly argv: readonly string[];
@@ -21,37 +21,37 @@ export interface Launch {
 
 export type OpenResult = { readonly ok: true; readonly pane: Pane } | {
   readonly ok: false;
-  /** tmux's own message, or ours. */
+  /** The message of tmux, or of this module. */
   readonly reason: string;
 };
 
-/** What starting agents needs of tmux and the kernel. */
+/** The operations of tmux and the kernel that are needed to start agents. */
 export interface Terminals {
   /** The user's home folder, for paths that begin with `~`. */
   readonly home: string;
-  /** The tmux server in which agents are spawned by default. */
+  /** The socket of the tmux server in which agents are started by default. */
   readonly socket: string;
   /** Whether tmux is installed. */
   isAvailable(): Promise<boolean>;
-  /** Opens a window in the session of this name, which is created if missing. */
+  /** Opens a window in the session of this name; creates the session if it does not exist. */
   openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult>;
-  /** Splits the window of a pane. */
+  /** Opens a new pane by splitting the window of a pane. */
   splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult>;
   /** The pane's current record; undefined if tmux does not know it or does not answer. */
   look(socket: string, pane_id: string): Promise<Pane | undefined>;
-  /** The pane that was opened with this mark; undefined if tmux knows none. */
+  /** Finds the pane that was opened with this mark. Undefined if tmux knows no such pane. */
   find(socket: string, mark: string): Promise<Pane | undefined>;
-  /** Whether tmux reports that a pane or its program has ended; false if it does not answer. */
+  /** Whether tmux reports the end of a pane or of its program. False if tmux does not answer. */
   isGone(socket: string, pane_id: string): Promise<boolean>;
   /** Kills a pane with everything that runs in it. */
   close(socket: string, pane_id: string): Promise<void>;
-  /** Kills a pane if its process is still the given one; returns whether it was. */
+  /** Kills a pane if the pane still runs the given process. Returns whether it did. */
   closeIfSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
   /** Sets whether the pane stays open when its program ends. */
   keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
-  /** Runs another program in a pane, if its process is still the one that was seen. */
+  /** Runs another program in a pane if the pane still runs the process given in `seen`. */
   respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult>;
-  /** Whether the program is installed, as far as the daemon can tell. */
+  /** Whether the program is installed, according to the search paths that the daemon can read. */
   hasProgram(socket: string, launch: Launch): Promise<boolean>;
   /** Whether a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean;
@@ -68,10 +68,13 @@ export interface PanesOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Our secrets, and variables by which a running agent recognizes itself. */
+/**
+ * Variables that are removed from the environment of the programs that the daemon starts: secrets
+ * of mesh, and variables by which a running agent recognizes itself.
+ */
 const WITHHELD = [
   /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
-  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // Spawned agents' variables may hold keys.
+  /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
   /^MESH_ROUTING__WEBHOOK$/i,
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
@@ -79,18 +82,18 @@ const WITHHELD = [
 
 const MESH_PATHS: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
-/** Whether a variable is withheld from programs that we start. */
+/** Whether a variable is removed from the environment of programs that the daemon starts. */
 export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
 }
 
-/** The environment for programs that are not ours. */
+/** The environment for programs that are not part of mesh. */
 export function withoutSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(name)));
 }
 
 const PRINT_PANE = ["-P", "-F", PANE_FORMAT];
-/** Window size of a session without an attached client. */
+/** The window size of a session that has no attached client. */
 const WINDOW_SIZE = ["-x", "200", "-y", "50"];
 
 export class Panes implements Terminals {
@@ -120,7 +123,7 @@ export class Panes implements Terminals {
     }
   }
 
-  /** Exclusive per session name, because two concurrent calls would both create the session. */
+  /** Runs exclusively per session name: otherwise two concurrent calls would create the session. */
   openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
     return tmux.runExclusive(`session ${session}`, async () => {
@@ -128,7 +131,7 @@ export class Panes implements Terminals {
       if (!listed.ok && listed.reason !== "no_server") return toRefusal(listed);
       if (!listed.ok) return await this.#startServer(socket, session, launch);
       const launchArgs = await this.#launchArgs(tmux, launch);
-      // The `=` prevents tmux from taking the name as a prefix or a pattern.
+      // Without the `=`, tmux would take the name as a prefix or a pattern.
       const target = listed.lines.includes(session)
         ? ["new-window", "-d", "-t", `=${session}:`]
         : ["new-session", "-d", "-E", "-s", session, ...WINDOW_SIZE];
@@ -157,7 +160,7 @@ export class Panes implements Terminals {
     return shown.ok ? shown.pane : undefined;
   }
 
-  /** The mark is part of the command with which the pane was opened. */
+  /** The mark is part of the command that opened the pane. */
   async find(socket: string, mark: string): Promise<Pane | undefined> {
     const format = "#{pane_id} #{pane_start_command}";
     const listed = await this.#options.tmuxServers.at(socket).query([
@@ -208,7 +211,8 @@ export class Panes implements Terminals {
   }
 
   /**
-   * The program is found by its own search path, else by the server's, which may differ from ours.
+   * Looks the program up in the launch's own search path. Without one, uses the tmux server's
+   * search path and the daemon's, which may differ.
    */
   async hasProgram(socket: string, launch: Launch): Promise<boolean> {
     const own = assignedPath(launch.argv) ?? launch.env["PATH"];
@@ -241,9 +245,10 @@ export class Panes implements Terminals {
   }
 
   /**
-   * A server gets its environment from the process that starts it: ours, without withheld
-   * variables. Only our own socket is created. If a server listens there by now, the command
-   * connects to it as a client.
+   * Starts a tmux server at the daemon's default socket, and at no other. The server inherits the
+   * environment of the process that starts it, so the daemon's environment is passed without the
+   * withheld variables. If a server listens at the socket by now, the command connects to that
+   * server as a client.
    */
   async #startServer(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
@@ -277,13 +282,13 @@ export class Panes implements Terminals {
     return toOpened({ ok: true, lines: text(stdout).split("\n") });
   }
 
-  /** Lets the agent's hooks find this daemon where its paths are not the default ones. */
+  /** Passes on the daemon's paths, so that the agent's hooks find this daemon. */
   #withMeshPaths(launch: Launch): Launch {
     const own = Object.entries(this.#options.env).filter(([name]) => MESH_PATHS.includes(name));
     return { ...launch, env: { ...Object.fromEntries(own), ...launch.env } };
   }
 
-  /** Unsets withheld variables that the server or the session has. */
+  /** Builds the arguments, which unset withheld variables of the server's environment. */
   async #launchArgs(tmux: Tmux, launch: Launch): Promise<string[]> {
     const known = await tmux.query(["show-environment", "-g"]);
     const names = (known.ok ? known.lines : []).flatMap((line) => /^(\w+)=/.exec(line)?.[1] ?? []);
@@ -301,7 +306,7 @@ export class Panes implements Terminals {
   }
 }
 
-/** Several arguments, so that tmux executes them without a shell. `-c` is expanded as a format. */
+/** tmux runs several arguments without a shell. It expands `-c` as a format. */
 function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
   const marked = mark === undefined ? [] : [markOf(mark)];
   return [
@@ -311,12 +316,12 @@ function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly st
   ];
 }
 
-/** An assignment for env(1). The program gets it as well, and ignores it. */
+/** The mark as an assignment for env(1). The program receives the variable too, and ignores it. */
 function markOf(mark: string): string {
   return `MESH_STARTED_FOR=${mark}`;
 }
 
-/** A condition in tmux's format language: the pane still runs the process that was seen. */
+/** A condition in tmux's format language: true if the pane still runs the process that was seen. */
 function sameProcessCondition({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }

@@ -1,4 +1,4 @@
-/** One control-mode connection per tmux server, which leaves no trace in the user's server. */
+/** Tmux servers: one control-mode connection for each. It leaves no trace in the user's server. */
 
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
@@ -12,16 +12,16 @@ import {
 import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
-/** Servers known at once; each may have a client. */
+/** How many servers may be known at once. Each may have a client. */
 export const SERVERS_MAX = 32;
-/** An idle client is ended after this time. */
+/** A client that was idle for this time is ended. */
 export const IDLE_MS_MAX = 10 * 60_000;
-/** A server that was used within this time may still be held by a caller. */
+/** If a server was used within this time, a caller may still hold a reference to it. */
 const IN_USE_MS_MAX = 60_000;
 
 /**
- * Quotes one argument for tmux's command parser. Characters that could end the string, expand, or
- * begin a new line become octal escapes.
+ * Quotes one argument for tmux's command parser. A character that could end the string, start an
+ * expansion or begin a new line becomes an octal escape.
  */
 export function quote(argument: string): string {
   let quoted = "";
@@ -34,7 +34,7 @@ export function quote(argument: string): string {
   return `"${quoted}"`;
 }
 
-/** A command as tmux's parser reads it; join several with ` ; `. */
+/** A command in the syntax of tmux's parser. Join several commands with ` ; `. */
 export function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
@@ -53,7 +53,7 @@ export class TmuxServers implements AsyncDisposable {
     return this.#bySocket.size;
   }
 
-  /** The server at a socket. If `SERVERS_MAX` others are in use, one that refuses all commands. */
+  /** The server at a socket. Refuses all commands if `SERVERS_MAX` other servers are in use. */
   at(socket: string): Tmux {
     const existing = this.#bySocket.get(socket);
     if (existing) return existing;
@@ -66,7 +66,7 @@ export class TmuxServers implements AsyncDisposable {
     return tmux;
   }
 
-  /** Closes connections that are idle. */
+  /** Closes idle connections. */
   tick(now: number): void {
     for (const tmux of this.#bySocket.values()) {
       if (!tmux.busy && now - tmux.used_at >= IDLE_MS_MAX) this.#drop(tmux);
@@ -78,7 +78,7 @@ export class TmuxServers implements AsyncDisposable {
     await Promise.all(this.#closing);
   }
 
-  /** Drops the least recently used server, preferring those without a client. */
+  /** Drops the least recently used idle server. Servers without a client are dropped first. */
   #evictIdle(): boolean {
     const since = this.#options.clock.now() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
@@ -101,7 +101,7 @@ export class TmuxServers implements AsyncDisposable {
   }
 }
 
-/** A tmux server, reached by one control client: opened when needed, reopened when lost. */
+/** A tmux server, reached through one control client, which is reopened when it was lost. */
 export class Tmux implements AsyncDisposable {
   readonly socket: string;
   readonly cache: PaneCache;
@@ -123,12 +123,12 @@ export class Tmux implements AsyncDisposable {
     this.#bufferPrefix = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
 
-  /** Identifies the server together with its socket; undefined until it has answered once. */
+  /** Identifies the server together with its socket. Undefined until the server has answered. */
   get server_pid(): number | undefined {
     return this.#server_pid;
   }
 
-  /** When it was last used. */
+  /** When the server was last used. */
   get used_at(): number {
     return this.#used_at;
   }
@@ -137,7 +137,7 @@ export class Tmux implements AsyncDisposable {
     return this.#connection?.open ?? false;
   }
 
-  /** Whether a command waits for its answer, or an exclusive operation runs. */
+  /** Whether a command waits for its answer or an exclusive operation runs. */
   get busy(): boolean {
     return this.#locks.size > 0 || (this.connected && !this.#connection?.idle);
   }
@@ -152,9 +152,9 @@ export class Tmux implements AsyncDisposable {
   }
 
   /**
-   * Runs a command if a condition in tmux's format language holds for a pane, else `otherwise`. The
-   * server compares and acts in one step. `done` means that the command ran; on a failure it may
-   * have run as well (see `Failure`).
+   * Runs a command if a condition in tmux's format language holds for a pane; otherwise runs
+   * `otherwise`. The server checks the condition and runs the command in one step. `done` means
+   * that the command ran. On a failure, the command may have run too (see `FailureReason`).
    */
   async runIf(
     pane_id: string,
@@ -171,7 +171,8 @@ export class Tmux implements AsyncDisposable {
   }
 
   /**
-   * Runs a read-only command; repeats it once if the connection was lost, e.g. with its session.
+   * Runs a read-only command. If the connection was lost, for example with its session, repeats the
+   * command once.
    */
   async query(command: readonly string[]): Promise<Result> {
     const result = await this.run(command);
@@ -184,7 +185,7 @@ export class Tmux implements AsyncDisposable {
     return { ok: true, panes: result.lines.flatMap((line) => parsePane(line) ?? []) };
   }
 
-  /** One pane. Undefined if tmux answers for a different pane, as it does for some ids. */
+  /** Returns one pane. Undefined if tmux answers for a different pane, as it does for some ids. */
   async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
     if (!isPaneId(pane_id)) return { ok: true, pane: undefined };
     const result = await this.query(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
@@ -194,7 +195,8 @@ export class Tmux implements AsyncDisposable {
   }
 
   /**
-   * The pane's rows with their colours (SGR), after the last `history_rows` rows above the screen.
+   * The rows of the pane's screen with their colours (SGR), preceded by up to `history_rows` rows
+   * above the screen.
    */
   capture(pane: string, history_rows = 0): Promise<Result> {
     return this.query(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
@@ -202,7 +204,8 @@ export class Tmux implements AsyncDisposable {
 
   /**
    * Loads a text into a new buffer and returns the buffer's name. The text goes through a private
-   * file: on the command line it would stay in the server's message log (`show-messages`).
+   * file, because a text on the command line would stay in the server's message log
+   * (`show-messages`).
    */
   async load(text: string): Promise<{ ok: true; buffer: string } | Failure> {
     const buffer = `${this.#bufferPrefix}${++this.#buffers}`;
@@ -220,7 +223,7 @@ export class Tmux implements AsyncDisposable {
     }
   }
 
-  /** Runs `work` exclusively for this pane, in the order of the calls. */
+  /** Runs `work` exclusively for this key (a pane or a session), in the order of the calls. */
   async runExclusive<T>(pane: string, work: () => Promise<T>): Promise<T> {
     const before = this.#locks.get(pane);
     const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -235,7 +238,8 @@ export class Tmux implements AsyncDisposable {
   }
 
   /**
-   * Fails pending commands. Deletes our buffers, unless the server is busy: the next start does.
+   * Closes the connection and fails pending commands. Deletes our buffers unless a command is
+   * pending; then the next connection deletes them.
    */
   async close(why = "The connection was closed"): Promise<void> {
     this.#closed ??= why;
@@ -247,7 +251,7 @@ export class Tmux implements AsyncDisposable {
     await this.close();
   }
 
-  /** Checks the socket at each connect, because it may have been replaced. */
+  /** Checks the socket on each connect, because the socket may have been replaced. */
   #connected(): TmuxConnection | Failure {
     if (this.#closed !== undefined) return failure("closed", this.#closed);
     if (this.#connection?.open) return this.#connection;
@@ -264,7 +268,7 @@ export class Tmux implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Logged only when the reason changes, because panes are observed every few seconds. */
+  /** Logs only when the reason changes, because panes are observed every few seconds. */
   #refuse(reason: string): Failure {
     if (reason !== this.#untrusted) {
       this.#options.log.warn("A tmux socket is not trusted", { socket: this.socket, reason });
@@ -279,7 +283,7 @@ export class Tmux implements AsyncDisposable {
     if (answer.ok) this.#server_pid = Number(answer.lines[0]);
   }
 
-  /** Deletes buffers that a lost connection of ours, or a dead daemon, left in the server. */
+  /** Deletes buffers that an earlier connection, or a daemon that has ended, left in the server. */
   async #deleteLeftovers(connection: TmuxConnection): Promise<void> {
     const listed = await connection.execute(commandLine(["list-buffers", "-F", "#{buffer_name}"]));
     if (!listed.ok) return;

@@ -1,4 +1,4 @@
-/** A tunnel's connection: the part of a WebSocket that both ends of a tunnel use. */
+/** A tunnel's connection: the features of a WebSocket that both ends of a tunnel use. */
 
 import { nextTurn, whenStable } from "kit/net/frames.ts";
 
@@ -6,28 +6,28 @@ export type FrameData = string | ArrayBuffer;
 
 export interface Connection {
   readonly open: boolean;
-  /** Bytes that were sent and not yet taken by the network. */
+  /** Bytes that were sent and that the network has not taken yet. */
   readonly buffered: number;
   send(data: string | Uint8Array<ArrayBuffer>): void;
   close(code: number, reason: string): void;
 }
 
-/** The callbacks of a connection. `closed` is called once, and nothing after it. */
+/** The callbacks of a connection. `closed` is called once, and no callback follows it. */
 export interface ConnectionListener {
   opened(): void;
   received(data: FrameData): void;
-  /** `error`: why the connection was never opened, if that is known. */
+  /** `error` says why the connection was never opened, if the reason is known. */
   closed(code: number, reason: string, error?: string): void;
 }
 
 const REASON_BYTES_MAX = 123;
 
-/** `WebSocket.close` throws for a reason that is too long. ASCII makes characters bytes. */
+/** `WebSocket.close` throws if a reason is too long. In ASCII, each character is one byte. */
 function toCloseReason(reason: string): string {
   return reason.replaceAll(/[^ -~]/g, "?").slice(0, REASON_BYTES_MAX);
 }
 
-/** The part of a WebSocket that `toConnection` needs. */
+/** The properties of a WebSocket that `toConnection` uses. */
 export interface SocketLike {
   binaryType: string;
   readonly readyState: number;
@@ -40,7 +40,6 @@ export interface SocketLike {
   close(code?: number, reason?: string): void;
 }
 
-/** Wraps a socket as a connection. */
 export function toConnection(socket: SocketLike, listener: ConnectionListener): Connection {
   let [closing, ended, received] = [false, false, 0];
   let error: string | undefined;
@@ -72,10 +71,11 @@ export function toConnection(socket: SocketLike, listener: ConnectionListener): 
     close(code, reason) {
       if (closing) return;
       closing = true;
-      // Deno drops a socket that is closed with data unread, and then the reason is not sent.
+      // If a socket is closed while received data is unread, Deno drops the socket without sending
+      // the reason. So the close waits until no more data arrives.
       if (socket.readyState === WebSocket.CONNECTING) socket.close();
       else whenStable(() => received, () => socket.close(code, toCloseReason(reason)));
-      // The other end may never confirm the close, so it is not waited for.
+      // The other end may never confirm the close, so the connection ends without waiting for that.
       nextTurn(() => end(code, reason));
     },
   };

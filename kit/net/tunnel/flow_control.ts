@@ -1,11 +1,11 @@
-/** Flow control: send windows, receive windows and the buffer of an incoming body. */
+/** Flow control of tunnel bodies: send windows, receive windows, and buffers of incoming bodies. */
 
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 
-/** A window sends credit back once a quarter of it is consumed. */
+/** A window returns credit once its size, divided by this number, has been consumed. */
 const CREDIT_FRACTION = 4;
 
-/** Adjacent chunks that together are no longer than this are stored as one. */
+/** Two adjacent chunks are stored as one if their total length is at most this. */
 const SMALL_BYTES = 4096;
 
 interface Waiter {
@@ -14,7 +14,7 @@ interface Waiter {
   readonly resolve: (bytes: number) => void;
 }
 
-/** A send window: senders take bytes of it in order, and the other end restores them. */
+/** A send window: senders take bytes in order, and the other end gives them back. */
 export class Credit {
   readonly #bytes_max: number;
   readonly #waiting: Waiter[] = [];
@@ -25,7 +25,7 @@ export class Credit {
     this.#bytes_max = this.#availableBytes = bytes_max;
   }
 
-  /** Takes up to `maxBytes`, once some are available. 0 after `end()` or `abandon(owner)`. */
+  /** Takes up to `maxBytes` once any are available. Returns 0 after `end()` or `abandon(owner)`. */
   take(maxBytes: number, owner?: object): number | Promise<number> {
     if (this.#ended) return 0;
     if (this.#availableBytes > 0 && this.#waiting.length === 0) return this.#withdraw(maxBytes);
@@ -34,13 +34,13 @@ export class Credit {
     return promise;
   }
 
-  /** Ends the wait of `owner`, so that what it would have sent can be freed. */
+  /** Ends the wait of `owner` with 0, so that the bytes that it was about to send can be freed. */
   abandon(owner: object): void {
     const at = this.#waiting.findIndex((waiter) => waiter.owner === owner);
     if (at >= 0) this.#waiting.splice(at, 1)[0]?.resolve(0);
   }
 
-  /** False if more is restored than was taken: the other end breaks the protocol. */
+  /** Gives bytes back. False if the other end gives back more than was taken. */
   restore(bytes: number): boolean {
     this.#availableBytes += bytes;
     if (this.#availableBytes > this.#bytes_max) return false;
@@ -64,7 +64,7 @@ export class Credit {
   }
 }
 
-/** A receive window: counts received bytes, and decides when to return credit. */
+/** A receive window. Counts received bytes, and decides when to return credit to the sender. */
 export class ReceiveWindow {
   readonly #window_bytes: number;
   #freeBytes: number;
@@ -74,13 +74,13 @@ export class ReceiveWindow {
     this.#window_bytes = this.#freeBytes = window_bytes;
   }
 
-  /** Counts received bytes; false if they exceed the window. */
+  /** Counts received bytes. False if they exceed the window. */
   receive(bytes: number): boolean {
     this.#freeBytes -= bytes;
     return this.#freeBytes >= 0;
   }
 
-  /** Counts consumed bytes; returns the credit to send now, or 0. */
+  /** Counts consumed bytes. Returns the credit to send back now, or 0. */
   consume(bytes: number): number {
     this.#consumedBytes += bytes;
     if (this.#consumedBytes * CREDIT_FRACTION < this.#window_bytes) return 0;
@@ -93,11 +93,11 @@ export class ReceiveWindow {
 
 /** The callbacks of a receive buffer. */
 export interface ReceiveBufferDeps {
-  /** The reader took bytes. `credit` is what to return to the other end now. */
+  /** Called when the reader takes bytes. `credit` must be sent to the other end now. */
   taken(bytes: number, credit: number): void;
-  /** Bytes were dropped unread. */
+  /** Called when bytes are dropped unread. */
   dropped(bytes: number): void;
-  /** The reader cancelled the body. */
+  /** Called when the reader cancels the body. */
   onCancel(): void;
 }
 
@@ -125,7 +125,7 @@ export class ReceiveBuffer {
     }, { highWaterMark: 0 });
   }
 
-  /** Adds a received chunk, unless the reader has cancelled or the chunk exceeds the window. */
+  /** Stores a received chunk, unless the reader has cancelled or it exceeds the window. */
   push(chunk: Uint8Array<ArrayBuffer>): "stored" | "cancelled" | "overflow" {
     if (this.#state === "closed") return "cancelled";
     if (this.#state === "complete" || !this.#receiveWindow.receive(chunk.length)) return "overflow";
@@ -134,14 +134,14 @@ export class ReceiveBuffer {
     return "stored";
   }
 
-  /** The body is complete. */
+  /** Marks the body as complete. */
   end(): void {
     if (this.#state !== "open") return;
     this.#state = "complete";
     this.#resumePull?.();
   }
 
-  /** The body will not be completed. */
+  /** Fails the body and drops its unread bytes. A complete body that was read is not affected. */
   fail(why: Error): void {
     if (this.#state === "closed" || (this.#state === "complete" && this.#chunks.length === 0)) {
       return;
@@ -168,7 +168,11 @@ export class ReceiveBuffer {
     return promise.then(() => this.#pull());
   }
 
-  /** Joins small chunks and copies views of large messages, which would use uncounted memory. */
+  /**
+   * Stores a chunk so that the memory it uses is counted: joins it to the previous chunk if both
+   * are small, and copies it if it is a view of a larger message, which would otherwise stay in
+   * memory.
+   */
   #store(chunk: Uint8Array<ArrayBuffer>): void {
     const last = this.#chunks.at(-1);
     if (last && last.length + chunk.length <= SMALL_BYTES) {

@@ -1,44 +1,44 @@
-/** The tunnel protocol between daemon and relay: its frames and its limits. */
+/** The tunnel protocol between daemon and relay: frames and limits. */
 
 import * as z from "zod";
 
-/** The supported version of the protocol. */
+/** The protocol version that this code supports. */
 export const PROTOCOL = 1;
 
-/** Open requests to one daemon. */
+/** Limit of open requests to one daemon. */
 export const STREAMS_MAX = 2048;
-/** Size of a JSON frame. The head of a request or a response is the largest. */
+/** Size limit of a JSON frame. The head of a request or a response is the largest frame. */
 export const HEAD_BYTES_MAX = 65_536;
-/** Size of a body chunk. Chunks of many bodies alternate, so that none waits long. */
+/** Size limit of a body chunk. Chunks of several bodies alternate, so that none waits long. */
 export const CHUNK_BYTES_MAX = 65_536;
-/** Bytes of one body that may be sent before its reader consumes some. */
+/** How many bytes of one body may be sent before the reader consumes some. */
 export const STREAM_WINDOW_BYTES = 524_288;
-/** Bytes of all bodies that may be in transit. It bounds how long a head waits behind them. */
+/** How many bytes of all bodies may be in transit. This limits how long a head waits. */
 export const CONNECTION_WINDOW_BYTES = 2_097_152;
-/** Received bytes that one end may hold unread. Beyond it, the slowest reader is cut off. */
+/** Limit of received bytes that one end holds unread. Above it, the slowest reader is cut off. */
 export const HELD_BYTES_MAX = 33_554_432;
-/** Bytes read of all unanswered requests, which their handlers may hold. */
+/** Limit of request bytes that the handlers of all unanswered requests have read and may hold. */
 export const READ_BYTES_MAX = 67_108_864;
-/** The part of one request that counts there: only uploads are longer, and they are not held. */
+/** How much of a request `READ_BYTES_MAX` counts. Only uploads are longer; they are not held. */
 export const READ_BYTES_EACH_MAX = 1_048_576;
-/** Bytes of outgoing bodies that wait for the other end. Beyond it, the slowest is cut off. */
+/** Limit of outgoing bytes that wait for the other end. Above it, the slowest body is cut off. */
 export const WAITING_BYTES_MAX = 67_108_864;
-/** Size of a request body: the largest upload that a daemon can allow, and its form. */
+/** Size limit of a request body: the largest possible upload, plus its multipart form. */
 export const REQUEST_BYTES_MAX = 1_074_790_400;
-/** Bytes in the socket's send buffer above which no new request is sent. */
+/** If the socket's send buffer holds more bytes, no new request is sent. */
 export const UNSENT_BYTES_MAX = 16_777_216;
 
-/** Bytes in the socket's send buffer above which the tunnel is closed. */
+/** If the socket's send buffer holds more bytes, the tunnel is closed. */
 export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
 
 export const PING_EVERY_MS = 20_000;
-/** Pings that are accepted in that time, as each one queues a response. */
+/** How many pings are accepted within `PING_EVERY_MS`. Limited: each queues a response. */
 export const PINGS_RECEIVED_MAX = 60;
 export const PINGS_UNANSWERED_MAX = 2;
-/** How long an end may take to send its first frame. */
+/** How long either end may take to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 
-/** Close codes by reason. Codes that `/ws` uses, too, mean the same there (contract 4). */
+/** Close codes by reason. A code that `/ws` also uses has the same meaning there (contract 4). */
 export const CLOSE = {
   going_away: 1000,
   not_hello: 4000,
@@ -53,16 +53,16 @@ export type CloseReason = keyof typeof CLOSE;
 
 const StreamId = z.int().min(1).max(0xffff_ffff);
 const HeaderName = z.string().max(256).regex(/^[\w-]+$/);
-/** The bytes that HTTP allows. A line break would start another header. */
+/** The bytes that HTTP allows in a header's value. A line break would begin another header. */
 const HeaderValue = z.string().max(32_768).regex(/^[\t\x20-\x7e\x80-\xff]*$/);
 const HeaderPairs = z.array(z.tuple([HeaderName, HeaderValue])).max(128);
 
-/** A short text for people, without control and other invisible characters. */
+/** A short text to show to people, without control characters and other invisible characters. */
 function printableText(maxLength: number) {
   return z.string().max(maxLength).regex(/^\P{C}*$/u);
 }
 
-/** The daemon's first frame. The upgrade request has carried its id and its secret. */
+/** The daemon's first frame. The upgrade request has already carried its id and its secret. */
 export const Hello = z.object({
   type: z.literal("hello"),
   protocol: z.literal(PROTOCOL),
@@ -73,7 +73,7 @@ export const Hello = z.object({
 });
 export type Hello = z.output<typeof Hello>;
 
-/** The relay's first frame: whether it accepts the tunnel. */
+/** The relay's first frame, which accepts or refuses the tunnel. */
 export const HandshakeReply = z.discriminatedUnion("type", [
   z.object({ type: z.literal("welcome"), protocol: z.literal(PROTOCOL) }),
   z.object({ type: z.literal("refused"), error: z.string().max(64), detail: z.string().max(1024) }),
@@ -86,9 +86,9 @@ export const RequestHead = z.object({
   method: z.enum(["GET", "HEAD", "POST", "PATCH", "DELETE"]),
   path: z.string().max(16_384).regex(/^\/(?!\/)[\x21-\x7e]*$/, "Must begin with one slash"),
   headers: HeaderPairs,
-  /** Whether a body follows. */
+  /** Whether a request body follows. */
   body: z.boolean(),
-  /** `browser`: sent by a page of the relay that a person has signed in to. */
+  /** `browser`: a page of the relay sent the request, and a person has signed in to that page. */
   door: z.enum(["browser", "program"]),
 });
 export type RequestHead = z.output<typeof RequestHead>;
@@ -105,15 +105,18 @@ export type ResponseHead = z.output<typeof ResponseHead>;
 export const Frame = z.discriminatedUnion("type", [
   RequestHead,
   ResponseHead,
-  /** The sender's body is complete. The end of a response closes the stream. */
+  /** Ends the sender's body. If the body is a response's, the stream is closed too. */
   z.object({ type: z.literal("end"), id: StreamId }),
-  /** Bytes were consumed and may be sent again: of one body, or (id 0) of the connection. */
+  /**
+   * Returns credit: the reader consumed these bytes, so as many may be sent again. `id` is the
+   * stream of the body, or 0 for the whole connection.
+   */
   z.object({
     type: z.literal("credit"),
     id: z.int().min(0).max(0xffff_ffff),
     bytes: z.int().min(1).max(CONNECTION_WINDOW_BYTES),
   }),
-  /** The stream is abandoned. `taken: false` means that its request was never started. */
+  /** Abandons a stream. `taken: false` means that the request was never started. */
   z.object({
     type: z.literal("cancel"),
     id: StreamId,

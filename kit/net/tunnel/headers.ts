@@ -1,6 +1,6 @@
-/** Which headers pass a tunnel: those that describe a body, and none that identifies the caller. */
+/** Which headers pass a tunnel: those that describe a body, but none that identify the caller. */
 
-/** Not those that identify the caller: `authorization`, `cookie`, `x-mesh-terminal`. */
+/** Request headers that may pass. Those that identify the caller, such as `cookie`, may not. */
 const REQUEST_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-language",
@@ -15,8 +15,8 @@ const REQUEST_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Not those that affect the relay's origin, such as `set-cookie`, policies and caching. The relay
- * sets them itself (`relay/daemons/browser_response.ts`).
+ * Response headers that pass. Headers that affect the relay's origin do not, such as `set-cookie`,
+ * policies and caching; the relay sets those itself (`relay/daemons/browser_response.ts`).
  */
 const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "accept-ranges",
@@ -34,7 +34,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 
 type HeaderPairs = [name: string, value: string][];
 
-/** The `Content-Length`; `Infinity` without one, undefined for an invalid one. */
+/** The `Content-Length`. `Infinity` if there is none, undefined if it is invalid. */
 export function contentLengthOf(headers: Iterable<readonly [string, string]>): number | undefined {
   const lengths = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
   const [first] = lengths;

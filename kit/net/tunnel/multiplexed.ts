@@ -1,4 +1,4 @@
-/** One end of an open tunnel: many concurrent requests on one connection. */
+/** One end of an open tunnel: carries many concurrent requests on one connection. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { frameHandler, nextTurn } from "kit/net/frames.ts";
@@ -32,10 +32,10 @@ import {
 } from "kit/net/tunnel/packing.ts";
 import { abandon, type Body, Stream, StreamError, type StreamHost } from "kit/net/tunnel/stream.ts";
 
-/** What the connection needs from its end of the tunnel. */
+/** What a multiplexed connection needs from the daemon or relay that uses it. */
 export interface MultiplexedConnectionDeps {
   readonly clock: Clock;
-  /** Handles a request; `body` is null without one. Absent at the end that only sends requests. */
+  /** Handles a request; `body` may be null. Absent at the end that only sends requests. */
   onRequest?(head: RequestHead, stream: Stream, body: Body | null): void;
 }
 
@@ -45,11 +45,11 @@ export class MultiplexedConnection implements StreamHost {
   readonly #deps: MultiplexedConnectionDeps;
   readonly #streams = new Map<number, Stream>();
   readonly #receiveWindow = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
-  /** Unread bytes of each stream. The stream that was read last is last. */
+  /** Unread bytes of each stream. A stream moves to the end whenever its reader reads. */
   readonly #held = new ByteCounts<Stream>();
-  /** Bytes that the handler has read of each unanswered request, and may still hold. */
+  /** For each unanswered request, the bytes that its handler has read and may still hold. */
   readonly #read = new ByteCounts<Stream>();
-  /** Bytes of each outgoing body that wait for credit. The one that waits longest is first. */
+  /** Bytes of each outgoing body that wait for credit. The longest waiting body is first. */
   readonly #waiting = new ByteCounts<Stream>();
   readonly #unsent: MessageItem[] = [];
   #unsent_bytes = 0;
@@ -67,12 +67,12 @@ export class MultiplexedConnection implements StreamHost {
     return this.#streams.size;
   }
 
-  /** Bytes that were received and not read yet. */
+  /** The number of bytes that were received but not read yet. */
   get held_bytes(): number {
     return this.#held.total;
   }
 
-  /** Why no request can be sent now; undefined if one can. */
+  /** Why no request can be sent now; undefined if a request can be sent. */
   get unavailableReason(): string | undefined {
     if (!this.#connection.open) return "the tunnel is closed";
     if (this.#streams.size >= STREAMS_MAX) return `${STREAMS_MAX} requests are open`;
@@ -80,7 +80,7 @@ export class MultiplexedConnection implements StreamHost {
     return undefined;
   }
 
-  /** Sends the head of a request. Call it only if `unavailableReason` is undefined. */
+  /** Sends the head of a request. Call this only if `unavailableReason` is undefined. */
   openStream(head: Omit<RequestHead, "type" | "id">): Stream {
     const stream = new Stream(this, ++this.#last_id);
     this.#streams.set(stream.id, stream);
@@ -88,7 +88,7 @@ export class MultiplexedConnection implements StreamHost {
     return stream;
   }
 
-  /** Sends a response: its head now, its body as fast as the other end reads it. */
+  /** Sends a response: the head at once, the body as fast as the other end reads it. */
   async answer(
     stream: Stream,
     head: Omit<ResponseHead, "type" | "id" | "body">,
@@ -100,20 +100,19 @@ export class MultiplexedConnection implements StreamHost {
     stream.done();
   }
 
-  /** Handles one message of the other end. */
   received(data: FrameData): void {
     this.#keepAlive.answered();
     if (typeof data === "string") return this.rejectFrame("A text message after the handshake");
     const items = unpackMessage(data);
     if (typeof items === "string") return this.rejectFrame(items);
     for (const item of items) {
-      if (!this.#connection.open) return; // An earlier frame was invalid.
+      if (!this.#connection.open) return; // An earlier frame of this message was invalid.
       if (typeof item === "string") receive(this, item);
       else this.#receiveChunk(item);
     }
   }
 
-  /** Closes the tunnel for an invalid frame, as nothing after it can be trusted. */
+  /** Closes the tunnel because of an invalid frame: the rest of the data cannot be trusted. */
   rejectFrame(detail: string): void {
     this.end("bad_frame", detail);
   }
@@ -142,7 +141,7 @@ export class MultiplexedConnection implements StreamHost {
     if (!head.body) stream.close();
   }
 
-  /** The end of a response closes the stream; the end of a request is that of its body. */
+  /** The end of a response closes its stream. The end of a request only ends the request's body. */
   ended(id: number): void {
     const stream = this.#streams.get(id);
     stream?.endBody();
@@ -165,7 +164,7 @@ export class MultiplexedConnection implements StreamHost {
     this.sendFrame({ type: "pong", ping_id });
   }
 
-  /** Sends a ping when one is due, and ends the tunnel after two without a response. */
+  /** Sends a ping when one is due. Ends the tunnel if two pings are unanswered. */
   tick(now: number): void {
     const ping_id = this.#keepAlive.tick(now);
     if (ping_id === "gone") this.end("no_pong");
@@ -178,7 +177,6 @@ export class MultiplexedConnection implements StreamHost {
     this.closed(detail);
   }
 
-  /** The connection is closed: aborts all streams. */
   closed(why: string): void {
     this.credit.end();
     for (const stream of [...this.#streams.values()]) stream.abort(new StreamError(why, true));
@@ -217,7 +215,7 @@ export class MultiplexedConnection implements StreamHost {
     this.#waiting.set(stream, 0);
   }
 
-  /** Frames of one turn of the event loop are sent together at its end. */
+  /** Queues an item. All items of one turn of the event loop are sent together at its end. */
   #enqueue(item: MessageItem): void {
     if (!this.#connection.open) return;
     if (this.#connection.buffered > UNTAKEN_BYTES_MAX) return this.end("too_slow");
@@ -233,7 +231,7 @@ export class MultiplexedConnection implements StreamHost {
     if (items.length > 0 && this.#connection.open) this.#connection.send(packMessage(items));
   }
 
-  /** The connection's credit is returned at once, so that a slow reader blocks no other. */
+  /** Returns the connection's credit at once, so that a slow reader does not block the others. */
   #receiveChunk(chunk: Chunk): void {
     const { id, bytes } = chunk;
     if (!this.#receiveWindow.receive(bytes.length)) {
@@ -250,7 +248,7 @@ export class MultiplexedConnection implements StreamHost {
     if (this.#held.total > HELD_BYTES_MAX) this.cutOffSlowest();
   }
 
-  /** Cuts off the stream whose reader has read nothing for the longest time. */
+  /** Cuts off the stream that has gone unread for the longest time. */
   cutOffSlowest(): void {
     this.#held.first?.cutOff("its reader is too slow");
   }
@@ -263,5 +261,5 @@ const receive = frameHandler<MultiplexedConnection, typeof Frame>(Frame, {
   credit: (multiplexed, { id, bytes }) => multiplexed.credited(id, bytes),
   cancel: (multiplexed, { id, why, taken }) => multiplexed.cancelled(id, why, taken),
   ping: (multiplexed, { ping_id }) => multiplexed.pinged(ping_id),
-  pong: () => undefined, // Every message resets the count of unanswered pings.
+  pong: () => undefined, // Every message, a pong too, resets the count of unanswered pings.
 });

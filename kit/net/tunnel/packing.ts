@@ -1,25 +1,25 @@
 /**
- * Packs the frames and chunks of one turn into one message. Many small writes in a row would each
- * wait 40 ms for the acknowledgement of the one before.
+ * Packs the frames and chunks of one turn of the event loop into one message. As separate small
+ * writes, each would wait 40 ms for the acknowledgement of the previous one.
  */
 
 import { CHUNK_BYTES_MAX, HEAD_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 
-/** A part of a body. */
+/** A chunk of the body of the stream `id`. */
 export interface Chunk {
   readonly id: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A frame as JSON, or a chunk of a body. */
+/** A frame as JSON text, or a chunk of a body. */
 export type MessageItem = string | Chunk;
 
-/** A message of this length is sent at once. */
+/** A message is sent without waiting for the end of the turn when it reaches this length. */
 export const MESSAGE_FLUSH_BYTES = 65_536;
-/** The longest possible message: an almost full one, and one more frame. */
+/** The longest possible message: one just below `MESSAGE_FLUSH_BYTES`, plus one more frame. */
 export const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
 
-/** Precedes each item: its length, with the highest bit set for a chunk. */
+/** Each item begins with its length. The highest bit is set for a chunk. */
 const PREFIX_BYTES = 4;
 const ID_BYTES = 4;
 const IS_CHUNK = 0x8000_0000;
@@ -27,7 +27,7 @@ const IS_CHUNK = 0x8000_0000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** An upper limit of the bytes that an item adds to a message. */
+/** An upper limit of the number of bytes that an item adds to a message. */
 export function itemBytesMax(item: MessageItem): number {
   const length = typeof item === "string" ? 3 * item.length : ID_BYTES + item.bytes.length;
   return PREFIX_BYTES + length;
@@ -54,7 +54,7 @@ export function packMessage(items: readonly MessageItem[]): Uint8Array<ArrayBuff
   return message;
 }
 
-/** The items of a message, or a sentence that says why it is invalid. */
+/** Returns the items of a message. If the message is invalid, returns a sentence that says why. */
 export function unpackMessage(message: ArrayBuffer): MessageItem[] | string {
   if (message.byteLength > MESSAGE_BYTES_MAX) return "A message is too long";
   const view = new DataView(message);
@@ -84,7 +84,7 @@ function textAt(message: ArrayBuffer, at: number, length: number): string | unde
   try {
     return decoder.decode(new Uint8Array(message, at, length));
   } catch (error) {
-    if (error instanceof TypeError) return undefined; // Invalid UTF-8.
+    if (error instanceof TypeError) return undefined; // The text is invalid UTF-8.
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** One request and its response on a tunnel: two bodies with a window each, and a common end. */
+/** One request and its response on a tunnel: two bodies, each with a window, that end together. */
 
 import { Credit, ReceiveBuffer } from "kit/net/tunnel/flow_control.ts";
 import { CHUNK_BYTES_MAX, type ResponseHead, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
@@ -7,12 +7,12 @@ import type { Chunk } from "kit/net/tunnel/packing.ts";
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Body = ReadableStream<Bytes>;
 
-/** Cancels a body. A body that has failed already is no error. */
+/** Cancels a body. Ignores that the body may already have failed. */
 export async function abandon(body: ReadableStream | null): Promise<void> {
   await body?.cancel().catch(() => undefined);
 }
 
-/** A stream was abandoned, or its tunnel was lost. */
+/** Thrown if a stream was abandoned or its tunnel was lost. */
 export class StreamError extends Error {
   override readonly name = "StreamError";
   /** False only if the other end reported that it never started the request. */
@@ -24,16 +24,16 @@ export class StreamError extends Error {
   }
 }
 
-/** What a stream needs from its connection. */
+/** What a stream needs from the connection that carries it. */
 export interface StreamHost {
   readonly credit: Credit;
   sendFrame(frame: object): void;
   sendChunk(chunk: Chunk): void;
-  /** Received bytes were read or dropped, and are no longer held. */
+  /** Called when received bytes were read or dropped, so that they are no longer held. */
   released(stream: Stream, bytes: number): void;
-  /** A reader took bytes, and may hold them until the stream ends. */
+  /** Called when a reader takes bytes. The reader may hold them until the stream ends. */
   read(stream: Stream, bytes: number): void;
-  /** Outgoing bytes wait for credit; negative once they are sent. */
+  /** Called when outgoing bytes begin to wait for credit. `bytes` is negative when they stop. */
   queued(stream: Stream, bytes: number): void;
   finished(stream: Stream): void;
 }
@@ -43,27 +43,28 @@ export class Stream {
   readonly #multiplexed: StreamHost;
   readonly #credit = new Credit(STREAM_WINDOW_BYTES);
   readonly #ended = new AbortController();
-  /** Resolves with the head of the response, or rejects. For the end that sent the request. */
+  /** At the end that sent the request: resolves with the head of the response, or rejects. */
   readonly answer = Promise.withResolvers<{ head: ResponseHead; body: Body | null }>();
   #receiveBuffer: ReceiveBuffer | undefined;
-  /** Bytes of the incoming body that may still arrive. */
+  /** How many more bytes of the incoming body may arrive. */
   #remainingBytes = Infinity;
   #source: ReadableStreamDefaultReader<Bytes> | undefined;
 
   constructor(multiplexed: StreamHost, id: number) {
     this.#multiplexed = multiplexed;
     this.id = id;
-    this.answer.promise.catch(() => undefined); // The responding end does not await it.
+    // The end that responds does not await this promise.
+    this.answer.promise.catch(() => undefined);
   }
 
-  /** Aborts when the stream ends. */
+  /** A signal that aborts when the stream ends. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
   /**
-   * The incoming body. `onCancel` is called when its reader cancels it. The body is never longer
-   * than `contentLength`: readers rely on that.
+   * Creates the incoming body. `onCancel` is called when the reader cancels the body. The body is
+   * never longer than `contentLength`, because readers rely on that.
    */
   receiveBody(onCancel?: () => void, contentLength = Infinity): Body {
     this.#remainingBytes = contentLength;
@@ -81,7 +82,6 @@ export class Stream {
     return receiveBuffer.body;
   }
 
-  /** Handles a chunk of the incoming body. */
   receive(bytes: Bytes): "stored" | "cancelled" | "overflow" {
     this.#remainingBytes -= bytes.length;
     if (this.#remainingBytes < 0) return "overflow";
@@ -92,12 +92,12 @@ export class Stream {
     return this.#credit.restore(bytes);
   }
 
-  /** The incoming body is complete. */
+  /** Marks the incoming body as complete. */
   endBody(): void {
     this.#receiveBuffer?.end();
   }
 
-  /** Handles the head of the response; false if there was one before. */
+  /** Handles the head of the response. False if a head was received before. */
   answered(head: ResponseHead): boolean {
     if (this.#receiveBuffer) return false;
     const body = head.body ? this.receiveBody(() => this.cancel("the reader cancelled it")) : null;
@@ -105,7 +105,7 @@ export class Stream {
     return true;
   }
 
-  /** Sends a body as fast as the other end reads it, then its end. */
+  /** Sends a body as fast as the other end reads it, then sends the end of the body. */
   async send(body: Body): Promise<void> {
     const source = this.#source = body.getReader();
     try {
@@ -139,39 +139,39 @@ export class Stream {
     }
   }
 
-  /** Abandons the stream and tells the other end. */
+  /** Abandons the stream and notifies the other end. */
   cancel(why: string, taken = true): void {
     if (this.ended.aborted) return;
     this.#multiplexed.sendFrame({ type: "cancel", id: this.id, why, taken });
     this.abort(new StreamError(why, taken));
   }
 
-  /** Abandons the stream and drops what it holds, because its reader is too slow. */
+  /** Abandons the stream and drops its unread bytes, because its reader is too slow. */
   cutOff(why: string): void {
     this.cancel(why);
     this.#receiveBuffer?.fail(new StreamError(why, true));
   }
 
-  /** The response is sent: the rest of the request body is not read. */
+  /** Closes the stream after the response was sent. The rest of the request body is not read. */
   done(): void {
     this.#receiveBuffer?.fail(new StreamError("it was answered", true));
     this.close();
   }
 
-  /** Ends the stream with an error. */
   abort(why: StreamError): void {
     this.#receiveBuffer?.fail(why);
     this.close(why);
   }
 
-  /** Ends the stream. What was received may still be read. */
+  /** Ends the stream. The reader may still read the bytes that were received. */
   close(why: Error = new StreamError("it ended without a response", true)): void {
     if (this.ended.aborted) return;
     this.#ended.abort(why);
-    this.answer.reject(why); // No effect after the head has arrived.
+    this.answer.reject(why); // This has no effect if the head of the response has arrived.
     this.#credit.end();
     this.#multiplexed.credit.abandon(this);
-    this.#source?.cancel(why).catch(() => undefined); // Its failure no longer matters.
+    // Whether the cancellation fails does not matter.
+    this.#source?.cancel(why).catch(() => undefined);
     this.#multiplexed.finished(this);
   }
 }

@@ -1,4 +1,4 @@
-/** The migrations of the relay's database, in order. Append only: a shipped one is never edited. */
+/** The migrations of the relay's database, in order. Only append: never edit a released one. */
 
 import oauth from "./001_oauth.sql" with { type: "text" };
 

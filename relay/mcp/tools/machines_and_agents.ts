@@ -89,12 +89,12 @@ function toCard(peer: Peer): AgentCard[] {
   return [{ peer_id, display_name, ...fields, project: folderOf(peer.path) }];
 }
 
-/** The last part of a path with either kind of slash. */
+/** The last part of a path. The path may use slashes or backslashes. */
 function folderOf(path: string | null | undefined): string | null {
   return path?.split(/[/\\]/).findLast((part) => part !== "") ?? null;
 }
 
-/** One line, with untrusted text in quotation marks. */
+/** Describes an agent in one line, with untrusted text in quotation marks. */
 function describe(card: AgentCard): string {
   const { peer_id, display_name, backend, circle, status, turn_state, project } = card;
   const state = turn_state ? `${status}, ${turn_state}` : status;

@@ -7,7 +7,7 @@ import { READ } from "../contract.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
 const WAIT_SECONDS_MAX = 20;
-/** Shown characters of a request's message, so that it can be recognized. */
+/** How much of a request's message is shown, so that the model recognizes the request. */
 const MESSAGE_CHARS_MAX = 2000;
 
 const reply = tool({
@@ -99,13 +99,13 @@ const requests = tool({
 
 export const REPLY_TOOLS: readonly Tool[] = [reply, requests];
 
-/** The text of an agent between tags, escaped so that it cannot close them. */
+/** Puts an agent's text between tags, escaped so that the text cannot close them. */
 function quote(text: string, responder: string | null | undefined): string {
   const from = escapeAttribute(toDisplayName(responder ?? "unknown"));
   return `<agent-reply from="${from}">${escapeMarkup(cleanText(text))}</agent-reply>`;
 }
 
-/** Truncates a message, without splitting a surrogate pair. */
+/** Truncates a message to `MESSAGE_CHARS_MAX` without splitting a surrogate pair. */
 function truncate(text: string): string {
   if (text.length <= MESSAGE_CHARS_MAX) return text;
   return `${text.slice(0, MESSAGE_CHARS_MAX).toWellFormed().replace(/\uFFFD$/, "")}…`;

@@ -1,4 +1,4 @@
-/** Dynamic registration of public clients, and the expiry of unused ones. */
+/** Dynamic registration of public clients, and the removal of expired and unused clients. */
 
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -13,9 +13,9 @@ import * as rows from "./store.ts";
 
 const UNUSED_CLIENTS_MAX = 4096;
 const UNUSED_MS = DAY_MS;
-/** From the latest token exchange. */
+/** How long a client is kept after its latest token exchange. */
 const USED_MS = 90 * DAY_MS;
-/** Expired rows that one write deletes at most, so that it stays short. */
+/** How many expired rows one write deletes at most, so that the write stays short. */
 const EXPIRED_ROWS_MAX = 500;
 const NAME_CHARACTERS_MAX = 80;
 const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;
@@ -23,7 +23,7 @@ const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;
 const GRANT_TYPES = ["authorization_code", "refresh_token"];
 const RESPONSE_TYPES = ["code"];
 
-/** Other fields are ignored, as RFC 7591 requires. No URL in the metadata is fetched. */
+/** Other fields are ignored, as RFC 7591 requires. URLs in the metadata are never fetched. */
 const Metadata = z.object({
   redirect_uris: z.array(z.string()).min(1),
   client_name: z.string().nullish(),
@@ -45,7 +45,7 @@ export class Clients {
     this.#deps = deps;
   }
 
-  /** Registers a public client from the JSON of RFC 7591. */
+  /** Registers a public client. `json` has the format of RFC 7591. */
   register(json: string): Registration {
     const { db, clock, ids } = this.#deps;
     const metadata = metadataOf(json);
@@ -82,7 +82,7 @@ export class Clients {
     return found;
   }
 
-  /** Call it in the transaction of an exchange: keeps the client for 90 days from now. */
+  /** Keeps the client for 90 days from now. Call it in the transaction of a token exchange. */
   onExchanged(client: Client): void {
     const { db, clock } = this.#deps;
     const state = clientMachine.step(client.state, "exchanged");
@@ -104,7 +104,7 @@ function metadataOf(json: string): z.output<typeof Metadata> {
   }
   const { redirect_uris, grant_types, response_types } = read.data;
   mustBeAllowedRedirects(redirect_uris);
-  // Other capabilities are dropped from the registration (RFC 7591 3.2.1).
+  // The client is registered without its other grant types and response types (RFC 7591 3.2.1).
   if (grant_types && !grant_types.includes("authorization_code")) {
     throw new OAuthRefusal("bad_metadata", "grant_types lacks authorization_code");
   }
@@ -125,7 +125,7 @@ function mustBeAllowedRedirects(redirect_uris: readonly string[]): void {
   }
 }
 
-/** The untrusted name of a client, without control and invisible characters. */
+/** Shortens a client's untrusted name, and removes control and invisible characters. */
 function toClientName(name: string): string | null {
   const short = [...cleanLine(name).replaceAll(/\s+/g, " ").trim()].slice(0, NAME_CHARACTERS_MAX)
     .join("");

@@ -1,18 +1,21 @@
-/** Redirect URIs: which may be registered, and which match a registered one. */
+/** Redirect URIs: checks which may be registered, and which match a registered redirect URI. */
 
-/** All redirect URIs of one client together (specification 8). */
+/** Limit of the length of all redirect URIs of one client together (specification 8). */
 export const REDIRECT_BYTES_MAX = 4096;
 
-/** An http URI must be loopback. The part after the port is compared as text. */
+/** An http URI must be loopback. Captures the host, the port, and the rest, which is text. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?((?:[/?].*)?)$/;
 const PORT_MAX = 65_535;
-/** The characters of a URI (RFC 3986), without `#`: a redirect URI has no fragment. */
+/** The characters of a URI (RFC 3986). `#` is missing: a redirect URI has no fragment. */
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
 
-/** Parameters that the relay adds to the query. A registered one would be ambiguous. */
+/**
+ * Parameters that the relay adds to the query of a redirect. A registered redirect URI must not
+ * contain them, because the app could not tell which value is the relay's.
+ */
 const RESPONSE_PARAMS = ["code", "state", "iss", "error", "error_description"];
 
-/** Why a redirect URI may not be registered; undefined if it may. */
+/** Why a redirect URI must not be registered. Undefined if it may be registered. */
 export function redirectProblem(uri: string): string | undefined {
   if (!PLAIN.test(uri)) return "it has a fragment, or characters that are not allowed in a URI";
   if (!URL.canParse(uri)) return "it is not absolute";
@@ -31,7 +34,10 @@ export function redirectProblem(uri: string): string | undefined {
   return uri.slice("https://".length).startsWith(host) ? undefined : "its host is not canonical";
 }
 
-/** An https URI must match exactly, a loopback URI in all but the port (RFC 8252 7.3). */
+/**
+ * Whether a redirect URI is registered. An https URI must match exactly. A loopback URI may differ
+ * in the port only (RFC 8252 7.3).
+ */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
   const requested = loopbackOf(uri);
@@ -41,7 +47,7 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
   );
 }
 
-/** A redirect URI with parameters added to its query. */
+/** Adds parameters to the query of a redirect URI. */
 export function redirectTo(uri: string, params: Readonly<Record<string, string | undefined>>) {
   const present = Object.entries(params).filter((pair): pair is [string, string] =>
     pair[1] !== undefined

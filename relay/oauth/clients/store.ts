@@ -30,7 +30,7 @@ export function step(tx: Tx, { client_id, state, expires_at }: Client): void {
   );
 }
 
-/** Deletes the oldest unused clients until `max` are left; of one instant, the first ones. */
+/** Deletes the oldest unused clients until `max` are left. On a tie, lower rowids go first. */
 export function evict(tx: Tx, max: number): number {
   return tx.run(
     `delete from oauth_clients where state = 'unused' and client_id in

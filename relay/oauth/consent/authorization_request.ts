@@ -1,4 +1,4 @@
-/** Checks of an authorization request, in the order of the RFCs. */
+/** Checks an authorization request, in the order that the RFCs require. */
 
 import type { Client, Scope } from "../contract.ts";
 import { mustGet, type Params } from "../forms.ts";
@@ -6,23 +6,23 @@ import { isRegistered } from "../clients/redirects.ts";
 import { OAuthRefusal } from "../refusals.ts";
 import { scopeOf } from "../scopes.ts";
 
-/** The verified target of the redirect, which may receive refusals, too. */
+/** The verified target of the redirect. Refusals may be sent there too. */
 export interface RedirectTarget {
   readonly client: Client;
   readonly redirect_uri: string;
   readonly state: string | undefined;
 }
 
-/** What the person may allow. */
+/** What the app requests and the person may allow. */
 export interface RequestedAccess {
   readonly scope: Scope;
   readonly code_challenge: string;
 }
 
-/** A SHA-256 digest in base64url, as S256 requires. */
+/** A SHA-256 digest in base64url, which the method S256 requires. */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-/** Verifies client and redirect URI. Its refusals are shown on a page and not redirected. */
+/** Verifies client and redirect URI. Show its refusals on a page; never redirect them. */
 export function redirectTargetOf(
   params: Params,
   clientOf: (client_id: string) => Client,
@@ -37,7 +37,7 @@ export function redirectTargetOf(
   return { client, redirect_uri, state: params.get("state") };
 }
 
-/** Checks the other parameters. Its refusals are redirected to the app. */
+/** Checks the other parameters. A refusal of these is redirected to the app. */
 export function requestedAccessOf(params: Params, resource: string): RequestedAccess {
   if (params.repeated.length > 0) throw new OAuthRefusal("repeated", params.repeated.join(", "));
   if (mustGet(params, "response_type") !== "code") throw new OAuthRefusal("wrong_response_type");
@@ -45,7 +45,7 @@ export function requestedAccessOf(params: Params, resource: string): RequestedAc
     throw new OAuthRefusal("wrong_response_mode");
   }
   const code_challenge = mustGet(params, "code_challenge");
-  // The default is `plain` (RFC 7636 4.3), which is not supported.
+  // Without this parameter the method would be `plain` (RFC 7636 4.3), which is not supported.
   if (params.get("code_challenge_method") !== "S256") {
     throw new OAuthRefusal("wrong_challenge_method");
   }
@@ -56,7 +56,7 @@ export function requestedAccessOf(params: Params, resource: string): RequestedAc
   return { scope, code_challenge };
 }
 
-/** Tokens are issued for the relay's MCP only (RFC 8707). */
+/** Refuses any other resource: tokens are issued only for the relay's MCP (RFC 8707). */
 export function refuseResource(params: Params, resource: string): void {
   if (params.get("resource") !== resource) throw new OAuthRefusal("wrong_resource", resource);
 }

@@ -1,4 +1,4 @@
-/** `/oauth/connections`: lists and revokes the grants of the signed-in relay secret. */
+/** `/oauth/connections`: lists the grants of the signed-in relay secret and revokes them. */
 
 import type { Log } from "kit/core/log.ts";
 import type { Session, Sessions } from "../../sign_in/sessions.ts";
@@ -29,7 +29,7 @@ export class Connections {
     );
   }
 
-  /** Revokes a grant. The form must come from a page of this session. */
+  /** Revokes a grant. The form must come from a page of the same session. */
   async end(request: Request): Promise<Response> {
     const { grants, sessions } = this.#deps;
     return await this.#withRefusalPage(request, async ({ namespace }) => {

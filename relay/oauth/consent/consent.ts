@@ -1,4 +1,4 @@
-/** Consent: shows what an app requests, and redirects the decision of the person to the app. */
+/** Consent: shows what an app requests, and redirects the person's decision to the app. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -18,10 +18,10 @@ import {
   requestedAccessOf,
 } from "./authorization_request.ts";
 
-/** The form contains the request, and must fit into a request body. */
+/** The form contains the whole query and must fit into a request body, so the query is limited. */
 const QUERY_CHARACTERS_MAX = 8192;
 
-/** The machines that are online. */
+/** Lists the machines that are online. */
 export interface Machines {
   list(namespace: string): readonly unknown[];
 }
@@ -37,7 +37,7 @@ export interface ConsentDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Limits the decisions of a session, or of an address without one: returns seconds to wait. */
+  /** Limits decisions by session, or else by address. Returns the seconds to wait. */
   readonly limit: {
     take(request: Request, remote: Remote, form_token: string | undefined): number | undefined;
   };
@@ -56,7 +56,7 @@ export class Consent {
     this.#cookie = new BrowserCookie(deps.ids, deps.originPolicy);
   }
 
-  /** `GET /oauth/authorize`: the form, or a refusal on a page or by a redirect. */
+  /** `GET /oauth/authorize`: shows the form. Shows a refusal or redirects it to the app. */
   async ask(request: Request): Promise<Response> {
     const { clients, resource, sessions } = this.#deps;
     return await this.#withRefusalPage(async () => {
@@ -83,7 +83,7 @@ export class Consent {
     });
   }
 
-  /** `POST /oauth/authorize`: the decision, from the browser that was shown the form. */
+  /** `POST /oauth/authorize`: the decision. The browser must be the one that was shown the form. */
   async decide(request: Request, remote: Remote): Promise<Response> {
     const { clients, grants, originPolicy, sessions, limit } = this.#deps;
     return await this.#withRefusalPage(async () => {
@@ -114,8 +114,9 @@ export class Consent {
   }
 
   /**
-   * The namespace whose machines the person may open: that of the entered secret, or of the session
-   * that the form was shown to. Another session does not count, as the form did not show it.
+   * The namespace whose machines the person may open to the app. It belongs to the secret that the
+   * person entered, or else to the session that the form was shown to. If the browser is now in a
+   * different session, the request is refused, because the form did not show that session.
    */
   #namespaceToAllow(request: Request, params: Params, { shown_to }: Form): string | OAuthRefusal {
     const { sessions, machines, grants } = this.#deps;
@@ -126,7 +127,8 @@ export class Consent {
     }
     const namespace = secret ? namespaceOf(secret) : signed_in;
     if (namespace === undefined) return new OAuthRefusal("wrong_secret");
-    // Any well-formed secret is a namespace. A daemon must have proven that this one is in use.
+    // Any well-formed secret gives a namespace. So a daemon must have connected to this namespace
+    // now or before, which proves that the secret is in use.
     const isProven = machines.list(namespace).length > 0 || grants.hasExchangedGrant(namespace);
     return isProven ? namespace : new OAuthRefusal("no_machine");
   }
@@ -145,7 +147,7 @@ export class Consent {
     return this.#redirect(redirect_uri, { code, state });
   }
 
-  /** Shows the same form again with the reason. It does not expire later for that. */
+  /** Shows the same form again, with the reason for the refusal. Its expiry stays the same. */
   #showFormAgain(
     request: Request,
     { form, sealed, client, refusal }: {
@@ -188,7 +190,10 @@ export class Consent {
     return this.#redirect(redirect_uri, { error, error_description: description, state });
   }
 
-  /** 303, so that the posted secret is not sent on (RFC 9700 4.12); `iss` names the issuer. */
+  /**
+   * Redirects to the app. The status is 303 so that the browser does not send the posted secret to
+   * the app (RFC 9700 4.12). `iss` names the issuer (RFC 9207).
+   */
   #redirect(uri: string, params: Readonly<Record<string, string | undefined>>): Response {
     const location = redirectTo(uri, { ...params, iss: this.#deps.issuer });
     const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };

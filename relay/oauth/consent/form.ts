@@ -15,9 +15,9 @@ const FORM_MS = 10 * MINUTE_MS;
 
 const Sealed = z.object({
   form_id: z.string(),
-  /** The digest of the cookie of the browser that shows the form. */
+  /** The digest of the cookie of the browser that was shown the form. */
   browser: z.string(),
-  /** The namespace that was signed in when the form was shown; absent without a session. */
+  /** The namespace of the browser's session when the form was shown. Absent without a session. */
   shown_to: z.string().optional(),
   expires_at: z.number(),
   client_id: z.string(),
@@ -27,12 +27,12 @@ const Sealed = z.object({
   code_challenge: z.string(),
 });
 export type Form = z.output<typeof Sealed>;
-/** The fields of the authorization request. `close` adds the others. */
+/** The fields of a form that come from the request. `close` adds the other fields. */
 export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 
-/** Encrypts forms with a key of this process, so a restart makes open forms invalid. */
+/** Encrypts forms with a key that only this process has, so a restart makes open forms invalid. */
 export class FormSealer {
   readonly #clock: Clock;
   readonly #ids: Ids;
@@ -54,7 +54,7 @@ export class FormSealer {
     return new EncryptJWT({ form }).setProtectedHeader(HEADER).encrypt(this.#key);
   }
 
-  /** The form, if this browser was shown it and it has not expired. */
+  /** Decrypts a form. Throws if the form was shown to another browser or has expired. */
   async open(sealed: string, browser: string | undefined): Promise<Form> {
     const form = await this.#decrypt(sealed);
     const isSameBrowser = browser !== undefined && form.browser === digestOf(browser);
@@ -70,7 +70,7 @@ export class FormSealer {
       });
       return Sealed.parse(payload["form"]);
     } catch {
-      // It was not encrypted by this process.
+      // The form was not encrypted by this process.
       throw new OAuthRefusal("lost_form");
     }
   }
@@ -78,7 +78,7 @@ export class FormSealer {
 
 const COOKIE = /^[A-Za-z0-9_-]{43}$/;
 
-/** The cookie that identifies a browser, but no person. */
+/** The cookie that identifies a browser but not a person. */
 export class BrowserCookie {
   readonly #ids: Ids;
   readonly #originPolicy: OriginPolicy;
@@ -93,7 +93,7 @@ export class BrowserCookie {
     return value !== undefined && COOKIE.test(value) ? value : undefined;
   }
 
-  /** The browser of a request, known or new, and the header that sets its cookie. */
+  /** The browser's id, from its cookie or new, and the header that sets the cookie. */
   keep(request: Request): { browser: string; headers: Record<string, string> } {
     const browser = this.get(request) ?? this.#ids.secret(32);
     const secure = this.#originPolicy.isSecure(request) ? "; Secure" : "";
@@ -102,7 +102,7 @@ export class BrowserCookie {
     return { browser, headers: { "set-cookie": cookie } };
   }
 
-  /** `__Host-` prevents that another host or plain http sets the cookie. */
+  /** The prefix `__Host-` prevents other hosts and plain http from setting the cookie. */
   #nameFor(request: Request): string {
     return this.#originPolicy.isSecure(request) ? "__Host-mesh-consent" : "mesh-consent";
   }

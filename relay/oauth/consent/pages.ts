@@ -1,4 +1,4 @@
-/** The pages of consent and of connections. */
+/** The pages for consent and for connected apps. */
 
 import { WRITE } from "../../mcp/contract.ts";
 import { html, type Markup, page } from "../../web/page.ts";
@@ -12,7 +12,7 @@ export interface ConsentPage {
   readonly scope: Scope;
   readonly sealed: string;
   readonly signed_in: boolean;
-  /** Why the previous submission was refused. */
+  /** Why the previous submission of the form was refused. */
   readonly refusal?: OAuthRefusal;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -39,7 +39,10 @@ ${signed_in ? html`<p>You are signed in to the relay in this browser.</p>` : SEC
   return page({ title: "Connect an app", status, headers: { ...headers, ...OPENER } }, body);
 }
 
-/** An app may have opened this page in a popup, and waits there for its callback. */
+/**
+ * An app may have opened this page in a popup. The app then waits in its own window for the popup
+ * to reach the callback, so the connection between the two windows must stay.
+ */
 const OPENER = { "cross-origin-opener-policy": "unsafe-none" };
 
 const SECRET_FIELD = html`
@@ -55,19 +58,19 @@ function rightsOf(scope: Scope): Markup[] {
   return scope.includes(WRITE) ? [reads, writes] : [reads];
 }
 
-/** A program on this computer, or the host that the person should recognize. */
+/** Where the redirect leads: a program on this computer, or a host that the person should know. */
 function destinationOf(redirect_uri: string): string {
   const { protocol, host } = new URL(redirect_uri);
   return protocol === "http:" ? `a program on this computer (${host})` : host;
 }
 
-/** A refusal that must not be redirected to the app. */
+/** A page for a refusal that must not be redirected to the app. */
 export function refusalPage(refusal: OAuthRefusal): Response {
   const { description, error } = refusal;
   const body = html`<h1>This request was refused</h1>
 <p class="bad" role="alert">${description}.</p>
 <p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>`;
-  // A browser would show its own sign-in dialog for a 401.
+  // For a 401, a browser would show its own sign-in dialog.
   const status = refusal.status === 401 ? 400 : refusal.status;
   const retry = refusal.headers["retry-after"];
   const headers = { ...OPENER, ...(retry !== undefined && { "retry-after": retry }) };

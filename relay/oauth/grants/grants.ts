@@ -1,4 +1,4 @@
-/** Grants: codes for consents, tokens for codes, and new tokens for refresh tokens. */
+/** Grants: issues codes after consents, tokens for codes, and new tokens for refresh tokens. */
 
 import { createHash } from "node:crypto";
 import type { Clock, Ids } from "kit/core/clock.ts";
@@ -14,28 +14,28 @@ import * as rows from "./store.ts";
 
 const CODE_MS = MINUTE_MS;
 const ACCESS_MS = 15 * MINUTE_MS;
-/** Counted from the consent; a refresh does not extend it. */
+/** How long a grant is valid, counted from the consent. A refresh does not extend it. */
 export const GRANT_MS = 30 * DAY_MS;
-/** Connections on the page. */
+/** How many connections the page lists at most. */
 const CONNECTIONS_MAX = 200;
 
-/** What a person allowed. */
+/** The decision of a person to allow an app. */
 export interface Consent {
   readonly client_id: string;
   readonly namespace: string;
   readonly scope: Scope;
   readonly redirect_uri: string;
   readonly code_challenge: string;
-  /** The form can be decided only once. */
+  /** Identifies the form, because a form can be decided only once. */
   readonly form_id: string;
   readonly form_expires_at: number;
 }
 
-/** How a client redeems its code. */
+/** What a client sends to redeem its code. */
 export interface Redemption {
   readonly code: string;
   readonly code_verifier: string;
-  /** Optional, but it must equal that of the authorization request. */
+  /** Optional. If present, it must equal the one in the authorization request. */
   readonly redirect_uri: string | undefined;
 }
 
@@ -43,9 +43,9 @@ export interface GrantsDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Called inside of the transaction of an exchange, to extend the life of the client. */
+  /** Called inside of the transaction of an exchange, to extend the client's life. */
   readonly onExchanged: (client: Client) => void;
-  /** Limits the exchanges of one grant: returns the seconds to wait. */
+  /** Limits the exchanges of one grant. `acquire` returns the seconds to wait, or undefined. */
   readonly exchanges: { acquire(grant_id: string): number | undefined };
 }
 
@@ -88,7 +88,7 @@ export class Grants {
     return code;
   }
 
-  /** Records that the person denied the form, so that it cannot be allowed later. */
+  /** Records that the person denied the form, so that the form cannot be allowed later. */
   deny(form_id: string, form_expires_at: number): void {
     const { db, clock } = this.#deps;
     db.transactNow(() => {
@@ -97,7 +97,7 @@ export class Grants {
     });
   }
 
-  /** Exchanges a code for tokens. A second use of the code revokes its grant. */
+  /** Exchanges a code for tokens. If the code was used before, revokes its grant. */
   exchange(client: Client, { code, code_verifier, redirect_uri }: Redemption): Credentials {
     const { db, clock } = this.#deps;
     const now = clock.now(), code_hash = digestOf(code);
@@ -126,8 +126,8 @@ export class Grants {
   }
 
   /**
-   * Exchanges a refresh token for new tokens, in one transaction that consumes and replaces it.
-   * A second use of the token revokes its grant with all tokens (specification 5).
+   * Exchanges a refresh token for new tokens. One transaction consumes the token and stores the new
+   * ones. If the token was used before, revokes its grant with all tokens (specification 5).
    */
   refresh(client: Client, token: string, scopeParameter: string | undefined): Credentials {
     const { db, clock } = this.#deps;
@@ -159,8 +159,8 @@ export class Grants {
   }
 
   /**
-   * Revokes the grant of a refresh token, or only an access token. With a `client_id`, the token
-   * must be that client's; without one, holding the token is enough.
+   * Revokes the grant of a refresh token, or only an access token. If `client_id` is given, the
+   * token must belong to that client. If not, holding the token is enough.
    */
   revoke(token: string, client_id?: string): void {
     const { db, clock } = this.#deps;
@@ -176,7 +176,7 @@ export class Grants {
     });
   }
 
-  /** Revokes a grant for a person. Another namespace's grant is treated as unknown. */
+  /** Revokes a grant for a person. A grant of another namespace is treated as unknown. */
   disconnect(namespace: string, grant_id: string): void {
     const { db, clock } = this.#deps;
     db.transactNow(() => {
@@ -188,7 +188,7 @@ export class Grants {
     });
   }
 
-  /** The bearer of a valid access token; undefined for any other. It writes nothing. */
+  /** The bearer of a valid access token. Undefined for any other token. Writes nothing. */
   bearerOf(token: string): Bearer | undefined {
     const { db, clock } = this.#deps;
     return rows.bearer(db, digestOf(token), clock.now());
@@ -199,14 +199,14 @@ export class Grants {
     return rows.connections(db, { namespace, now: clock.now(), max: CONNECTIONS_MAX });
   }
 
-  /** Whether an app was connected to this namespace before, which proves that it is in use. */
+  /** Whether an app was connected to this namespace before. If so, the namespace is in use. */
   hasExchangedGrant(namespace: string): boolean {
     return rows.hasExchangedGrant(this.#deps.db, namespace);
   }
 
   /**
-   * Issues tokens in one transaction. `decide` returns the grant or a refusal; its writes are kept
-   * in both cases. The credentials are returned only after the commit.
+   * Issues tokens in one transaction. `decide` returns the grant or a refusal; what `decide` writes
+   * is committed in both cases. The credentials are returned only after the commit.
    */
   #issue(
     client: Client,
@@ -238,15 +238,15 @@ export class Grants {
   }
 
   /**
-   * Throws inside of the transaction, which then rolls back. It counts only requests with a code or
-   * token of the grant: a client id is public, so others could use up the limit.
+   * Throws inside of the transaction, which rolls back. Counts only requests with a code or token
+   * of the grant. A client id is public, so anyone could use up a limit that is counted by it.
    */
   #enforceLimit(grant_id: string): void {
     const wait = this.#deps.exchanges.acquire(grant_id);
     if (wait !== undefined) throw new OAuthRefusal("busy", String(wait), wait);
   }
 
-  /** Call it in a transaction. A form can be decided once, and is remembered until it expires. */
+  /** Call it in a transaction. A form can be decided once; this is remembered until it expires. */
   #spendForm(form_id: string, expires_at: number): void {
     const { db } = this.#deps;
     if (rows.isSpent(db, form_id)) throw new OAuthRefusal("decided_form");
@@ -259,7 +259,7 @@ export class Grants {
     );
   }
 
-  /** A new unique asker: two grants with the same asker could read each other's replies. */
+  /** A new asker that no grant has. Grants with the same asker could read each other's replies. */
   #newAsker(): string {
     const { db, ids } = this.#deps;
     for (;;) {
@@ -271,17 +271,17 @@ export class Grants {
 
 const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
 
-/** PKCE with S256 (RFC 7636 4.6). The challenge is public, so a plain comparison is safe. */
+/** Checks PKCE with S256 (RFC 7636 4.6). The challenge is public, so `===` is safe. */
 function isVerifier(code_verifier: string, code_challenge: string): boolean {
   if (!VERIFIER.test(code_verifier)) return false;
   return createHash("sha256").update(code_verifier).digest("base64url") === code_challenge;
 }
 
-/** Few, because each may have thousands of consumed refresh tokens. */
+/** Few grants per write, because each may have thousands of consumed refresh tokens. */
 const GRANTS_MAX = 20;
 const ROWS_MAX = 500;
 
-/** Deletes some of the expired rows, with each write. Expired rows are ignored until then. */
+/** Deletes some expired rows on each write. Rows that are still there are ignored. */
 function deleteExpired(db: Database, now: number): void {
   db.transact((tx) => rows.expireGrants(tx, now, GRANTS_MAX));
   db.transact((tx) => rows.expireAccessTokens(tx, now, ROWS_MAX));

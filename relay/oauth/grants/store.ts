@@ -55,7 +55,7 @@ export type Connection = z.output<typeof ConnectionRow>;
 
 const ExistsRow = z.object({ one: z.literal(1) });
 
-/** The check of an access token: two searches by primary key, and no write. */
+/** Checks an access token with two searches by primary key and no write. */
 export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
   from oauth_access_tokens t join oauth_grants g on g.grant_id = t.grant_id
   where t.token_hash = :token_hash and t.expires_at > :now
@@ -74,7 +74,7 @@ export function isAsker(db: Reader, asker: string): boolean {
     undefined;
 }
 
-/** Whether a stored grant of this namespace has been exchanged. */
+/** Whether this namespace has a stored grant whose code was exchanged. */
 export function hasExchangedGrant(db: Reader, namespace: string): boolean {
   return db.get(
     ExistsRow,
@@ -194,7 +194,7 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
   );
 }
 
-/** The code and the tokens of a grant are deleted with it. */
+/** Deletes expired grants. Their codes and tokens are deleted with them. */
 export function expireGrants(tx: Tx, now: number, max: number): number {
   return tx.run(
     `delete from oauth_grants where grant_id in

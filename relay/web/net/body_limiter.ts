@@ -1,11 +1,11 @@
-/** Limits request bodies that are held in memory: their bytes per address, and their duration. */
+/** Limits request bodies in memory: the bytes of each address, and how long a body may take. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** How long a body may take to arrive. Bodies that are held have 1 MiB at most. */
+/** How long a body may take to arrive. Bodies that are held in memory have at most 1 MiB. */
 export const BODY_MS_MAX = 30_000;
-/** All bodies of one address: 8 of the longest, or some thousand common ones. */
+/** Limits all bodies of one address: 8 of the longest, or some thousand of common size. */
 export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
 const RETRY_SECONDS = 1;
 
@@ -18,7 +18,7 @@ export class BodyLimiter {
     this.#clock = clock;
   }
 
-  /** Limits the body of a request until the result is disposed. */
+  /** Limits the body of a request until the returned object is disposed. */
   begin(request: Request, address: string): LimitedBody {
     const limitedBody = new LimitedBody(request, this.#clock.now(), {
       count: (bytes) => this.#count(address, bytes),
@@ -31,15 +31,16 @@ export class BodyLimiter {
     return limitedBody;
   }
 
-  /** Call it once a second. Aborts bodies that take too long. */
+  /** Aborts bodies that take too long. Must be called once a second. */
   tick(now: number): void {
     for (const limitedBody of this.#open) {
-      if (now - limitedBody.startedAt < BODY_MS_MAX) return; // The others are younger.
+      // The bodies are in the order of their start, so the remaining ones are younger.
+      if (now - limitedBody.startedAt < BODY_MS_MAX) return;
       limitedBody.fail();
     }
   }
 
-  /** False if the address exceeds its limit. */
+  /** Adds to the byte count of an address. False if the address exceeds its limit. */
   #count(address: string, bytes: number): boolean {
     const now = (this.#bytes.get(address) ?? 0) + bytes;
     if (now > 0) this.#bytes.set(address, now);
@@ -76,7 +77,7 @@ class LimitedBody implements Disposable {
     this.request = body ? new Request(request, { body }) : request;
   }
 
-  /** Aborts the body, unless it has arrived completely. */
+  /** Aborts the body if it has not arrived completely. */
   fail(): void {
     this.#controller?.error(new Error("The body arrives too slowly"));
     this.#controller = undefined;

@@ -1,6 +1,7 @@
 /**
- * The address of a client, from its socket and its headers: for the rate limits, and to recognize
- * requests of this machine. An address never authenticates a caller (specification 5).
+ * Determines the address of a client from its socket and its headers. The address is used for rate
+ * limits and to recognize requests from this machine. It never authenticates a caller
+ * (specification 5).
  */
 
 import {
@@ -14,22 +15,22 @@ import {
 } from "./ip_address.ts";
 import { CDN, LOAD_BALANCER } from "./provider_ranges.ts";
 
-/** What proxies are between the relay and its clients. */
+/** Which proxies stand between the relay and its clients. */
 export type Proxy =
   | { readonly mode: "direct" }
   | { readonly mode: "cloudlb"; readonly forwarding: IpAddress }
   | { readonly mode: "trusted"; readonly proxies: readonly IpRange[] };
 
-/** The key of a client without an IP address. */
+/** The rate limit key of a client that has no IP address. */
 export const UNKNOWN_ADDRESS = "nowhere";
 
-/** The rate limit key of a request: `192.0.2.7`, or the /64 of an IPv6 address. */
+/** The rate limit key of a request: an IPv4 address, or the /64 network of an IPv6 address. */
 export function bucketOf(socket: string | undefined, headers: Headers, proxy: Proxy): string {
   const peer = socket === undefined ? undefined : parseIpAddress(withoutZone(socket));
   return peer ? toBucketName(visitorOf(peer, headers, proxy)) : UNKNOWN_ADDRESS;
 }
 
-/** The last verified address. Each header is trusted only if the hop before is verified. */
+/** The last verified address. A header is trusted only if the hop that sent it is verified. */
 function visitorOf(peer: IpAddress, headers: Headers, proxy: Proxy): IpAddress {
   if (proxy.mode === "trusted") return visitorBehind(peer, headers, proxy.proxies);
   if (proxy.mode === "direct" || !isInAny(peer, LOAD_BALANCER)) return peer;
@@ -40,9 +41,10 @@ function visitorOf(peer: IpAddress, headers: Headers, proxy: Proxy): IpAddress {
 }
 
 /**
- * Each proxy appends the address that connected to it. From the right, an entry is reliable if a
- * trusted proxy wrote it; the first address that is no trusted proxy is the client. A malformed
- * entry ends the search, because the client may have written the entries to its left.
+ * The client behind trusted proxies. Each proxy appends the address that connected to it, so
+ * entries are read from right to left. An entry is reliable if a trusted proxy wrote it. The first
+ * address that does not belong to a trusted proxy is the client. A malformed entry ends the search,
+ * because the client may have written the entries to its left.
  */
 function visitorBehind(peer: IpAddress, headers: Headers, proxies: readonly IpRange[]): IpAddress {
   let verified = peer;
@@ -57,13 +59,13 @@ function visitorBehind(peer: IpAddress, headers: Headers, proxies: readonly IpRa
 
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([0-9a-f:.]+)\])(?::\d{1,5})?$/i;
 
-/** Strips the port of `192.0.2.7:443` and `[2001:db8::7]:443`, and the brackets. */
+/** Removes the port and the brackets from `192.0.2.7:443` and `[2001:db8::7]:443`. */
 function withoutPort(entry: string): string {
   const [, ipv4, ipv6] = WITH_PORT.exec(entry) ?? [];
   return ipv4 ?? ipv6 ?? entry;
 }
 
-/** The load balancer appends two entries: the client and itself. Earlier entries are untrusted. */
+/** The load balancer appends two entries: the client and itself. Earlier ones are untrusted. */
 function sourceOf(headers: Headers, forwarding: IpAddress): IpAddress | undefined {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").slice(-2);
   const [source, last] = entries.map((entry) => parseIpAddress(entry.trim()));
@@ -79,19 +81,20 @@ function toBucketName({ bits, value }: IpAddress): string {
   return [24n, 16n, 8n, 0n].map((shift) => value >> shift & 0xffn).join(".");
 }
 
-/** The address of a link-local socket has a zone: `fe80::1%eth0`. */
+/** Removes the zone from the address of a link-local socket, such as `fe80::1%eth0`. */
 function withoutZone(socket: string): string {
   return socket.split("%", 1)[0] ?? "";
 }
 
-/** The shortest prefixes that may be trusted: a network of a single operator fits. */
+/** The shortest prefix that may be trusted, by address size: one operator's network fits. */
 const LENGTH_MIN = { 32: 8, 128: 32 } as const;
-/** Unique local addresses, which may be trusted entirely (RFC 4193). */
+/** Unique local addresses (RFC 4193). This range may be trusted although it is broad. */
 const UNIQUE_LOCAL = mustParseRange("fc00::/7");
 
 /**
- * The ranges of a comma-separated list, or what is wrong with it. A host in a trusted range decides
- * which client a request counts for, so a range with strangers would disable the rate limits.
+ * Parses a comma-separated list of ranges. If the list is invalid, returns a text that says why. A
+ * host in a trusted range decides which client a request counts for, so a range that includes
+ * strangers' hosts would disable the rate limits.
  */
 export function trustedProxiesOf(text: string): readonly IpRange[] | string {
   const entries = text.split(",").map((entry) => entry.trim()).filter(Boolean);
@@ -114,12 +117,13 @@ function isTooBroad(range: IpRange): boolean {
 const LOOPBACK = mustParseRange("127.0.0.0/8");
 const LOOPBACK_6 = mustParseRange("::1/128").base;
 
-/** Headers that proxies add. */
+/** Headers that show that a proxy forwarded the request. */
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
 
 /**
- * Whether a program of this machine sends the request. A loopback socket is not enough, because a
- * proxy on this machine has one, too. A proxy without these headers is not detected.
+ * Whether a program on this machine sent the request directly. A loopback socket does not prove
+ * this, because a proxy on this machine uses a loopback socket too. A proxy that adds none of these
+ * headers is not detected.
  */
 export function isLocal(socket: string, headers: Headers): boolean {
   const address = parseIpAddress(socket);

@@ -1,12 +1,12 @@
-/** IP addresses and ranges: strict parsing, and comparison by prefix. */
+/** IP addresses and ranges: parses them strictly, and compares them by prefix. */
 
-/** An address of 32 or 128 bits. An IPv4-mapped IPv6 address becomes its IPv4 address. */
+/** An address of 32 or 128 bits. An IPv4-mapped IPv6 address is stored as its IPv4 address. */
 export interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }
 
-/** All addresses that share their first `length` bits. */
+/** The range of all addresses that share their first `length` bits with `base`. */
 export interface IpRange {
   readonly base: IpAddress;
   readonly length: number;
@@ -17,7 +17,7 @@ const GROUPS = 8;
 const BYTE = /^(?:0|[1-9]\d{0,2})$/;
 const GROUP = /^[0-9a-f]{1,4}$/i;
 
-/** The address; undefined for any other text, such as one with a port, a zone or a space. */
+/** Parses an address. Undefined for other text, such as one with a port, a zone or a space. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   const plain = ipv4Of(text);
   if (plain !== undefined) return { bits: 32, value: plain };
@@ -26,14 +26,14 @@ export function parseIpAddress(text: string): IpAddress | undefined {
   return value >> 32n === MAPPED ? { bits: 32, value: value & 0xffff_ffffn } : { bits: 128, value };
 }
 
-/** Parses `192.0.2.0/24`, and throws for an invalid text. It is for constants. */
+/** Parses a range such as `192.0.2.0/24`. Throws if it is invalid. Use it for constants only. */
 export function mustParseRange(text: string): IpRange {
   const range = text.includes("/") ? parseRange(text) : undefined;
   if (!range) throw new Error(`Invalid address range: "${text}"`);
   return range;
 }
 
-/** A range or a single address; undefined for any other text. */
+/** Parses a range or a single address. Undefined for any other text. */
 export function parseRange(text: string): IpRange | undefined {
   const [start = "", length, ...more] = text.split("/");
   const base = parseIpAddress(start);
@@ -60,7 +60,7 @@ function ipv4Of(text: string): bigint | undefined {
   return parts.reduce((value, part) => value << 8n | BigInt(part), 0n);
 }
 
-/** At most one `::`, for one group at least. The last two groups may be an IPv4 address. */
+/** At most one `::`, for one group or more. An IPv4 address may replace the last two groups. */
 function ipv6Of(text: string): bigint | undefined {
   const halves = text.split("::");
   if (halves.length > 2) return undefined;
@@ -68,7 +68,7 @@ function ipv6Of(text: string): bigint | undefined {
   if (!head || (halves.length === 2 && !tail)) return undefined;
   const missing = GROUPS - head.length - (tail?.length ?? 0);
   if (tail ? missing < 1 : missing !== 0) return undefined;
-  // An IPv4 part must be last: `1.2.3.4::` is invalid.
+  // An IPv4 part must come last, so `1.2.3.4::` is invalid.
   if (tail && halves[0]?.includes(".")) return undefined;
   const groups = [...head, ...Array<bigint>(missing).fill(0n), ...tail ?? []];
   return groups.reduce((value, group) => value << 16n | group, 0n);

@@ -1,8 +1,8 @@
-/** Address ranges as published by the providers. They are embedded, so nothing is fetched. */
+/** Address ranges that the providers have published, embedded here so that none is fetched. */
 
 import { type IpRange, mustParseRange } from "./ip_address.ts";
 
-/** The front ends of the cloud load balancer (contract 9). */
+/** The addresses of the cloud load balancer's front ends (contract 9). */
 export const LOAD_BALANCER: readonly IpRange[] = [
   "35.191.0.0/16",
   "130.211.0.0/22",
@@ -10,7 +10,7 @@ export const LOAD_BALANCER: readonly IpRange[] = [
   "2600:2d00:1:1::/64",
 ].map(mustParseRange);
 
-/** The CDN that may be in front of the load balancer. */
+/** The addresses of the CDN that may be in front of the load balancer. */
 export const CDN: readonly IpRange[] = [
   "173.245.48.0/20",
   "103.21.244.0/22",

@@ -1,10 +1,10 @@
-/** Rate limits: a token bucket for each key, and one for all keys together. */
+/** Rate limits, with one token bucket for each key and one for all keys together. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
 
-/** `burst` requests at once, then `per_minute`. */
+/** Allows `burst` requests at once, and after that `per_minute` requests a minute. */
 export interface Rate {
   readonly burst: number;
   readonly per_minute: number;
@@ -15,9 +15,9 @@ export interface Rates {
   readonly all: Rate;
 }
 
-/** Limits the requests of each address. */
+/** A rate limit that is counted separately for each address. */
 export interface AddressRateLimit {
-  /** Counts a request; returns the seconds to wait if it exceeds the limit. */
+  /** Counts a request. If the request exceeds the limit, returns the seconds to wait. */
   take(request: Request, remote: Deno.NetAddr | undefined): number | undefined;
 }
 
@@ -34,11 +34,11 @@ export function enforceRateLimit(
 
 export const BUCKETS_MAX = 10_000;
 
-/** A bucket is stored as the instant at which it is full again. A full one is not stored. */
+/** A bucket is stored as the instant at which it is full again. A full bucket is not stored. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #rates: Rates;
-  /** In the order of their last use: the first bucket has had the longest time to fill. */
+  /** In the order of last use, so that the first bucket has had the longest time to fill. */
   readonly #full_at = new Map<string, number>();
   #all_full_at = 0;
 
@@ -52,7 +52,7 @@ export class RateLimiter {
     return this.#full_at.size;
   }
 
-  /** Takes a token; returns the seconds to wait if there is none. */
+  /** Takes a token from the bucket. If there is none, returns the seconds to wait. */
   acquire(bucket: string): number | undefined {
     const { each, all } = this.#rates;
     const now = this.#clock.now();
@@ -75,12 +75,12 @@ export class RateLimiter {
   }
 }
 
-/** How long a bucket needs to regain one token. */
+/** How long a bucket takes to regain one token. */
 function msPerRequest({ per_minute }: Rate): number {
   return MINUTE_MS / per_minute;
 }
 
-/** How long until a bucket has a token, given when it will be full. */
+/** How long until a bucket has a token. `msUntilFull` says how long until the bucket is full. */
 function msUntilAllowed(msUntilFull: number, rate: Rate): number {
   return msUntilFull - (rate.burst - 1) * msPerRequest(rate);
 }
