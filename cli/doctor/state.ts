@@ -118,9 +118,12 @@ function nearestExisting(machine: Machine, path: string): string {
     : nearestExisting(machine, dirname(path));
 }
 
-/** An earlier time must be wrong: this program was written later. */
+/** If the clock shows an earlier time, it must be wrong, because this program was written later. */
 const EARLIEST_PLAUSIBLE_MS = Date.UTC(2026, 0, 1);
-/** Allows for files written during the check, and for a clock that is slightly ahead. */
+/**
+ * How far in the future a file's time may be. Allows for files written during the check, and for a
+ * clock that is slightly ahead.
+ */
 const CLOCK_SKEW_MS_MAX = 120_000;
 
 export const CLOCK: Check = {

@@ -33,14 +33,14 @@ function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env):
 
 interface SetupOptions {
   readonly agent?: string | undefined;
-  /** The relay to join; without `agent`, no agents are set up then. */
+  /** The relay to join. If `relay` is given without `agent`, no agents are set up. */
   readonly relay?: string | undefined;
   readonly dry_run: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;
 }
 
-/** The changes to one agent's files, made or planned: a diff for each changed file. */
+/** The changes to one agent's files, made or planned, with a diff for each changed file. */
 interface AgentResult {
   readonly agent: string;
   readonly differences: readonly string[];
@@ -163,7 +163,8 @@ async function setUp(
       ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
       : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
   };
-  // A dry run of every edit first: a damaged file must not leave the agent half set up.
+  // Tries every edit as a dry run first, so that a damaged file does not leave the agent half set
+  // up.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
   const { notice } = setup;

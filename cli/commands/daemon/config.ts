@@ -93,7 +93,7 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   return EXIT.done;
 }
 
-/** Writes the setting if the result is valid; returns the path of the file. */
+/** Writes the setting if the resulting configuration is valid; returns the path of the file. */
 function writeSetting(env: Env, key: string, value: unknown): string {
   try {
     const file = openConfig(env);

@@ -23,7 +23,7 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request of a turn. */
+/** One request that the agent sends to the model during a turn. */
 export interface Turn {
   /** The prompts of the user and of peers, in order. */
   readonly prompts: readonly string[];
@@ -130,7 +130,7 @@ function toTurn({ messages, tools }: Body): Turn {
   return { prompts, results, tools: tools.map((tool) => tool.function.name) };
 }
 
-/** Finds a tool by its full name or its suffix: `ack` is `mesh_ack` or `mesh-ack`. */
+/** Finds a tool by its full name or its suffix, so that `ack` finds `mesh_ack` and `mesh-ack`. */
 function toCall({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
   const name = tools.find((one) => one === tool) ??
     tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));

@@ -30,7 +30,7 @@ interface Call {
   readonly args: unknown;
 }
 
-/** One request of a turn. */
+/** One request that the agent sends to the model during a turn. */
 export interface Turn {
   readonly prompt: string;
   /** Results of tools since the prompt, as JSON. */
@@ -111,7 +111,7 @@ export class GeminiModel implements ScriptedModel {
   }
 }
 
-/** The last prompt of the user, and the tool results since. */
+/** The last prompt of the user, and the tool results since that prompt. */
 function toTurn(contents: z.infer<typeof Body>["contents"]): Turn {
   let prompt = "";
   let results: string[] = [];

@@ -1,4 +1,6 @@
-/** A scripted model with OpenAI's Responses API, for Codex; translates to `MessagesModel`. */
+/**
+ * A scripted model with OpenAI's Responses API, for Codex. Translates requests for `MessagesModel`.
+ */
 
 import * as z from "zod";
 import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
@@ -33,7 +35,7 @@ const MessagesResponse = z.looseObject({
 });
 type MessagesResponse = z.infer<typeof MessagesResponse>;
 
-/** Context that Codex sends as user messages. */
+/** Matches context that Codex sends as user messages, which are not prompts. */
 const CONTEXT_PROMPTS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
