@@ -68,7 +68,7 @@ export async function startDaemon(
   const running = await getHealth(getClient());
   if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
-  mustBeOwned(statePath(env)); // The shell opens the log there before the daemon can check the folder.
+  mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
   const logOffset = fileSize(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;

@@ -48,7 +48,7 @@ export interface SocketConnectionsDeps {
   readonly unauthenticated: UnauthenticatedSockets;
 }
 
-/** Who opens a socket. */
+/** The caller that opens a socket. */
 export interface SocketCaller extends Pick<Caller, "authorized" | "remote"> {
   /** Called when the first frame brings the token. */
   readonly onAuthenticated?: () => void;
@@ -126,7 +126,10 @@ export class SocketConnections {
     return new ProtocolSession(this.#ctx, deps, connection, { authorized });
   }
 
-  /** A socket is evidence of its peer. A peer that takes no messages is sent none (spec 3). */
+  /**
+   * Attaches a socket to its peer, and marks the peer as seen. If the peer takes no messages, its
+   * queue is dropped, so that it is sent none (spec 3).
+   */
   #attach(session: Session): void {
     const { db } = this.#ctx;
     const { delivery, directory, peers, sockets, surfaces } = this.#deps;
@@ -136,7 +139,7 @@ export class SocketConnections {
         return db.afterCommit(() => session.close("peer_retired"));
       }
       peers.markSeen(peer_id, "websocket");
-      session.isSuspended = !isLive(directory.resolve(peer_id)); // A restart replaces it.
+      session.isSuspended = !isLive(directory.resolve(peer_id)); // Not live while it restarts.
       if (!directory.resolve(peer_id).addressable) {
         delivery.dropQueue(peer_id, "peer_not_addressable");
       }
@@ -144,7 +147,7 @@ export class SocketConnections {
     });
   }
 
-  /** A lost socket takes a peer offline, unless another transport reaches it. */
+  /** Detaches a lost socket. Its peer goes offline, unless another transport reaches the peer. */
   #detach(session: Session): void {
     const { db } = this.#ctx;
     const { directory, dispatcher, peers, reachability, sockets, surfaces } = this.#deps;
@@ -162,8 +165,8 @@ export class SocketConnections {
   }
 
   /**
-   * Runs a verb as its route, with the session's peer as the sender. A bridge speaks for the human
-   * as a program may: nothing proves that the human spoke (contract 2).
+   * Runs a verb through its route, with the session's peer as the sender. A bridge may send in the
+   * human's name, but nothing proves that the human wrote the message (contract 2).
    */
   async #callVerb(
     { peer_id, isSuspended, identity: { surface } }: Session,
@@ -171,7 +174,7 @@ export class SocketConnections {
   ): Promise<Record<string, unknown>> {
     const { call, directory, peers } = this.#deps;
     if (isSuspended && directory.isRegistered(peer_id)) peers.markSeen(peer_id, "websocket");
-    // An answer through a surface is the human's.
+    // An answer that arrives through a surface counts as the human's.
     const isForHuman = surface && (surface.bridge || type === "answer");
     const human = isForHuman ? directory.human()?.peer_id : undefined;
     const body: unknown = { ...fields, from_peer: human ?? peer_id };
