@@ -100,7 +100,7 @@ class ReceiveBuffer {
 }
 
 function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
-  if (since !== undefined) return Math.min(since, log.last); // An id from another log may be too high.
+  if (since !== undefined) return Math.min(since, log.last); // An id of another log may be high.
   if (replay === undefined) return log.last;
   // Fewer stored events than requested are not a gap.
   return Math.max(0, log.last - replay, log.oldest - 1);

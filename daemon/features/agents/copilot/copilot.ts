@@ -30,9 +30,10 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 }
 
 /**
- * No hook reports that a dialog was dismissed or a turn interrupted, but the records do. They are
- * written a moment late, so a newer report of a hook stands. The observation carries the record's
- * own time: with the current time, a record written just before it would not count as newer.
+ * No hook reports that a dialog was dismissed or a turn interrupted, but the session records do.
+ * The records are written a moment late, so a hook's report that is newer than the last record is
+ * kept. For the same comparison later, the observation carries the time of the record, not the
+ * current time.
  */
 function observe(
   peer: AgentPeer,

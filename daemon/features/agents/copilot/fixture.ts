@@ -1,4 +1,6 @@
-/** Copilot CLI in a home of its own: with a local provider, in a folder that it trusts. */
+/**
+ * Copilot CLI's self-test fixture: a separate home, a local model provider, and a trusted folder.
+ */
 
 import { join } from "node:path";
 import type { Fixture, Rule } from "../selftest/fixture.ts";
@@ -20,7 +22,7 @@ export function copilotEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** `Touch FILE …` creates the file by a command, which needs permission. */
+/** Makes the prompt `Touch FILE …` create the file by a shell command, which needs permission. */
 export const COPILOT_TOUCH_RULE: Rule = {
   match: /Touch (\S+)/,
   steps: [

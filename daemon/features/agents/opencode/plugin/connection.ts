@@ -17,8 +17,8 @@ export interface Listener {
 }
 
 /**
- * Whether the daemon of this file runs: another user's program could now listen at the address of a
- * daemon that has ended, to obtain the token.
+ * Whether the daemon that wrote this file still runs. If it has ended, another user's program could
+ * listen at its address to obtain the token.
  */
 function isUp({ pid, process_started }: Frame): boolean {
   if (platform !== "linux" || process_started === undefined) return true;
@@ -43,7 +43,7 @@ export class DaemonConnection {
     this.#listener = listener;
   }
 
-  /** Opens a connection. One that is live is closed once the new one is accepted. */
+  /** Opens a connection. A connection that is still open is closed once the new one is accepted. */
   open(): void {
     clearTimeout(this.#timer);
     if (this.#ended) return;
@@ -76,7 +76,10 @@ export class DaemonConnection {
     this.#current?.close();
   }
 
-  /** The address is read each time: a restarted daemon may have another port. */
+  /**
+   * Connects to the daemon. The address is read each time, because a restarted daemon may have
+   * another port.
+   */
   #connect(): WebSocket | undefined {
     try {
       const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");

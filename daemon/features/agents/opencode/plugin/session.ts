@@ -11,11 +11,14 @@ import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
 const HOOK_VERSION = "1";
-/** If a turn ended with an unread message, none follows by itself after this time. */
+/**
+ * If a turn ended with an unread message, opencode may read it in a turn that follows by itself.
+ * After this time, no such turn follows.
+ */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
-/** At most 262,144 bytes in UTF-8. */
+/** The longest text that is reported. It has at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
@@ -29,7 +32,7 @@ export class Session {
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
-  /** Prompts of a resumed session, from an earlier process. */
+  /** The prompts that a resumed session got from an earlier process. */
   #history = "";
   #reading = false;
   #prompting = false;
@@ -62,7 +65,7 @@ export class Session {
 
   #connectFields(): Frame {
     return {
-      display_name: "opencode", // The daemon names it after its folder.
+      display_name: "opencode", // The daemon names the peer after its folder.
       backend: "opencode",
       path: this.#ctx.directory,
       agent_pid: process.pid,
@@ -90,7 +93,7 @@ export class Session {
 
   #mayPrompt(): boolean {
     if (!this.#turn.takesPrompts || this.#reading) return false;
-    // `opencode run` ends with its turn: a later message would be lost in its transcript.
+    // `opencode run` ends with its turn, so a later message would be lost in its transcript.
     return this.#turn.busy || !this.#args.includes("run");
   }
 
@@ -112,20 +115,24 @@ export class Session {
       const { error, response } = await this.#sessions.prompt(id, delivery.text);
       if (!error) this.#deliveries.accepted(delivery);
       else if (response?.status === 404) {
-        // The session was deleted meanwhile: the next one gets the message.
+        // The session was deleted meanwhile, so the next session gets the message.
         if (this.#id === id) this.#id = undefined;
         this.#deliveries.requeue(delivery);
       } else {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
     } catch {
-      // opencode may have accepted it, so it is not sent again; its own message would prove it.
+      // opencode may have accepted the message, so it is not sent again. If it appears in the
+      // transcript, that proves that it was accepted.
       delivery.state = "unclear";
     }
     return true;
   }
 
-  /** The first screen has no session yet. A draft in its composer is kept. */
+  /**
+   * Creates a session, because opencode's first screen has none yet. A draft in the composer is
+   * kept.
+   */
   async #create(): Promise<string | undefined> {
     const id = await this.#sessions.create();
     if (!id) return undefined;
@@ -162,7 +169,7 @@ export class Session {
     void this.#deliver();
   }
 
-  /** A message of the user, or one of ours, in any session of this process. */
+  /** Handles a message of the user, or one of ours, in any session of this process. */
   async said(id: string, { message, parts }: TranscriptMessage): Promise<void> {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
@@ -178,7 +185,7 @@ export class Session {
     this.#chat("user", text, message.id);
   }
 
-  /** A subagent has a session of its own, which is not served. */
+  /** Whether the session can be the active one. A subagent's session cannot. */
   async #isServed(id: string): Promise<boolean> {
     return this.#id === id || await this.#sessions.isRoot(id);
   }
@@ -218,7 +225,8 @@ export class Session {
   }
 
   /**
-   * The user interrupted a turn with our messages in its queue: names them instead of repeating.
+   * Names the unread messages in a new prompt instead of repeating them. Messages stay unread when
+   * the user interrupts a turn that has them in its queue.
    */
   async #nameUnread(): Promise<void> {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
