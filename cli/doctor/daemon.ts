@@ -76,7 +76,7 @@ function schemaFinding(version: number): CheckResult {
   );
 }
 
-/** Reports a daemon that answers but was started with another state directory. */
+/** Reports a daemon that answers but may have been started with another state directory. */
 function otherDaemonFindings(
   { env }: Machine,
   { runtimeInfo, health }: MeshSnapshot,

@@ -42,8 +42,7 @@ export interface MeshSnapshot {
   readonly peers: Peers | undefined;
   readonly audit: DeliveryAudit | undefined;
   /**
-   * Why the daemon returned its health only, or nothing at all; undefined if it returned
-   * everything.
+   * Why a request failed although the daemon is reachable; undefined if none failed.
    */
   readonly refusal: string | undefined;
 }

@@ -48,7 +48,7 @@ interface AgentResult {
 }
 
 /** Where the command prints results and errors, line by line. */
-export interface Output {
+export interface SetupOutput {
   out(text: string): void;
   err(text: string): void;
 }
@@ -59,7 +59,7 @@ type SendRequest = (request: Request) => Promise<Response>;
 export async function runSetup(
   args: readonly string[],
   env: Env,
-  output: Output = TERMINAL,
+  output: SetupOutput = TERMINAL,
   send: SendRequest = fetch,
 ): Promise<number> {
   const options = readOptions(args);
@@ -78,7 +78,7 @@ export async function runSetup(
 async function setUpRelay(
   { relay: url, dry_run, json }: SetupOptions,
   env: Env,
-  { output, send }: { output: Output; send: SendRequest },
+  { output, send }: { output: SetupOutput; send: SendRequest },
 ): Promise<number> {
   if (url === undefined) return EXIT.done;
   try {
@@ -93,7 +93,7 @@ async function setUpRelay(
   }
 }
 
-async function setUpAgents(options: SetupOptions, env: Env, output: Output): Promise<number> {
+async function setUpAgents(options: SetupOptions, env: Env, output: SetupOutput): Promise<number> {
   const fail = (text: string, code: number) => (output.err(text), code);
   const agents = SETUP_AGENTS.filter((agent) =>
     options.agent === undefined ? isInstalled(agent, env) : options.agent === agent.id
@@ -218,7 +218,7 @@ function isOnPath(program: string, env: Env): boolean {
   return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && exists(join(dir, program)));
 }
 
-const TERMINAL: Output = {
+const TERMINAL: SetupOutput = {
   out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
   err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
 };

@@ -1,7 +1,7 @@
 /** A scripted model with OpenAI's Chat Completions API, for opencode and Copilot CLI. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep, type ToolStep } from "./messages.ts";
 import {
   countOccurrences,
@@ -36,12 +36,12 @@ type Call = { readonly name: string; readonly args: unknown };
 
 export class ChatModel implements ScriptedModel {
   readonly turns: Turn[] = [];
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #responseHold = new ResponseHold();
   #ids = 0;
 
-  constructor(rules: readonly Rule[]) {
+  constructor(rules: readonly ScriptedReply[]) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }

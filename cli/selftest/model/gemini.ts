@@ -1,7 +1,7 @@
 /** A scripted model with Google's Gemini API; runs `@@TOOL` lines and answers peers' asks. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep } from "./messages.ts";
 import {
   countOccurrences,
@@ -41,10 +41,10 @@ export class GeminiModel implements ScriptedModel {
   readonly turns: Turn[] = [];
   readonly #responseHold = new ResponseHold();
   readonly #transcripts: string[] = [];
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }

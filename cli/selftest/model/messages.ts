@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
-import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 import {
   countOccurrences,
   type HoldHandle,
@@ -50,11 +50,11 @@ interface Answer {
 export class MessagesModel implements ScriptedModel {
   readonly requests: ModelRequest[] = [];
   readonly #responseHold = new ResponseHold();
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }
@@ -221,7 +221,10 @@ function resolveTool(tool: string, tools: readonly string[]): string {
 }
 
 /** The steps of the first matching rule, with its captures filled in. */
-export function matchSteps(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
+export function matchSteps(
+  rules: readonly ScriptedReply[],
+  prompt: string,
+): readonly Step[] | undefined {
   for (const { match, steps } of rules) {
     const found = match.exec(prompt);
     if (found) return steps.map((step) => fillStep(step, found));

@@ -3,7 +3,7 @@
  */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { MessagesModel } from "./messages.ts";
 import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted_model.ts";
 
@@ -45,7 +45,7 @@ export class ResponsesModel implements ScriptedModel {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.model = new MessagesModel(rules);
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }

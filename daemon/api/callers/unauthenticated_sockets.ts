@@ -1,7 +1,7 @@
 /** Limits the number of sockets that have not sent the token yet. */
 
 /**
- * How many of these sockets may be open. Even a silent socket may buffer a message of 64 MiB, the
+ * How many sockets without the token may be open. Even a silent socket may buffer a message of 64 MiB, the
  * runtime's limit.
  */
 const SOCKETS_MAX = 8;

@@ -6,7 +6,7 @@ import type { Log } from "kit/core/log.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
-import { isTested, peerToken, sessionFor } from "./registry.ts";
+import { isTestedVersion, peerToken, sessionFor } from "./registry.ts";
 
 /**
  * How long connecting may take. A local socket connects at once, unless its owner has stopped
@@ -81,7 +81,7 @@ function prepareTarget(
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;
   if (session.sessionId !== registered) return "session_changed";
-  if (!isTested(session, tested_version)) return "version_unproved";
+  if (!isTestedVersion(session, tested_version)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
   const checked = checkSocket(session.messagingSocketPath ?? "/");
   if (checked.state === "missing") return "no_socket";

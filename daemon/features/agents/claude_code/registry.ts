@@ -85,7 +85,7 @@ const TESTED_PROTOCOL = 1;
  * line cannot be told from one that accepts it. A later patch is accepted while it reports the same
  * protocol. Messages to other releases go through the pane.
  */
-export function isTested(
+export function isTestedVersion(
   { version, peerProtocol }: Pick<Session, "version" | "peerProtocol">,
   tested_version: string,
 ): boolean {

@@ -32,8 +32,8 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 /**
  * No hook reports that a dialog was dismissed or a turn interrupted, but the session records do.
  * The records are written a moment late, so a hook's report that is newer than the last record is
- * kept. For the same comparison later, the observation carries the time of the record, not the
- * current time.
+ * kept. The observation carries the time of the record. With
+ * the current time, a record that was written earlier but is read later would not count as newer.
  */
 function observe(
   peer: AgentPeer,

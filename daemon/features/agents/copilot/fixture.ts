@@ -3,7 +3,7 @@
  */
 
 import { join } from "node:path";
-import type { Fixture, Rule } from "../selftest/fixture.ts";
+import type { Fixture, ScriptedReply } from "../selftest/fixture.ts";
 
 export const COPILOT_MODEL = "scripted-1";
 
@@ -23,7 +23,7 @@ export function copilotEnvironment(model_url: string): Record<string, string> {
 }
 
 /** Makes the prompt `Touch FILE …` create the file by a shell command, which needs permission. */
-export const COPILOT_TOUCH_RULE: Rule = {
+export const COPILOT_TOUCH_RULE: ScriptedReply = {
   match: /Touch (\S+)/,
   steps: [
     { tool: "bash", args: { command: "touch $1", description: "Touches" } },

@@ -81,7 +81,7 @@ function normalize(payload: unknown): unknown {
   const { data } = NativePayload.safeParse(payload);
   if (!data) return payload;
   const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
-  // An event with the same two ids comes from a subagent, or reports a subagent's start or end.
+  // If the two ids differ, the session itself reports a subagent's start or end.
   const isOwnSession = agentId === undefined || agentId !== sessionId;
   return {
     ...rest,

@@ -16,7 +16,7 @@ export type Step =
  * How the model answers a matching prompt. In strings, `$1` to `$9` stand for the captures of
  * `match`.
  */
-export interface Rule {
+export interface ScriptedReply {
   readonly match: RegExp;
   readonly steps: readonly Step[];
 }
@@ -39,7 +39,7 @@ export interface Fixture {
    * Rules in addition to the usual ones. `forbidden` is a file that may be created only with
    * permission.
    */
-  rules?(forbidden: string): readonly Rule[];
+  rules?(forbidden: string): readonly ScriptedReply[];
   /** The files of a home after the first start, as a map from path to text or to a JSON value. */
   files(place: TestHome, model_url: string): Readonly<Record<string, unknown>>;
   /** Environment variables in addition to those of the home. */
