@@ -89,7 +89,7 @@ export async function startDaemon(
   );
 }
 
-/** Asks the daemon to stop and waits until it has exited; undefined when none is running. */
+/** Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. */
 export async function stopDaemon(
   env: Env,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** `mesh answer` for structured questions, and `mesh ask-many` for one question to several peers. */
+/** `mesh answer` for structured questions, `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";

@@ -21,7 +21,7 @@ import { showResolution } from "../output/views.ts";
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
 
-/** An ask and its sender: only the sender may wait for it. */
+/** An ask and its sender, because only the sender may wait for the reply. */
 interface AskHandle {
   readonly correlation_id: string;
   readonly peer_id: string;

@@ -73,7 +73,10 @@ function overrideFindings(env: Env): CheckResult[] {
   ];
 }
 
-/** Findings when the path has another owner or others may access it; none if it does not exist. */
+/**
+ * Reports a path that has another owner or that other users may access. Reports nothing if the path
+ * does not exist.
+ */
 function permissionFindings(machine: Machine, path: string, codePrefix: string): CheckResult[] {
   const info = machine.stat(path);
   if (!info || info.mode === null) return [];

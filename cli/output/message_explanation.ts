@@ -26,7 +26,7 @@ const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
   hook:      "its hook, or a client that leases its queue",
 };
 
-/** The sentences of a message in order; the last one is its current state. */
+/** The sentences on a message in order. The last sentence says the message's current state. */
 export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
   const sentences = stages.flatMap((stage) => {
     const text = stageSentence(message, stage);

@@ -27,7 +27,7 @@ export class RelayJoinError extends Error {
 /** What was done, or what would be done without `dry_run`. */
 export interface Joined {
   readonly relay: string;
-  /** `kept`: the configuration already had a secret for this relay. */
+  /** `kept` means that the configuration already had a secret for this relay. */
   readonly secret: "drawn" | "kept";
   readonly written_to: string;
   readonly dry_run: boolean;

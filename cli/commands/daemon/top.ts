@@ -48,7 +48,7 @@ export interface Frame {
   readonly messages: number;
   readonly queued: number;
   readonly unproved: number;
-  /** The rate since the previous frame; null in the first one. */
+  /** The rate since the previous frame; null in the first frame. */
   readonly messages_per_second: number | null;
 }
 

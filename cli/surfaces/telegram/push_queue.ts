@@ -18,7 +18,7 @@ const REPORT_FAILURE_AFTER_MS = 30_000;
 /** How often the "may not have arrived" notice is retried when its own outcome is unclear. */
 const UNCERTAIN_NOTICES_MAX = 3;
 
-/** `interrupted`: the process stopped after a part of the item was sent. */
+/** `interrupted` means that the process stopped after a part of the item was sent. */
 type PushError = ErrorClass | "interrupted";
 
 export interface Receipt {

@@ -80,7 +80,7 @@ export function splitText(text: string, maxUnits: number): string[] {
   while (rest.length > maxUnits) {
     const index = cutIndex(rest, maxUnits);
     parts.push(rest.slice(0, index));
-    // The space or line end at the cut is dropped: the gap between messages replaces it.
+    // The space or line end at the cut is dropped, because the gap between messages replaces it.
     rest = rest.slice(/\s/.test(rest[index] ?? "") ? index + 1 : index);
   }
   return rest === "" ? parts : [...parts, rest];

@@ -79,8 +79,8 @@ export class AgentProcesses {
   }
 
   /**
-   * Adds a process, unless people use it directly. An agent can prove any of its ancestors, such as a person's
-   * shell. If the shell were added, the person would be locked out.
+   * Adds a process, unless people use it directly. An agent can prove any of its ancestors, such as
+   * a person's shell. If the shell were added, the person would be locked out.
    */
   #add(proven: Map<string, ProvenProcess>, { agent_pid, agent_started }: ProvenProcess): void {
     if (agent_pid === null || this.#isUserFacing(agent_pid)) return;

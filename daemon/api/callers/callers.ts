@@ -60,8 +60,8 @@ export class Callers {
   }
 
   /**
-   * The processes that a hook names. A process is left out unless the
-   * kernel proves that it is the hook's own process or its agent's.
+   * The processes that a hook names. A process is left out unless the kernel proves that it is the
+   * hook's own process or its agent's.
    */
   provenProcesses(
     { hook_pid, agent_pid }: HookProcesses,

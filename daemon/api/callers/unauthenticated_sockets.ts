@@ -1,8 +1,8 @@
 /** Limits the number of sockets that have not sent the token yet. */
 
 /**
- * How many sockets without the token may be open. Even a silent socket may buffer a message of 64 MiB, the
- * runtime's limit.
+ * How many sockets without the token may be open. Even a silent socket may buffer a message of
+ * 64 MiB, the runtime's limit.
  */
 const SOCKETS_MAX = 8;
 

@@ -60,7 +60,7 @@ type Refusal =
   | "tmux_unreachable"
   | "pane_missing"
   | "pane_dead"
-  | "copy_mode" // Copy mode, or another mode in which tmux itself reads the keys, such as a menu.
+  | "copy_mode" // Copy mode, or another mode in which tmux itself reads the keys.
   | "agent_gone"
   | "agent_elsewhere" // The agent's process runs, but not in this pane.
   | "not_foreground" // The agent is suspended, or another job of the same shell has the terminal.

@@ -1,4 +1,4 @@
-/** All kinds of agents. To add one, add its folder and a line here. */
+/** All kinds of agents. To add a kind, add its folder and a line here. */
 
 import type { AgentDefinition } from "./definition.ts";
 import { claudeCode } from "./claude_code/agent.ts";

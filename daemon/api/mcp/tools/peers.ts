@@ -8,7 +8,7 @@ import { describePeer, getPeer, listPeers, renamePeer } from "../../../features/
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
 
-/** A peer, as another agent needs to know it. */
+/** The facts about a peer that another agent needs. */
 const PeerCard = z.object({
   peer_id: z.string(),
   name: z.string(),

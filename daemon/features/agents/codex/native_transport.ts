@@ -26,7 +26,7 @@ const EXIT_USAGE = 2;
 type Refusal =
   | Unreachable
   | "no_session"
-  | "not_loaded" // No process runs the session, or a separate one does (`--no-daemon`).
+  | "not_loaded" // No process runs the session, or only its own process does (`--no-daemon`).
   | "broken" // The server reports a system error.
   | "thread_unknown" // The server's answer cannot be read.
   | "dialog_open"

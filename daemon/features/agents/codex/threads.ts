@@ -6,7 +6,7 @@ import type { AgentPeer } from "../adapter.ts";
 import { AppServer, type Unreachable } from "./app_server.ts";
 import { isLaterPatch } from "../definition.ts";
 
-/** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
+/** What a thread is doing. `not_loaded` means that no terminal and no server runs the thread. */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
 
 /** A thread as its server describes it. */

@@ -1,4 +1,6 @@
-/** Copilot CLI's adapter: only its pane reaches it; its records and hooks report its turns. */
+/**
+ * Copilot CLI's adapter. The pane is the only transport. Turns are reported by hooks and records.
+ */
 
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
@@ -32,8 +34,8 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 /**
  * No hook reports that a dialog was dismissed or a turn interrupted, but the session records do.
  * The records are written a moment late, so a hook's report that is newer than the last record is
- * kept. The observation carries the time of the record. With
- * the current time, a record that was written earlier but is read later would not count as newer.
+ * kept. The observation carries the time of the record. With the current time, a record that was
+ * written earlier but is read later would not count as newer.
  */
 function observe(
   peer: AgentPeer,

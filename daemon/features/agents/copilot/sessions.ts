@@ -41,7 +41,7 @@ const SessionRecord = z.object({
     newModel: z.string().optional(),
     selectedModel: z.string().optional(),
     content: z.string().optional().catch(undefined),
-    /** For a record of a hook: its type and its input. */
+    /** In a record about a hook, the hook's type. The hook's input is in `input`. */
     hookType: z.string().optional(),
     input: z.object({ timestamp: z.number().optional() }).optional().catch(undefined),
     context: z.object({ cwd: z.string().optional() }).optional(),

@@ -1,4 +1,6 @@
-/** Gemini CLI's adapter: only its pane reaches it; its hooks and its screen report its turns. */
+/**
+ * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
+ */
 
 import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";

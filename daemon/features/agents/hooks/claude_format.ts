@@ -77,7 +77,7 @@ function notificationReport(notification_type: string): Partial<HookReport> {
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
 
-/** Reads a payload; refuses one without an event or a session. */
+/** Reads a payload; refuses a payload without an event or a session. */
 export const readHook = payloadReader(KnownEvent, reportFields);
 
 /**

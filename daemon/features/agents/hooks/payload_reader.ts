@@ -14,7 +14,7 @@ export const commonFields = {
 /** Any event, including events of later versions. Only its name is read. */
 const UnknownEvent = z.object({ ...commonFields, hook_event_name: z.string().min(1) });
 
-/** Reads payloads of these events; refuses one without an event or a session. */
+/** Reads payloads of these events; refuses a payload without an event or a session. */
 export function payloadReader<Event extends z.infer<typeof UnknownEvent>>(
   schema: z.ZodType<Event>,
   reportFields: (event: Event) => Partial<HookReport>,

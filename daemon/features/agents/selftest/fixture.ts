@@ -36,8 +36,8 @@ export interface TestHome {
 export interface Fixture {
   readonly model_api: ModelApi;
   /**
-   * Rules in addition to the usual ones. `forbidden` is a file that may be created only with
-   * permission.
+   * Replies in addition to the usual ones. `forbidden` is a file that may be created only with the
+   * user's permission.
    */
   rules?(forbidden: string): readonly ScriptedReply[];
   /** The files of a home after the first start, as a map from path to text or to a JSON value. */

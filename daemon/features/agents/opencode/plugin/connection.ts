@@ -4,7 +4,10 @@ import { platform } from "node:process";
 import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
-/** Final close codes: the peer is retired, or this process has a newer connection. */
+/**
+ * Close codes after which no connection is opened: the peer is retired, or this process already has
+ * a newer connection.
+ */
 const FINAL_CODES: ReadonlySet<number> = new Set([4004, 4009]);
 
 export type Frame = Readonly<Record<string, unknown>>;

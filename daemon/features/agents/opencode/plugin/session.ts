@@ -11,14 +11,11 @@ import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
 const HOOK_VERSION = "1";
-/**
- * If a turn ended with an unread message, opencode may read it in a turn that follows by itself.
- * After this time, no such turn follows.
- */
+/** How long opencode may take to start a turn by itself for a message that is still unread. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
-/** The longest text that is reported. It has at most 262,144 bytes in UTF-8. */
+/** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
@@ -122,17 +119,13 @@ export class Session {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
     } catch {
-      // opencode may have accepted the message, so it is not sent again. If it appears in the
-      // transcript, that proves that it was accepted.
+      // opencode may have accepted the message. If so, the message appears in the transcript.
       delivery.state = "unclear";
     }
     return true;
   }
 
-  /**
-   * Creates a session, because opencode's first screen has none yet. A draft in the composer is
-   * kept.
-   */
+  /** Creates a session if the first screen has none yet. Keeps a draft in the composer. */
   async #create(): Promise<string | undefined> {
     const id = await this.#sessions.create();
     if (!id) return undefined;
@@ -224,10 +217,7 @@ export class Session {
     }
   }
 
-  /**
-   * Names the unread messages in a new prompt instead of repeating them. Messages stay unread when
-   * the user interrupts a turn that has them in its queue.
-   */
+  /** Names messages that are unread because the user interrupted a turn, without their text. */
   async #nameUnread(): Promise<void> {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
     const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;
