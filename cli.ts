@@ -200,7 +200,7 @@ const ASK_COMMANDS: readonly Command[] = [
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { terminal } = context;
-  // Validated before anything is sent.
+  // Throws for an invalid timeout before anything is sent.
   args.number("timeout");
   const text = await context.readText(args.text("text"));
   const { peer } = await context.sender(args);
@@ -230,7 +230,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
 
 async function asks(context: CommandContext, args: Args) {
   const { peer, identifiedBy } = await context.sender(args);
-  // An anonymous sender has no asks of its own, so it gets all open ones.
+  // An anonymous sender has no asks of its own, so the command lists all open asks.
   if (args.flag("all")) return await context.call(listAsks, { query: { limit: "500" } });
   if (identifiedBy === "anonymous") {
     return await context.call(listAsks, { query: { state: "open", limit: "500" } });
@@ -240,7 +240,7 @@ async function asks(context: CommandContext, args: Args) {
   return await context.call(pendingAsks, { query: { peer_id: peer, direction } });
 }
 
-/** `main.ts` starts the roles; these entries exist for `--help` and completions. */
+/** `main.ts` starts the roles itself, so these entries exist only for `--help` and completions. */
 const ROLE_COMMANDS: readonly Command[] = [
   {
     usage: "daemon",

@@ -4,7 +4,8 @@ import { getRole, ROLES } from "./cli/commands/roles.ts";
 
 const env = Deno.env.toObject();
 const role = getRole(Deno.args);
-// Clients talk only to the local daemon; a proxy set in the environment must not see the traffic.
+// Clients talk only to the local daemon, and a proxy set in the environment must not see that
+// traffic.
 if (role !== ROLES.daemon && role !== ROLES.relay) {
   const proxyVariables = Object.keys(env).filter((variable) =>
     /^(https?|all)_proxy$/i.test(variable)

@@ -17,7 +17,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** Nothing answers at the daemon's address, or another program does. */
+/** Nothing answers at the daemon's address, or a program that is not the daemon answers. */
 export class DaemonUnreachable extends Error {
   override readonly name = "DaemonUnreachable";
 
@@ -34,12 +34,17 @@ interface RequestOptions {
 }
 
 export interface DaemonClient {
-  /** The daemon's address, for display; the configured one while no daemon runs. */
+  /**
+   * The daemon's address, for display only. While no daemon runs, this is the configured address.
+   */
   readonly url: string;
-  /** An address that may receive secrets. Throws `DaemonUnreachable` unless it is this user's daemon. */
+  /**
+   * The daemon's address, safe to send secrets to. Throws `DaemonUnreachable` if another user's
+   * program listens there.
+   */
   trustedUrl(): string;
   readonly call: Call;
-  /** For requests that are not JSON contracts: the event stream and uploads. */
+  /** Sends a request that has no JSON contract, such as the event stream or an upload. */
   get(path: string, init?: RequestOptions): Promise<Response>;
 }
 
@@ -58,12 +63,12 @@ export function readSettings(env: Env): ReturnType<typeof readConfig> {
   }
 }
 
-/** `interactive`: a person uses this terminal, which the daemon verifies by our pid. */
+/** `interactive` says that a person uses this terminal. The daemon verifies this by our pid. */
 export function createDaemonClient(env: Env, interactive: boolean): DaemonClient {
   const config = readSettings(env);
   const token = config["daemon.auth_token"]?.reveal();
   const configured = toUrl(config["daemon.host"], config["daemon.port"]);
-  // Read on each call: a restarted daemon may use another port.
+  // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
   const headers = {
@@ -95,7 +100,10 @@ export function createDaemonClient(env: Env, interactive: boolean): DaemonClient
   };
 }
 
-/** `--from`; else the peer of this tmux pane; else the human, at a terminal; else `cli`. */
+/**
+ * Returns the sender named by `--from`. Without the flag, returns the peer of this tmux pane, else
+ * the human if a person uses the terminal, else `cli`.
+ */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,
   env: Env,
@@ -151,8 +159,9 @@ async function fetchDaemon(url: string, request: Request): Promise<Response> {
 }
 
 /**
- * Throws `DaemonUnreachable` when another user's program listens at the configured address: it
- * would receive the token. Not needed when `daemon.json` names a running daemon.
+ * Throws `DaemonUnreachable` when another user's program listens at the configured address, because
+ * that program would receive the token. The check is not needed when `daemon.json` names a running
+ * daemon.
  */
 function mustBeOwnListener(url: string): string {
   if (listenerAt(new URL(url)) !== "not_ours") return url;

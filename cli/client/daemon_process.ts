@@ -12,7 +12,10 @@ import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.
 import { CommandError } from "./failures.ts";
 
 const START_MS_MAX = 15_000;
-/** A clean stop commits and answers every waiter; a daemon that needs longer is stuck. */
+/**
+ * How long a clean stop may take. The daemon commits and answers every waiter. If it needs longer,
+ * it counts as stuck.
+ */
 const STOP_MS_MAX = 15_000;
 const POLL_INTERVAL_MS = 25;
 const LOG_LINES_SHOWN = 12;
@@ -35,7 +38,7 @@ export function selfCommand(...args: string[]): { command: string; args: string[
   return { command: Deno.execPath(), args: ["run", "-A", "--quiet", main.href, ...args] };
 }
 
-/** The daemon's health. An answer of another shape counts as `DaemonUnreachable`. */
+/** Returns the daemon's health. Throws `DaemonUnreachable` if the answer has another shape. */
 export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
   const response = await get("/health");
   const text = await response.text();
@@ -44,7 +47,7 @@ export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health>
   return health.data;
 }
 
-/** Undefined when nothing answers. */
+/** Returns the daemon's health; undefined when nothing answers. */
 export async function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
   try {
     return await mustGetHealth(daemon);
@@ -65,7 +68,7 @@ export async function startDaemon(
   const running = await getHealth(getClient());
   if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
-  mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks.
+  mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
   const logOffset = fileSize(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;
@@ -86,7 +89,7 @@ export async function startDaemon(
   );
 }
 
-/** Asks the daemon to stop and waits until it has exited; undefined when none is running. */
+/** Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. */
 export async function stopDaemon(
   env: Env,
   clock: Clock,
@@ -117,13 +120,16 @@ export async function stopDaemon(
   return runtimeInfo;
 }
 
-/** The system may have reused the pid, so its health answer or its command line must match. */
+/**
+ * Whether this process is the daemon. The system may have reused the pid, so the health answer or
+ * the command line of the process must match.
+ */
 async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<boolean> {
   const health = await getHealth(daemon);
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }
 
-/** `sh` opens the log: streams that Deno pipes would close when this process exits. */
+/** `sh` opens the log, because streams that Deno pipes would close when this process exits. */
 function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   const { command, args } = selfCommand("daemon");
   const child = new Deno.Command("sh", {

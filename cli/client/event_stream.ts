@@ -17,7 +17,7 @@ export interface WatchOptions {
   readonly daemon: Pick<DaemonClient, "get">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Parameters of `GET /events/stream`: `since`, `replay`. */
+  /** Query parameters of `GET /events/stream`: `since` and `replay`. */
   readonly query?: Readonly<Record<string, string>>;
   /** Called when the stream is lost and when it is resumed. */
   readonly onConnectionChange?: (change: "lost" | "resumed") => void;
@@ -80,7 +80,7 @@ interface ConnectOptions {
   readonly first: boolean;
 }
 
-/** Undefined while the daemon is not running. */
+/** Connects to the event stream; returns undefined while the daemon is not running. */
 async function connect(
   { daemon, signal }: WatchOptions,
   { last, query, first }: ConnectOptions,
@@ -97,7 +97,10 @@ async function connect(
   }
 }
 
-/** The body, which ends instead of throwing when the connection is lost or the signal aborts. */
+/**
+ * Yields the chunks of the body. When the connection is lost or the signal aborts, the generator
+ * ends instead of throwing.
+ */
 async function* endOnAbort(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
@@ -110,7 +113,10 @@ async function* endOnAbort(
   }
 }
 
-/** The last event id before a live stream, so that losing it before its first event skips none. */
+/**
+ * The id of the last event before a live stream. If the connection is lost before the first event
+ * arrives, the stream is resumed after this id, so that no event is skipped.
+ */
 function readyEventId(data: unknown): string | undefined {
   const known = typeof data === "object" && data !== null && "last" in data;
   return known && typeof data.last === "number" ? String(data.last) : undefined;

@@ -1,4 +1,4 @@
-/** Exit codes, and the errors of commands other than the daemon's refusals. */
+/** The CLI's exit codes, and the errors of commands that are not refusals of the daemon. */
 
 /** Exit codes (contract 7). Shells use 130 for Ctrl-C. */
 export const EXIT = {

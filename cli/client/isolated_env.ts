@@ -1,4 +1,4 @@
-/** The environment of a temporary mesh, as the demo and the self-test use it. */
+/** The environment of a temporary mesh, for the demo and the self-test. */
 
 import { join } from "node:path";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -18,7 +18,10 @@ export function isolatedEnv(dir: string, env: Env): Env {
   };
 }
 
-/** Deno's module cache: with a new HOME, Deno would otherwise download all modules again. */
+/**
+ * The folder of Deno's module cache. With a new HOME and without this folder, Deno would download
+ * all modules again.
+ */
 export function denoDir(env: Env): string {
   const home = env["HOME"] ?? "/";
   const caches = Deno.build.os === "darwin"

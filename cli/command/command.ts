@@ -17,7 +17,7 @@ import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 
 /** One entry of the command table. */
 export interface Command {
-  /** As it is typed, with its arguments: `ack <id> [text]`. */
+  /** The command as it is typed, with its arguments: `ack <id> [text]`. */
   readonly usage: string;
   readonly summary: string;
   /** More text for the command's own help. */
@@ -26,18 +26,21 @@ export interface Command {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /** Returns the exit code. */
+  /** Runs the command and returns its exit code. */
   run(context: CommandContext, args: Args): Promise<number>;
 }
 
 interface ApiCommand<A> extends Omit<Command, "run"> {
-  /** Adds `--from`, for commands that send something. */
+  /** Adds the flag `--from`, for commands that send something. */
   readonly hasSender?: true;
   readonly call: (context: CommandContext, args: Args) => Promise<A>;
   readonly show: (answer: A, context: CommandContext, args: Args) => void | Promise<void>;
 }
 
-/** A command that calls the daemon. `--json` prints the answer unchanged; otherwise `show` does. */
+/**
+ * A command that calls the daemon. With `--json` the answer is printed unchanged; otherwise `show`
+ * prints it.
+ */
 export function apiCommand<A>({ hasSender, call, show, flags, ...rest }: ApiCommand<A>): Command {
   return {
     ...rest,
@@ -111,7 +114,7 @@ export class Args {
   }
 }
 
-/** The daemon has another working directory, so a relative path is made absolute; `~` is kept. */
+/** Makes a relative path absolute, because the daemon has another working directory. Keeps `~`. */
 export function absolutePath(path: string): string {
   return /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`;
 }
@@ -168,7 +171,10 @@ interface ProgramInfo {
   readonly terminal: Pick<Terminal, "out" | "err">;
 }
 
-/** Builds the parser. Words before the last one are groups: `inbox` in `inbox read <id>`. */
+/**
+ * Builds the parser. All words of a command before the last one are groups, such as `inbox` in
+ * `inbox read <id>`.
+ */
 export function buildParser(
   commands: readonly Command[],
   { summary, version, terminal }: ProgramInfo,
@@ -206,7 +212,9 @@ export function buildParser(
   return root;
 }
 
-/** A fixed width makes `--help` the same everywhere, so that a golden file can hold it. */
+/**
+ * A fixed width makes `--help` the same everywhere, so that it can be compared with a golden file.
+ */
 const HELP_COLUMNS = 90;
 
 /** Descriptions of groups that are not commands themselves. */
@@ -215,7 +223,10 @@ const GROUPS: Readonly<Record<string, string>> = {
   surface: "Connect your inbox to a chat",
 };
 
-/** Returns the group `name`, creating it if needed. A command of the same name is its default. */
+/**
+ * Returns the group `name`, and creates it if needed. A command with the group's name becomes the
+ * default command of the group.
+ */
 function ensureGroup(parent: Parser, name: string): Parser {
   const existing = parent.commands.find((existing) => existing.name() === name);
   return existing ?? parent.command(name).description(GROUPS[name] ?? "");
@@ -237,7 +248,7 @@ export function reportError(error: unknown, to: Terminal, { json }: { json: bool
     if (json) printJson(to, error.problem);
     return reportRefusal(error, to);
   }
-  // The reader of our output has closed the pipe, as `head` does.
+  // The program that reads our output has closed the pipe, as `head` does.
   if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
   const code = exitCodeOf(error);
   if (code === undefined || !(error instanceof Error)) throw error;
@@ -246,7 +257,7 @@ export function reportError(error: unknown, to: Terminal, { json }: { json: bool
   return code;
 }
 
-/** Undefined for an unexpected error, which is rethrown. */
+/** The exit code of an error; undefined for an unexpected error, which the caller rethrows. */
 function exitCodeOf(error: unknown): number | undefined {
   if (error instanceof DaemonUnreachable) return EXIT.unreachable;
   if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usageError;

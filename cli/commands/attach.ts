@@ -27,7 +27,7 @@ export const ATTACH_COMMAND = apiCommand({
   show: ({ id }, { terminal }) => print(terminal, id),
 });
 
-/** The id that `mesh attach` prints. */
+/** The form of an attachment id, which `mesh attach` prints. */
 const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
 
 /** Uploads the files of `--attach` in order and returns all ids; `{}` without the flag. */
@@ -41,7 +41,7 @@ export async function resolveAttachments(
     throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files, not ${paths.length}`);
   }
   const isAttachmentId = (path: string) => ATTACHMENT_ID.test(path);
-  // Checked before the first upload, so that a mistyped path uploads nothing.
+  // Checks all paths before the first upload, so that a mistyped path uploads nothing.
   for (const path of paths.filter((path) => !isAttachmentId(path))) mustBeFile(path);
   const attachments: string[] = [];
   for (const path of paths) {
@@ -68,7 +68,7 @@ async function uploadFile({ daemon }: CommandContext, path: string): Promise<Att
   return answer;
 }
 
-/** A multipart form with one file, streamed. */
+/** Yields a multipart form with one file, read from disk as it is sent. */
 async function* multipartForm(
   filename: string,
   content: ReadableStream<Uint8Array>,

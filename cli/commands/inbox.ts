@@ -20,7 +20,7 @@ import { print, printError, printJson, styled } from "../output/terminal.ts";
 import { showInbox, showInboxItem } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
-/** The surface name of the CLI, beside the dashboard and chats. */
+/** The CLI's name as a surface. The dashboard and chats have other names. */
 const SURFACE = "cli";
 
 const list = apiCommand({

@@ -41,7 +41,7 @@ export type Job = Extract<JobOrRecurring, { job_id: string }>;
 const FOLLOW_FLAG = { "--follow": "show progress until the job has ended" } as const;
 /** How often `--follow` reads the job. */
 const POLL_INTERVAL_MS = 500;
-/** A title taken from the prompt is cut to this length. */
+/** The length to which a title taken from the prompt is cut. */
 const TITLE_CHARS_MAX = 72;
 
 const CREATE_FLAGS = {
@@ -93,7 +93,7 @@ const list = apiCommand({
   },
 });
 
-/** A command that shows one job, and follows it with `--follow`. */
+/** A command that shows one job. With `--follow` it follows the job to its end. */
 function showCommand(name: string, summary: string): Command {
   return {
     usage: `jobs ${name} <id>`,
@@ -110,7 +110,7 @@ function showCommand(name: string, summary: string): Command {
   };
 }
 
-/** A command that changes one job and prints its new state in a line. */
+/** A command that changes one job and prints the job's new state in one line. */
 function jobCommand(
   name: string,
   contract: typeof runJob | typeof retryJob | typeof pauseJob | typeof resumeJob,

@@ -1,4 +1,4 @@
-/** `mesh answer` for structured questions, and `mesh ask-many` for one question to several peers. */
+/** `mesh answer` for structured questions, `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";
@@ -26,7 +26,7 @@ import {
 type AskManyResult = WireResponse<typeof askMany>;
 type Result = WireResponse<typeof getMany>;
 
-/** The outcomes of a question that is not answered. */
+/** The outcomes with which a question can be closed instead of being answered. */
 const REFUSALS = ["denied", "declined", "cancelled"] as const;
 
 export const QUESTION_COMMANDS: readonly Command[] = [
@@ -69,7 +69,7 @@ async function answer(context: CommandContext, args: Args) {
     message: args.get("message"),
     text: text === undefined ? undefined : await context.readText(text),
     outcome,
-    // An anonymous sender may answer too: the first valid answer wins.
+    // An anonymous sender may answer too, because the first valid answer wins.
     from_peer: identifiedBy === "anonymous" ? undefined : peer,
   };
   return await context.call(answerAsk, { body });
@@ -101,7 +101,10 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   return EXIT.done;
 }
 
-/** Waits for each ask in turn; the peers work in parallel, so this takes no longer. */
+/**
+ * Waits for each ask in turn. The peers work in parallel, so the total time is that of the slowest
+ * reply.
+ */
 async function waitForAll(
   context: CommandContext,
   args: Args,

@@ -1,4 +1,7 @@
-/** Waits for the reply to an ask (`--wait`), in repeated calls of the length the daemon allows. */
+/**
+ * Waits for the reply to an ask (`--wait`). The daemon limits the length of one call, so a long
+ * wait makes several calls.
+ */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -14,11 +17,11 @@ import { DaemonUnreachable } from "../client/daemon_client.ts";
 import { printError, printJson, styled } from "../output/terminal.ts";
 import { showResolution } from "../output/views.ts";
 
-/** How long a wait survives an unreachable daemon, as during a restart. */
+/** How long a wait continues while the daemon is unreachable, such as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
 
-/** An ask and its sender: only the sender may wait for it. */
+/** An ask and its sender, because only the sender may wait for the reply. */
 interface AskHandle {
   readonly correlation_id: string;
   readonly peer_id: string;
@@ -29,7 +32,10 @@ export function toAskHandle(ask: WireResponse<typeof getAsk>): AskHandle {
   return { correlation_id, peer_id: from_peer_id ?? from_peer_name };
 }
 
-/** Waits until the ask is resolved, the timeout ends, or Ctrl-C. The ask itself stays open. */
+/**
+ * Waits until the ask is resolved, the timeout ends, or Ctrl-C is pressed. Ending the wait does not
+ * close the ask.
+ */
 export async function waitForReply(
   context: CommandContext,
   args: Args,
@@ -39,7 +45,7 @@ export async function waitForReply(
   const seconds = args.number("timeout");
   return await interruptible(async (signal) => {
     const answer = await pollForReply(context, ask, { seconds, signal });
-    // A program needs the id to wait again.
+    // The output includes the id, because a program needs it to wait again.
     const { correlation_id } = ask;
     if (args.flag("json")) printJson(terminal, { correlation_id, ...answer });
     else if (answer.status === "resolved") showResolution(terminal, answer);
@@ -80,7 +86,10 @@ export async function pollForReply(
   return PENDING;
 }
 
-/** Rethrows any other error: an ask survives a restart of the daemon, so its wait does too. */
+/**
+ * Reports that the daemon is unavailable and returns the time; rethrows any other error. An ask
+ * survives a restart of the daemon, so the wait for its reply continues.
+ */
 function printUnavailable({ terminal, clock }: CommandContext, error: unknown): number {
   const isShuttingDown = error instanceof ApiError && error.problem.error === "shutting_down";
   if (!isShuttingDown && !(error instanceof DaemonUnreachable)) throw error;

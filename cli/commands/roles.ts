@@ -1,4 +1,4 @@
-/** The roles of the program beside the CLI; each loads its modules only when it is started. */
+/** The program's roles other than the CLI. Each role loads its modules only when it is started. */
 
 import type { Env } from "../../daemon/host/paths.ts";
 
@@ -18,8 +18,9 @@ export const ROLES = {
 } as const satisfies Record<string, Role>;
 
 /**
- * The role to start for these arguments; undefined for the CLI. `hook` takes any arguments but
- * `--help`, as a usage error must not block an agent (contract 7); the others take none.
+ * The role to start for these arguments; undefined for the CLI. `hook` accepts any arguments except
+ * `--help`, because a usage error must not block an agent (contract 7). The other roles accept no
+ * arguments.
  */
 export function getRole([first = "", ...rest]: readonly string[]): Role | undefined {
   const isHelp = rest.length === 1 && (rest[0] === "--help" || rest[0] === "-h");

@@ -150,7 +150,10 @@ function parseTiming(args: Args) {
   };
 }
 
-/** Converts a local time without an offset; the daemon parses any other form. */
+/**
+ * Converts a local time without an offset to an instant. Returns any other text unchanged, because
+ * the daemon parses it.
+ */
 function toInstant(at: string): string {
   const localTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)$/.exec(at.trim());
   const ms = localTime ? Date.parse(`${localTime[1]}T${localTime[2]}`) : NaN;
@@ -205,7 +208,10 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
 
 const STYLES: Partial<Record<Schedule["state"], Style>> = { active: "green", failed: "red" };
 
-/** The state; a recurring message that continues after a failure also shows its last error. */
+/**
+ * The schedule's state, followed by its last error if it has one. A recurring schedule may continue
+ * after an error.
+ */
 function styledState({ state, last_error }: Schedule): StyledText {
   const summary = last_error === null ? state : `${state}: ${last_error}`;
   return styled(state === "active" && last_error ? "yellow" : STYLES[state] ?? "dim", summary);

@@ -27,7 +27,7 @@ import { explainMessage } from "../output/message_explanation.ts";
 type Message = WireResponse<typeof getMessage>;
 
 const RESULTS_DEFAULT = 20;
-/** The largest page of the daemon. */
+/** The largest page that the daemon returns. */
 const PAGE_MAX = 500;
 
 export const SEARCH_COMMANDS: readonly Command[] = [
@@ -101,7 +101,7 @@ async function search({ call, clock }: CommandContext, args: Args) {
   return { messages, next };
 }
 
-/** Parses `3d` (ago), a local day or time, or a time with an offset. */
+/** Parses an age (`3d` means three days ago), a local day or time, or a time with an offset. */
 function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
   const text = args.get(flag);
   if (text === undefined) return undefined;
@@ -178,7 +178,7 @@ function showMessage(to: Terminal, message: Message): void {
   printText(to, message.reply);
 }
 
-/** The local time; with the date when it is not today. */
+/** The local time, with the date unless it is today. */
 function formatDayTime(instant: string, clock: Clock): string {
   const at = new Date(instant), now = new Date(clock.now());
   const padTwo = (value: number) => String(value).padStart(2, "0");

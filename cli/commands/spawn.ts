@@ -68,7 +68,10 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   }),
 ];
 
-/** Sends the current pane: in window mode the daemon splits its window. */
+/**
+ * Spawns an agent. The request names the current pane, because in window mode the daemon splits the
+ * window of that pane.
+ */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
   const { env } = context;
   const backend = args.requiredChoice("backend", Backend.options);

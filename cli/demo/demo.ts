@@ -16,7 +16,7 @@ import { print, printText, styled, type Terminal } from "../output/terminal.ts";
 import { showTrace } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
-/** The demo takes a few seconds; after this it counts as stuck. */
+/** The demo takes a few seconds. After this time it counts as stuck. */
 const DEMO_MS_MAX = 45_000;
 const POLL_INTERVAL_MS = 50;
 const HUMAN_REPLY = "Yes, go ahead.";
@@ -121,7 +121,10 @@ async function showExchange({ call }: DaemonClient, terminal: Terminal, id: stri
   print(terminal, styled("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
 }
 
-/** Waits for the text: a pane shows it a moment after the daemon has delivered it. */
+/**
+ * Waits until the peer's screen shows the text, because a pane shows a message a moment after its
+ * delivery.
+ */
 async function waitForText(
   { harness, clock, signal }: Omit<ScriptOptions, "terminal">,
   name: DemoName,
@@ -154,7 +157,7 @@ function mustHaveId(id: string | null | undefined): string {
   return id;
 }
 
-/** Aborts when the demo takes too long, unless `finished` has aborted. */
+/** Returns a signal that aborts when the demo takes too long, unless `finished` aborts first. */
 function deadline(clock: Clock, finished: AbortSignal): AbortSignal {
   const timedOut = new AbortController();
   const reason = new CommandError(`it took longer than ${DEMO_MS_MAX / 1000} s`);

@@ -37,7 +37,7 @@ export class DemoHarness {
   #daemonErrors: Promise<string> = Promise.resolve("");
   #children: Deno.ChildProcess[] = [];
 
-  /** Creates the directory; starts nothing. */
+  /** Creates the directory, but starts no process yet. */
   constructor(env: Env, clock: Clock) {
     this.dir = Deno.makeTempDirSync({ prefix: "mesh-demo-" });
     this.#socket = join(this.dir, "tmux.sock");
@@ -81,7 +81,10 @@ export class DemoHarness {
     return await this.#peers.get(name)?.screen() ?? "";
   }
 
-  /** Ends all that was started; returns the number of processes, or throws if any remain. */
+  /**
+   * Ends all processes that were started. Returns their number, or throws if any of them still
+   * runs.
+   */
   async cleanUp(): Promise<number> {
     try {
       if (existsSync(this.#socket)) await this.#tmux("kill-server");

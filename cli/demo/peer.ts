@@ -41,7 +41,7 @@ const Frame = z.discriminatedUnion("type", [
 ]);
 type Frame = z.output<typeof Frame>;
 
-/** What a peer sends, and in response to what. */
+/** What a demo peer sends: its first message, and its responses to received messages. */
 interface Script {
   readonly firstMessage?: ScriptedMessage;
   readonly replyText?: string;
@@ -58,7 +58,7 @@ interface ScriptedMessage {
 export const DEMO_HUMAN = "sam";
 const DEMO_CIRCLE = "demo";
 
-/** The demo's script. `web` starts it as soon as it is connected. */
+/** The demo's script. The peer `web` sends the first message as soon as it is connected. */
 export const SCRIPTS = {
   api: {
     replyText: "On 8080, since this morning.",

@@ -134,7 +134,10 @@ function hookCommands(value: unknown): Argv[] {
   return Object.values(value).flatMap(hookCommands);
 }
 
-/** The command of the MCP entry `mesh`: JSON `mcpServers` or `mcp`, or TOML `mcp_servers`. */
+/**
+ * The command of the MCP server entry `mesh`, read from `mcpServers` or `mcp` in JSON, or from
+ * `mcp_servers` in TOML.
+ */
 function mcpCommand(text: string): Argv | undefined {
   const json = tryJson(text);
   for (const key of ["mcpServers", "mcp"]) {
@@ -167,7 +170,10 @@ function getMember(value: unknown, key: string): unknown {
   return Object.entries(value).find(([name]) => name === key)?.[1];
 }
 
-/** Splits a command line that `mesh setup` wrote as `sh` would, without leading variables. */
+/**
+ * Splits a command line that `mesh setup` wrote into its words, as `sh` would do. Drops leading
+ * variable assignments.
+ */
 function splitCommand(line: string): string[] {
   const argv = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([arg]) =>
     arg.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
@@ -179,7 +185,10 @@ function splitCommand(line: string): string[] {
 /** Folders that a package manager may empty at any time. */
 const PACKAGE_CACHE = /\/(_npx|_cacache|\.npm|\.cache|[Cc]aches|pnpm\/dlx|deno\/npm)\//;
 
-/** A missing program fails at every prompt; one in a package cache may go missing later. */
+/**
+ * Reports programs that are missing, because their hooks fail at every prompt. Also reports
+ * programs in a package cache, because they may be deleted later.
+ */
 function programFindings(agent: Agent, machine: Machine, commands: readonly Argv[]): CheckResult[] {
   const fix = `mesh setup --agent ${agent.id}`;
   const files = new Set(

@@ -1,4 +1,7 @@
-/** The doctor's checks of the daemon: running, same version, messages accounted for, relay. */
+/**
+ * The doctor's checks of the daemon: whether it runs, its version, messages not accounted for, and
+ * the relay.
+ */
 
 import { join } from "node:path";
 import { VERSION } from "kit/http/contract.ts";
@@ -73,7 +76,7 @@ function schemaFinding(version: number): CheckResult {
   );
 }
 
-/** The daemon that answers may have been started with another state directory. */
+/** Reports a daemon that answers but may have been started with another state directory. */
 function otherDaemonFindings(
   { env }: Machine,
   { runtimeInfo, health }: MeshSnapshot,
@@ -109,10 +112,10 @@ function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
   ];
 }
 
-/** Where SQLite keeps `pragma user_version` in the first page of a file. */
+/** The offset in a database file at which SQLite stores `pragma user_version`. */
 const USER_VERSION_OFFSET = 60;
 
-/** Reads the schema version from the database file, for when no daemon runs. */
+/** Reads the schema version from the database file, because no daemon runs that could report it. */
 function diskSchemaFindings({ env }: Machine): CheckResult[] {
   const version = readUserVersion(join(statePath(env), "mesh.db"));
   if (version === undefined || version <= migrations.length) return [];

@@ -77,7 +77,10 @@ async function doctor(context: CommandContext, args: Args): Promise<number> {
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
 }
 
-/** Runs all checks. One that throws becomes a finding, so that the others are still reported. */
+/**
+ * Runs all checks. If a check throws, the error becomes a finding, so that the other checks are
+ * still reported.
+ */
 async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Finding[]> {
   const found = await Promise.all(CHECKS.map(async ({ area, run }): Promise<Finding[]> => {
     try {
@@ -90,7 +93,7 @@ async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Find
   return found.flat();
 }
 
-/** Fields that only the daemon knows are null or empty while it is down. */
+/** The report as JSON. Fields that only the daemon knows are null or empty while it is down. */
 function toJson(findings: readonly Finding[], { health, peers, audit }: MeshSnapshot) {
   const { counts = {}, total = null, unproved = null, unaccounted = [] } = audit ?? {};
   const waiting = audit ? waitingPeers(audit) : [];
@@ -122,7 +125,7 @@ const STYLES: Readonly<Record<Severity, Style>> = {
   error: "red",
 };
 
-/** Prints the worst first; passed checks are only counted, unless `all`. */
+/** Prints the worst findings first. Passed checks are only counted, unless `all` is true. */
 function showFindings(to: Terminal, findings: readonly Finding[], all: boolean): void {
   const order: readonly Severity[] = ["error", "warning", "note", "ok"];
   const listed = order.filter((severity) => all || severity !== "ok")
@@ -191,7 +194,10 @@ function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit):
   }
 }
 
-/** The peers that messages wait for, most messages first. Deliveries come newest first. */
+/**
+ * The peers that have waiting messages, those with most messages first. `deliveries` is sorted
+ * newest first.
+ */
 function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {
   const byPeer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
   return [...byPeer.values()].flatMap((group) => {

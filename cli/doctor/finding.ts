@@ -16,7 +16,7 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** A finding, before its area is known. */
+/** A finding as a check returns it, without the name of the check's area. */
 export type CheckResult = Omit<Finding, "area">;
 
 /** The check of one area; it changes nothing. */

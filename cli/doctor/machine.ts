@@ -6,7 +6,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
-/** A program that runs longer is ended. */
+/** How long a program may run before it is ended. */
 const PROGRAM_MS_MAX = 5_000;
 
 export interface ProgramResult {
@@ -26,7 +26,7 @@ export interface Machine {
   names(path: string): string[];
   /** Free bytes on the disk of a path; undefined when unknown. */
   freeBytes(path: string): number | undefined;
-  /** The path of a program on the PATH. */
+  /** The path of a program that is on the `PATH`. */
   find(program: string): string | undefined;
   /** Runs a program; undefined when it does not exist or does not end in time. */
   run(program: string, args: readonly string[], input?: string): Promise<ProgramResult | undefined>;
@@ -96,7 +96,10 @@ async function run(
   }
 }
 
-/** Ignores a closed pipe: a program that exits early explains itself in its output. */
+/**
+ * Writes to the program's standard input. Ignores a closed pipe, because a program that exits early
+ * explains the reason in its output.
+ */
 async function writeInput(child: Deno.ChildProcess, input: string): Promise<void> {
   const writer = child.stdin.getWriter();
   try {
@@ -116,7 +119,7 @@ function undefinedIfInaccessible<A>(work: () => A): A | undefined {
   }
 }
 
-/** Whether the operating system refused access, as opposed to a bug. */
+/** Whether the path is missing or access to it was refused. Any other error is a bug. */
 function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];

@@ -1,4 +1,6 @@
-/** The doctor's check of the peers: the contradictions that the daemon reports for each. */
+/**
+ * The doctor's check of the peers: reports the contradictions that the daemon finds in each peer.
+ */
 
 import * as z from "zod";
 import type { DaemonClient } from "../client/daemon_client.ts";
@@ -13,7 +15,7 @@ import {
 import type { Peers } from "./snapshot.ts";
 
 const PATH = "/peers/{id}/doctor";
-/** Each peer costs a request. */
+/** How many peers are checked. There is a limit because each peer costs a request. */
 const PEERS_MAX = 50;
 
 const Report = z.object({
@@ -52,7 +54,7 @@ async function isSupported({ get }: DaemonClient): Promise<boolean> {
 async function contradictions({ get }: DaemonClient, peer: Peers[number]): Promise<CheckResult[]> {
   const response = await get(PATH.replace("{id}", encodeURIComponent(peer.peer_id)));
   const report = Report.safeParse(await response.json().catch(() => undefined));
-  // The peer has been removed since the list was read.
+  // Without a report, the peer has been removed since the list was read.
   if (!response.ok || !report.success) return [];
   const fix = `mesh peer show ${peer.peer_id} shows all of its evidence`;
   return report.data.contradictions.map(({ code, severity, detail }) =>

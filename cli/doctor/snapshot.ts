@@ -1,4 +1,7 @@
-/** The doctor's snapshot of the daemon: its health, peers and messages, as far as it answers. */
+/**
+ * The doctor's snapshot of the daemon: its health, peers and messages. Parts that could not be read
+ * are undefined.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
@@ -16,10 +19,13 @@ import {
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
 
-/** Waiting messages per peer are counted among this many newest ones. */
+/** How many of the newest waiting messages are fetched, in order to count them per peer. */
 export const QUEUED_LISTED_MAX = "500";
 
-/** A healthy daemon answers in milliseconds, or within a second while it is very busy. */
+/**
+ * How long to wait for the daemon. A healthy daemon answers in milliseconds, or within a second
+ * while it is very busy.
+ */
 const DAEMON_MS_MAX = 5_000;
 
 export type DeliveryAudit = WireResponse<typeof listDeliveries>;
@@ -35,7 +41,9 @@ export interface MeshSnapshot {
   readonly health: Health | undefined;
   readonly peers: Peers | undefined;
   readonly audit: DeliveryAudit | undefined;
-  /** Why the daemon returned no more than its health. */
+  /**
+   * Why a request failed although the daemon is reachable; undefined if none failed.
+   */
   readonly refusal: string | undefined;
 }
 
@@ -52,7 +60,8 @@ export async function takeSnapshot(
   };
   const settingsRead = trySettings(env);
   const runtimeInfo = readRuntimeInfo(env);
-  // The checks of the configuration and the state directory report the reason.
+  // Without valid settings or a readable `daemon.json`, the daemon cannot be asked. The checks of
+  // the configuration and the state directory report the reason.
   if (!settingsRead.settings || runtimeInfo === "unreadable") {
     return {
       runtimeInfo: toRuntimeInfo(runtimeInfo),
@@ -62,7 +71,7 @@ export async function takeSnapshot(
     };
   }
   const daemon = find();
-  // When a stopped or stuck daemon does not answer, all its parts stay undefined.
+  // When a stopped or stuck daemon does not answer, all parts that it would return stay undefined.
   return {
     runtimeInfo,
     ...settingsRead,

@@ -73,7 +73,10 @@ function overrideFindings(env: Env): CheckResult[] {
   ];
 }
 
-/** Findings when the path has another owner or others may access it; none if it does not exist. */
+/**
+ * Reports a path that has another owner or that other users may access. Reports nothing if the path
+ * does not exist.
+ */
 function permissionFindings(machine: Machine, path: string, codePrefix: string): CheckResult[] {
   const info = machine.stat(path);
   if (!info || info.mode === null) return [];
@@ -118,9 +121,12 @@ function nearestExisting(machine: Machine, path: string): string {
     : nearestExisting(machine, dirname(path));
 }
 
-/** An earlier time must be wrong: this program was written later. */
+/** If the clock shows an earlier time, it must be wrong, because this program was written later. */
 const EARLIEST_PLAUSIBLE_MS = Date.UTC(2026, 0, 1);
-/** Allows for files written during the check, and for a clock that is slightly ahead. */
+/**
+ * How far in the future a file's time may be. Allows for files written during the check, and for a
+ * clock that is slightly ahead.
+ */
 const CLOCK_SKEW_MS_MAX = 120_000;
 
 export const CLOCK: Check = {

@@ -1,4 +1,6 @@
-/** The doctor's check of tmux, tried on a private server, never on the user's. */
+/**
+ * The doctor's check of tmux. It starts a private tmux server and never changes the user's server.
+ */
 
 import { join } from "node:path";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
@@ -14,7 +16,7 @@ import type { Machine } from "./machine.ts";
 
 /** The oldest version that mesh was tested with (README). */
 const TESTED_VERSION_MIN = "3.3";
-/** What delivery needs: control mode, buffers and bracketed paste. */
+/** The tmux commands that delivery needs: control mode, buffers and bracketed paste. */
 const PROBE_COMMANDS = [
   "set-buffer -b mesh hello",
   "paste-buffer -p -d -b mesh",
@@ -35,7 +37,7 @@ export const TMUX: Check = {
   },
 };
 
-/** `3.3a` of `tmux 3.3a`. */
+/** The installed version of tmux, such as `3.3a`. */
 async function getVersion(machine: Machine): Promise<string | undefined> {
   const result = await machine.run("tmux", ["-V"]);
   return result?.success ? result.output.replace(/^tmux /, "") : undefined;
@@ -67,7 +69,10 @@ async function probeTmux(machine: Machine): Promise<CheckResult> {
   return errorFinding("TMUX_BROKEN", `tmux lacks a function that delivery needs: ${output}`, fix);
 }
 
-/** Notes several tmux servers, and rejects a socket folder that other users can change. */
+/**
+ * Reports whether there are several tmux servers, and whether other users can change the socket
+ * folder.
+ */
 async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const uid = Deno.uid();
   if (uid === null) return [];

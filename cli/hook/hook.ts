@@ -1,4 +1,7 @@
-/** `mesh hook AGENT EVENT`: forwards a hook event to the daemon, and never fails the agent. */
+/**
+ * `mesh hook AGENT EVENT`: forwards a hook event to the daemon. Its failures never disturb the
+ * agent.
+ */
 
 import { systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -10,9 +13,12 @@ import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
 
 /** The limit for reading the event and receiving the daemon's answer together. */
 const TOTAL_MS_MAX = 1_500;
-/** Not an event of the agent: the hook that waits in the background to wake its session. */
+/**
+ * The event name of the hook that waits in the background to wake its session. The agent itself has
+ * no such event.
+ */
 const WAKE_EVENT = "Wake";
-/** The log keeps only the last failures. */
+/** The size limit of the log, which keeps only the last failures. */
 const LOG_BYTES_MAX = 65_536;
 const CHUNK_BYTES = 65_536;
 
@@ -29,7 +35,10 @@ export async function runHook(args: readonly string[], env: Env): Promise<number
   return 0;
 }
 
-/** Waits until a message should wake the session, which reads it from standard error. */
+/**
+ * Waits until a message should wake the session. The session reads the message from our standard
+ * error.
+ */
 async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Promise<number> {
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const { session_id }: Record<string, unknown> = JSON.parse(new TextDecoder().decode(input));
@@ -47,13 +56,14 @@ async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Pr
   });
 }
 
-/** Returns the daemon's answer; undefined when no daemon is running. */
+/** Forwards the event and returns the daemon's answer; undefined when no daemon is running. */
 async function forward(
   [agent, event]: readonly string[],
   hooks: HookCommand | undefined,
   env: Env,
 ): Promise<string | undefined> {
-  // Read first in any case, so that the agent never writes into a pipe that nobody reads.
+  // Standard input is read even if no daemon runs, so that the agent never writes into a pipe that
+  // nobody reads.
   const started_at = systemClock.now();
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
@@ -72,7 +82,7 @@ function eventNamedIn(body: Uint8Array): string | undefined {
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
-/** Whether the human may decide on this event; `daemon.json` says how long to wait for that. */
+/** Whether the hook waits for the human's decision on this event. `daemon.json` says how long. */
 function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
   return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
@@ -83,7 +93,8 @@ function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
 
 /**
  * Announces the session that started `mesh mcp`, for agents whose first hook runs at the first
- * prompt. When no daemon is running nothing is sent, and that hook announces the session later.
+ * prompt. When no daemon is running, nothing is sent, and the first hook announces the session
+ * later.
  */
 export async function announceSession(env: Env): Promise<void> {
   for (const { id, hooks } of AGENTS) {
@@ -92,7 +103,8 @@ export async function announceSession(env: Env): Promise<void> {
     try {
       const daemon = findDaemon(env);
       if (daemon === undefined) return;
-      // The parent process is the agent; only its hooks set the variable themselves.
+      // The parent process is the agent. The agent sets this variable only for its hooks, so it is
+      // set here.
       const ownEnv = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
       const request = { path: `/hooks/${id}`, hooks, env: ownEnv, body: encoded(payload) };
       await withTimeout(TOTAL_MS_MAX, post(new URL(daemon.url), request));
@@ -112,7 +124,10 @@ interface Reader {
   read(into: Uint8Array): Promise<number | null>;
 }
 
-/** Reads to the end. Loading the runtime's streams would take a tenth of a hook's time. */
+/**
+ * Reads to the end without the runtime's streams, because loading them would take a tenth of a
+ * hook's time.
+ */
 async function readAll(from: Reader): Promise<Uint8Array> {
   let all = new Uint8Array(CHUNK_BYTES);
   for (let size = 0;;) {
@@ -144,7 +159,10 @@ async function post(url: URL, request: HookRequest): Promise<string | undefined>
   return parseResponse(new TextDecoder().decode(await readAll(connection)));
 }
 
-/** An HTTP/1.0 request. `fetch` would use the agent's proxy settings and so leak the prompt. */
+/**
+ * Encodes an HTTP/1.0 request. `fetch` is not used, because it would send the prompt through the
+ * agent's proxy.
+ */
 function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): Uint8Array {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
   const headers = {
@@ -158,7 +176,7 @@ function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): U
     "X-Mesh-Tmux": env["TMUX"],
   };
   const lines = Object.entries(headers)
-    // Header values must be printable ASCII.
+    // Other values are dropped, because header values must be printable ASCII.
     .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
     .map(([name, value]) => `${name}: ${value}\r\n`);
   const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
@@ -191,14 +209,17 @@ async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<vo
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** Undefined when no daemon is running. */
+/**
+ * The address of the running daemon, and how long it waits for a decision; undefined when no daemon
+ * is running.
+ */
 function findDaemon(env: Env): { url: string; decision_ms: number } | undefined {
   const info = readRuntimeFile(env);
   if (info === "malformed") throw new Error("daemon.json is malformed: it needs a url and a pid");
   return info && { url: info.url, decision_ms: (info.approval_seconds ?? 0) * 1000 };
 }
 
-/** Logs a failure. An unwritable log is ignored: no agent may see a hook fail. */
+/** Logs a failure. An unwritable log is ignored, because no agent may see a hook fail. */
 function logFailure(env: Env, what: string): void {
   const path = `${statePath(env)}/hook.log`;
   const time = new Date(systemClock.now()).toISOString();

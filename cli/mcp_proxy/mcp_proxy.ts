@@ -6,9 +6,12 @@ import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 
-/** The most requests in flight; a working agent stays far below. */
+/** The largest number of requests in flight. A working agent stays far below it. */
 const IN_FLIGHT_MAX = 256;
-/** Longer lines are dropped without buffering them; the daemon accepts 1 MiB. */
+/**
+ * The longest line that is forwarded. Longer lines are dropped without buffering them. The daemon
+ * accepts 1 MiB.
+ */
 const LINE_CHARS_MAX = 4_194_304;
 /** How long requests in flight may take after stdin has ended. */
 const FINISH_MS_MAX = 1000;
@@ -58,9 +61,12 @@ class StdioProxy {
   readonly #write: (line: string) => Promise<void>;
   readonly #inFlight = new Map<Id, AbortController>();
   readonly #pending = new Set<Promise<void>>();
-  /** Read when the daemon answers 401. */
+  /** The daemon's token; undefined until the daemon has answered 401. */
   #token: string | undefined;
-  /** The version from `initialize`; from MCP 2026-07-28 on, each message names its own. */
+  /**
+   * The protocol version from `initialize`. From MCP 2026-07-28 on, each message names its own
+   * version instead.
+   */
   #version: string | undefined;
 
   constructor(env: Env, write: (line: string) => Promise<void>) {
@@ -132,7 +138,7 @@ class StdioProxy {
 
   /**
    * Posts a message. The token is read only after a 401, because loading the configuration takes
-   * longer than everything else; a later 401 means that the token has changed.
+   * longer than everything else. A later 401 means that the token has changed, so it is read again.
    */
   async #post(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
     const response = await this.#send(body, message, signal);
@@ -154,14 +160,14 @@ class StdioProxy {
     return fetch(this.#address(), { method: "POST", body, headers, signal });
   }
 
-  /** Read on each call: a restarted daemon may use another port. */
+  /** Read on each call, because a restarted daemon may use another port. */
   #address(): URL {
     const daemon = runningDaemon(this.#env);
     if (!daemon) throw new DaemonNotRunningError("The mesh daemon is not running");
     return new URL("/mcp", daemon.url);
   }
 
-  /** The headers that repeat parts of a message, by the protocol version that it uses. */
+  /** The headers that repeat parts of a message. They depend on the message's protocol version. */
   #protocol(message: JsonObject): Record<string, string> {
     const { method, params } = message;
     const fields = isJson(params) ? params : {};
@@ -195,19 +201,20 @@ class DaemonNotRunningError extends Error {
 function explainFailure(error: unknown): string {
   const reason = messageOf(error);
   if (error instanceof DaemonNotRunningError) return `${reason}: start it with \`mesh up\``;
-  // No connection was made; any other error may occur after the daemon received the request.
+  // Only this error proves that no connection was made. Any other error may occur after the daemon
+  // received the request.
   if (/\(Connect\)/.test(reason)) return "The mesh daemon does not answer: start it with `mesh up`";
   if (!(error instanceof TypeError)) return reason;
   return "The mesh daemon closed the connection; the request may still have been carried out";
 }
 
-/** The request id that a `notifications/cancelled` cancels. */
+/** The request id that a `notifications/cancelled` cancels; undefined for any other message. */
 function cancelledBy({ method, params }: JsonObject): Id | undefined {
   if (method !== "notifications/cancelled" || !isJson(params)) return undefined;
   return toId(params["requestId"]);
 }
 
-/** The id of a message that is a request. */
+/** The id of a message that is a request, as a list; empty for any other message. */
 function requestId({ id, method }: JsonObject): Id[] {
   const known = method === undefined ? undefined : toId(id);
   return known === undefined ? [] : [known];

@@ -9,7 +9,7 @@ type Message = WireResponse<typeof getMessage>;
 type Trace = WireResponse<typeof getTrace>;
 type Stage = Trace["stages"][number];
 
-/** One sentence; `at` is null for the current state. */
+/** One sentence of an explanation. `at` is null for the sentence on the current state. */
 export interface Sentence {
   readonly at: string | null;
   readonly text: string;
@@ -26,7 +26,7 @@ const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
   hook:      "its hook, or a client that leases its queue",
 };
 
-/** The sentences of a message in order; the last one is its current state. */
+/** The sentences on a message in order. The last sentence says the message's current state. */
 export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
   const sentences = stages.flatMap((stage) => {
     const text = stageSentence(message, stage);
@@ -35,7 +35,7 @@ export function explainMessage(message: Message, { stages }: Trace): Sentence[] 
   return [...sentences, currentSentence(message, stages.some(({ stage }) => stage === "unproved"))];
 }
 
-/** Undefined for a stage that other stages already imply. */
+/** The sentence on one stage; undefined for a stage that other stages already imply. */
 function stageSentence(message: Message, { stage, detail }: Stage): string | undefined {
   const { to_peer_name: to, close_reason } = message;
   switch (stage) {
@@ -57,7 +57,7 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
       return "Nothing confirms that it arrived. It may have, so it is not sent again.";
     case "expired":
     case "dropped":
-      // The closing sentence gives the same reason.
+      // This stage gets no sentence, because the closing sentence gives the same reason.
       if (detail !== null && detail === close_reason) return undefined;
       return `Delivery was given up: ${formatReason(detail)}.`;
     case "failed":
@@ -132,7 +132,10 @@ function currentSentence(
   }
 }
 
-/** The text of a reason, or of one per transport: `native: no_session; pane: dialog_open`. */
+/**
+ * The text of a reason. `reason` may also hold one reason per transport: `native: no_session; pane:
+ * dialog_open`.
+ */
 export function formatReason(reason: string | null): string {
   if (reason === null) return "no reason is recorded";
   return reason.split("; ").map((one) => {

@@ -2,12 +2,12 @@
 
 /** The gap between two columns. */
 const GAP_COLUMNS = 2;
-/** Columns shrink below this only when the table does not fit otherwise. */
+/** Columns get narrower than this only when the table does not fit otherwise. */
 const COLUMN_MIN = 6;
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
-/** Characters that take two cells: wide and fullwidth of Unicode UAX 11. */
+/** Characters that take two cells: those that are wide or fullwidth in Unicode UAX 11. */
 const DOUBLE_WIDTH =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
 const EMOJI = /^\p{Emoji_Presentation}|^\p{Extended_Pictographic}.*\ufe0f|^\p{Regional_Indicator}/u;
@@ -34,15 +34,15 @@ export function truncate(text: string, columns: number): string {
   return `${prefix}…`;
 }
 
-/** How much room a table has. */
+/** The space that a table may fill. */
 interface TableLayout {
-  /** The width of the terminal; undefined to cut nothing. */
+  /** The width of the terminal. If undefined, nothing is cut. */
   readonly columns: number | undefined;
   /** The columns that shrink last, such as names and ids. */
   readonly essential?: readonly boolean[];
 }
 
-/** The width of each column; the widest shrink first. */
+/** The width of each column. If the table does not fit, the widest columns shrink first. */
 export function columnWidths(
   lines: readonly (readonly string[])[],
   { columns, essential = [] }: TableLayout,

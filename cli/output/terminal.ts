@@ -6,12 +6,15 @@ import { columnWidths, displayWidth, truncate } from "./table.ts";
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
-/** A piece of a line. Colours are added after cleaning, so untrusted text cannot add its own. */
+/**
+ * A piece of a line. Colours are added after the text is cleaned, so untrusted text cannot add
+ * colours.
+ */
 export type StyledText = string | { readonly text: string; readonly style: Style };
 
 /** Where text is printed and how. */
 export interface Terminal {
-  /** The width; undefined when the output is not a terminal, and then nothing is cut. */
+  /** The terminal's width. Undefined when the output is not a terminal, so that nothing is cut. */
   readonly columns: number | undefined;
   readonly colours: boolean;
   /** True when a person uses the terminal. */
@@ -25,7 +28,7 @@ export interface Terminal {
 export interface Column<R> {
   readonly title: string;
   readonly cell: (row: R) => StyledText;
-  /** Cut only when no other column can shrink further. */
+  /** If true, the column is cut only when no other column can shrink further. */
   readonly essential?: true;
 }
 
@@ -33,11 +36,14 @@ export function styled(style: Style, text: string): StyledText {
   return { style, text };
 }
 
-/** Whole escape sequences, so that no printable remainder is left. */
+/** Matches whole escape sequences, so that removing them leaves no printable remainder. */
 // deno-lint-ignore no-control-regex -- It matches control characters in order to remove them.
 const SEQUENCE = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
 
-/** One line without control and invisible characters: untrusted text cannot move or hide output. */
+/**
+ * Returns one line without control and invisible characters, so that untrusted text cannot move or
+ * hide output.
+ */
 export function clean(text: string): string {
   return cleanLine(text.replaceAll(SEQUENCE, ""));
 }
@@ -46,7 +52,9 @@ export function print(to: Terminal, ...segments: StyledText[]): void {
   to.out(render(to, segments) + "\n");
 }
 
-/** Prints errors and hints; only the answer of a command belongs on standard output. */
+/**
+ * Prints an error or a hint to standard error. Only a command's answer belongs on standard output.
+ */
 export function printError(to: Terminal, ...segments: StyledText[]): void {
   to.err(render(to, segments) + "\n");
 }
@@ -64,12 +72,12 @@ export function printJson(to: Terminal, answer: unknown, indent = 2): void {
   to.out(text + "\n");
 }
 
-/** Prints a text of several lines, each cleaned. */
+/** Prints a text of several lines, and cleans each line. */
 export function printText(to: Terminal, text: string, indent = ""): void {
   for (const line of text.split(/\r\n|[\n\r]/)) print(to, indent, line);
 }
 
-/** Prints a table that fits the terminal; `emptyText` when there are no rows. */
+/** Prints a table that fits the terminal. Prints `emptyText` when there are no rows. */
 export function printTable<R>(
   to: Terminal,
   columns: readonly Column<R>[],

@@ -31,7 +31,7 @@ const DURATION_UNITS = [
   { ms: 1_000, unit: "s" },
 ] as const;
 
-/** `3 min`: the largest unit that fits. */
+/** Formats a duration in the largest unit that fits, such as `3 min`. */
 export function formatDuration(ms: number): string {
   const step = DURATION_UNITS.find((step) => ms >= step.ms);
   return step ? `${Math.floor(ms / step.ms)} ${step.unit}` : "now";
@@ -206,7 +206,10 @@ export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void
   );
 }
 
-/** The event as `GET /events` returns it; stream events such as `ready` have the same form. */
+/**
+ * The event in the form of `GET /events`. Stream events such as `ready` are brought into the same
+ * form.
+ */
 export function eventRecord({ type, data }: StreamEvent): Record<string, unknown> {
   return { type, ...(typeof data === "object" ? data : { data }) };
 }
@@ -237,7 +240,7 @@ export function formatClockTime(instant: string): string {
   return `${padTwo(at.getHours())}:${padTwo(at.getMinutes())}:${padTwo(at.getSeconds())}.${ms}`;
 }
 
-/** The turn state of a peer that is online; otherwise its status. */
+/** A peer's turn state if the peer is online; otherwise its status. */
 function styledStatus({ status, turn_state, addressable }: Peer): StyledText {
   const isPresent = status === "online" || status === "busy";
   const text = isPresent && turn_state ? turn_state.replaceAll("_", " ") : status;

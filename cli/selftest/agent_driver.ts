@@ -8,11 +8,17 @@ import type { ScriptedModel } from "./model/scripted_model.ts";
 import type { Pane, TestHarness } from "./harness.ts";
 import type { Subject } from "./agents.ts";
 
-/** Generous: some agents copy their program into their home at the first start. */
+/**
+ * How long an agent may take to start. Some agents copy their program into their home at the first
+ * start.
+ */
 const START_MS_MAX = 60_000;
-/** The pause between two keys, as of a person who types fast. */
+/** The pause between two keys, like that of a person who types fast. */
 const KEY_MS = 150;
-/** After this Enter is pressed again: a screen that is being redrawn may drop a key. */
+/**
+ * The time after which Enter is pressed again, because a screen that is being redrawn may drop a
+ * key.
+ */
 const SUBMIT_RETRY_MS = 8_000;
 const PRESSES_MAX = 4;
 
@@ -53,11 +59,13 @@ export class AgentDriver {
   readonly harness: DriverHarness;
   readonly model: ScriptedModel;
   #pane: Pane | undefined;
-  /** The last known id, as the agent may be offline. */
+  /** The peer's last known id, which is used while the agent is offline. */
   #peer_id: string | undefined;
   #last: Sent | undefined;
   #markerCount = 0;
-  /** Whether the start dialog was shown: some agents show the composer briefly before it. */
+  /**
+   * Whether the start dialog was shown. Some agents briefly show their composer before this dialog.
+   */
   #startDialogShown: boolean;
 
   constructor({ agent, fixture }: Subject, harness: DriverHarness, model: ScriptedModel) {
@@ -68,7 +76,7 @@ export class AgentDriver {
     this.#startDialogShown = fixture.atStart === undefined;
   }
 
-  /** A unique word. */
+  /** Returns a unique word. */
   marker(label: string): string {
     return `selftest-${label}-${++this.#markerCount}`;
   }
@@ -151,7 +159,7 @@ export class AgentDriver {
     await this.harness.waitFor("the typed text to be on the screen", () => this.isOnScreen(text));
   }
 
-  /** Whether the screen shows the end of the text, however it is wrapped. */
+  /** Whether the screen shows the end of the text, whatever the line breaks. */
   async isOnScreen(text: string): Promise<boolean> {
     const screenText = (await this.screen()).replaceAll(/[\s┃│]+/g, "");
     return screenText.includes(text.replaceAll(/\s+/g, "").slice(-16));
@@ -160,7 +168,8 @@ export class AgentDriver {
   /** Types a prompt that contains `marker` and submits it until the model has received it. */
   async submitPrompt(prompt: string, marker: string): Promise<void> {
     await this.type(prompt);
-    // Pressing Enter again is harmless: no dialog can be open before the model has the prompt.
+    // Pressing Enter again is harmless, because no dialog can be open before the model has the
+    // prompt.
     for (let presses = 1; this.model.occurrences(marker) === 0; presses++) {
       await this.press("Enter");
       const received = () => this.model.occurrences(marker) > 0;
@@ -231,12 +240,17 @@ export class AgentDriver {
     }
   }
 
-  /** The last transport attempted for a message; otherwise the agent's best one. */
+  /**
+   * The last transport attempted for a message. If none was attempted, the agent's best transport.
+   */
   async transportOf(sent: Sent): Promise<string> {
     return await this.#attemptedTransport(sent) ?? (await this.peer())?.transport ?? "none";
   }
 
-  /** The last transport attempted for the last message; clears that message. */
+  /**
+   * Returns the last transport attempted for the message that was sent last, and forgets that
+   * message.
+   */
   async takeLastTransport(): Promise<string | null> {
     const last = this.#last;
     this.#last = undefined;

@@ -87,7 +87,8 @@ export async function runScenario(
 ): Promise<Omit<Result, "agent" | "version" | "scenario">> {
   let expected: string | null = null;
   try {
-    // A failed scenario ends the agent, because its screen may be in any state.
+    // A failed scenario ends the agent, because its screen may be in any state. The agent is then
+    // started again.
     if (!driver.running) await driver.start();
     expected = intended ?? (await driver.peer())?.transport ?? null;
     await driver.takeLastTransport();

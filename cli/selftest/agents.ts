@@ -2,7 +2,11 @@
 
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
-import type { Fixture, ModelApi, Rule } from "../../daemon/features/agents/selftest/fixture.ts";
+import type {
+  Fixture,
+  ModelApi,
+  ScriptedReply,
+} from "../../daemon/features/agents/selftest/fixture.ts";
 import { ChatModel } from "./model/chat.ts";
 import { GeminiModel } from "./model/gemini.ts";
 import { MessagesModel } from "./model/messages.ts";
@@ -17,7 +21,7 @@ export interface Subject {
 
 export const TESTABLE_AGENTS: readonly AgentDefinition[] = AGENTS.filter(({ fixture }) => fixture);
 
-const MODELS: Readonly<Record<ModelApi, new (rules: readonly Rule[]) => ScriptedModel>> = {
+const MODELS: Readonly<Record<ModelApi, new (rules: readonly ScriptedReply[]) => ScriptedModel>> = {
   messages: MessagesModel,
   responses: ResponsesModel,
   chat: ChatModel,

@@ -18,7 +18,7 @@ import { isolatedEnv } from "../client/isolated_env.ts";
 const DAEMON_MS_MAX = 20_000;
 /** A process that has not ended this long after SIGTERM is killed. */
 const END_MS_MAX = 3_000;
-/** Generous, for a busy machine. */
+/** How long to wait for a condition. Generous, for a busy machine. */
 const WAIT_MS_MAX = 45_000;
 const REMOVAL_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
@@ -40,7 +40,7 @@ export class TestHarness {
   #daemon: Deno.ChildProcess | undefined;
   #client: Deno.ChildProcess | undefined;
 
-  /** Creates the directory; starts nothing. */
+  /** Creates the directory, but starts no process yet. */
   constructor(env: Env, { clock, signal, version }: {
     readonly clock: Clock;
     readonly signal: AbortSignal;
@@ -48,7 +48,8 @@ export class TestHarness {
   }) {
     this.#clock = clock;
     this.#signal = signal;
-    // Not in the folder for temporary files: Codex refuses to store its helpers there.
+    // The directory is not in the folder for temporary files, because Codex refuses to store its
+    // helpers there.
     const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? "/", ".cache");
     Deno.mkdirSync(cache, { recursive: true, mode: 0o700 });
     this.#dir = Deno.makeTempDirSync({ dir: cache, prefix: "mesh-selftest-" });
@@ -65,7 +66,8 @@ export class TestHarness {
     this.testHome = { home: join(this.#dir, "home"), folder: join(this.#dir, "work"), version };
     const [run, tmp] = [join(this.#dir, "run"), join(this.#dir, "tmp")];
     this.#env = { ...isolatedEnv(this.#dir, env), ...USER_ENV, XDG_RUNTIME_DIR: run, TMPDIR: tmp };
-    // Agents pass only a few variables to MCP servers, and DENO_DIR is not one of them.
+    // The home links to Deno's module cache, because agents pass only a few variables to MCP
+    // servers and DENO_DIR is not one of them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
     Deno.writeTextFileSync(join(this.#dir, "config.yaml"), stringify({ daemon: { port: 0 } }), {
       mode: 0o600,
@@ -76,7 +78,7 @@ export class TestHarness {
     return this.#env;
   }
 
-  /** A file that no agent creates without permission. */
+  /** The path of a file that an agent may create only with the user's permission. */
   get forbidden(): string {
     return join(this.#dir, "work", "made");
   }
@@ -206,7 +208,8 @@ export class TestHarness {
 
   /** Ends all processes with this home in their environment, and removes their files. */
   async cleanUp({ end, leftovers }: Fixture): Promise<void> {
-    // Read first: processes may remove the links to these paths when they end.
+    // Read before the processes end, because they may remove the links to these paths when they
+    // end.
     const paths = leftovers?.(this.testHome) ?? [];
     try {
       await end?.(this.run);
@@ -267,7 +270,9 @@ async function waitUntil<A>(
   }
 }
 
-/** The processes with this entry in their environment; always empty outside of Linux. */
+/**
+ * The pids of the processes with this entry in their environment; always empty outside of Linux.
+ */
 function leftoverPids(entry: string): number[] {
   if (Deno.build.os !== "linux") return [];
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
@@ -292,7 +297,7 @@ function remove(path: string): void {
   }
 }
 
-/** Removes the folder; false while an ending process still writes to it. */
+/** Removes the folder. Returns false while an ending process still writes to it. */
 export function isRemoved(dir: string): boolean {
   try {
     Deno.removeSync(dir, { recursive: true });

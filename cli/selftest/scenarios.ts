@@ -9,9 +9,9 @@ export interface Scenario {
   readonly name: string;
   /** The situation that is tested. */
   readonly description: string;
-  /** The transport under test, if it is not the agent's best one. */
+  /** The transport under test, if it is not the agent's best transport. */
   readonly transport?: TransportName;
-  /** Absent when it applies to every agent. */
+  /** Whether the scenario applies to this agent. Absent if it applies to every agent. */
   applies?(driver: AgentDriver): Promise<boolean>;
   /** Throws when the scenario fails. */
   run(driver: AgentDriver): Promise<ScenarioOutcome>;
@@ -19,7 +19,10 @@ export interface Scenario {
 
 export interface ScenarioOutcome {
   readonly sent: Sent;
-  /** From when the agent could read the message until it was marked as seen. */
+  /**
+   * The time between the moment when the agent could read the message and the moment when the
+   * message was marked as seen.
+   */
   readonly ms: number;
   readonly remark?: string;
 }
@@ -169,7 +172,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   return { sent, ms, remark: `${location}; the dialog was not answered` };
 }
 
-/** The Enter after a paste arrives within this time. */
+/** The time within which Enter follows a paste. */
 const ENTER_MS = 700;
 
 async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {

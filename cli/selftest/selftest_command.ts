@@ -46,7 +46,7 @@ export const SELFTEST: Command = {
   run: selftest,
 };
 
-/** An agent and its version; undefined when it is not installed. */
+/** An agent and its version. The version is undefined when the agent is not installed. */
 interface DetectedAgent {
   readonly agent: AgentDefinition;
   readonly version: string | undefined;
@@ -115,7 +115,7 @@ function selectScenarios(args: Args): readonly Scenario[] {
   throw new UsageError(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
 }
 
-/** Reads the version in a temporary home, so that the agent writes nothing to the user's. */
+/** Reads the version in a temporary home, so that the agent writes nothing to the user's home. */
 async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
@@ -133,7 +133,10 @@ async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<De
   }
 }
 
-/** The first run of a large program on a busy machine may time out. */
+/**
+ * How often the version is requested, because the first run of a large program on a busy machine
+ * may time out.
+ */
 const VERSION_ATTEMPTS_MAX = 3;
 
 function toJson(

@@ -1,4 +1,7 @@
-/** Turns results into a verdict per transport, in a file that the daemon and the doctor read. */
+/**
+ * Turns results into a verdict per transport, and saves the verdicts in a file that the daemon and
+ * the doctor read.
+ */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -20,13 +23,13 @@ export interface Result {
   readonly transport: string | null;
   readonly result: "passed" | "failed" | "not tested";
   readonly ms: number | null;
-  /** A remark, or the failure. */
+  /** A remark, or what failed; null if there is neither. */
   readonly detail: string | null;
 }
 
 /**
- * One failure degrades a transport. Only a complete run clears it: a partial run may have skipped
- * the scenario that failed before.
+ * One failure degrades a transport. Only a complete run without that failure restores the
+ * transport, because a partial run may have skipped the scenario that failed before.
  */
 export function toVerdict(
   results: readonly Result[],

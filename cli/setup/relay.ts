@@ -15,7 +15,7 @@ const ANSWER_LENGTH_MAX = 4096;
 /** The relay could not be joined, and nothing was written. */
 export class RelayJoinError extends Error {
   override readonly name = "RelayJoinError";
-  /** The command line is wrong (a usage error). */
+  /** True for a usage error, which means that the command line is wrong. */
   readonly misused: boolean;
 
   constructor(why: string, misused = false) {
@@ -24,10 +24,10 @@ export class RelayJoinError extends Error {
   }
 }
 
-/** What was done, or would be. */
+/** What was done, or what would be done without `dry_run`. */
 export interface Joined {
   readonly relay: string;
-  /** `kept`: the configuration already had a secret for this relay. */
+  /** `kept` means that the configuration already had a secret for this relay. */
   readonly secret: "drawn" | "kept";
   readonly written_to: string;
   readonly dry_run: boolean;
@@ -41,7 +41,9 @@ export interface JoinOptions {
   readonly send: (request: Request) => Promise<Response>;
 }
 
-/** Joins a relay. Each relay gets its own secret, so that none learns another relay's secret. */
+/**
+ * Joins a relay. Each relay gets its own secret, so that no relay learns another relay's secret.
+ */
 export async function joinRelay(options: JoinOptions): Promise<Joined> {
   const { env, dry_run } = options;
   const url = RelayUrl.safeParse(options.url);
@@ -72,7 +74,9 @@ function refuseMistakes(env: Env, before: string, document: Document): void {
   }
 }
 
-/** Requests a new secret. Redirects are refused: another server must not choose the secret. */
+/**
+ * Requests a new secret. Redirects are refused, because another server must not choose the secret.
+ */
 async function registerSecret(relay: string, { clock, send }: JoinOptions): Promise<string> {
   const address = `${relay}/api/v1/register`;
   const request = async (signal: AbortSignal) => {

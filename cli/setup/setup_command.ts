@@ -33,14 +33,14 @@ function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env):
 
 interface SetupOptions {
   readonly agent?: string | undefined;
-  /** The relay to join; without `agent`, no agents are set up then. */
+  /** The relay to join. If `relay` is given without `agent`, no agents are set up. */
   readonly relay?: string | undefined;
   readonly dry_run: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;
 }
 
-/** The changes to one agent's files, made or planned: a diff for each changed file. */
+/** The changes to one agent's files, made or planned, with a diff for each changed file. */
 interface AgentResult {
   readonly agent: string;
   readonly differences: readonly string[];
@@ -48,7 +48,7 @@ interface AgentResult {
 }
 
 /** Where the command prints results and errors, line by line. */
-export interface Output {
+export interface SetupOutput {
   out(text: string): void;
   err(text: string): void;
 }
@@ -59,7 +59,7 @@ type SendRequest = (request: Request) => Promise<Response>;
 export async function runSetup(
   args: readonly string[],
   env: Env,
-  output: Output = TERMINAL,
+  output: SetupOutput = TERMINAL,
   send: SendRequest = fetch,
 ): Promise<number> {
   const options = readOptions(args);
@@ -78,7 +78,7 @@ export async function runSetup(
 async function setUpRelay(
   { relay: url, dry_run, json }: SetupOptions,
   env: Env,
-  { output, send }: { output: Output; send: SendRequest },
+  { output, send }: { output: SetupOutput; send: SendRequest },
 ): Promise<number> {
   if (url === undefined) return EXIT.done;
   try {
@@ -93,7 +93,7 @@ async function setUpRelay(
   }
 }
 
-async function setUpAgents(options: SetupOptions, env: Env, output: Output): Promise<number> {
+async function setUpAgents(options: SetupOptions, env: Env, output: SetupOutput): Promise<number> {
   const fail = (text: string, code: number) => (output.err(text), code);
   const agents = SETUP_AGENTS.filter((agent) =>
     options.agent === undefined ? isInstalled(agent, env) : options.agent === agent.id
@@ -163,7 +163,8 @@ async function setUp(
       ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
       : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
   };
-  // A dry run of every edit first: a damaged file must not leave the agent half set up.
+  // Tries every edit as a dry run first, so that a damaged file does not leave the agent half set
+  // up.
   const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
   if (!dry_run) { for (const edit of all) apply(edit, false); }
   const { notice } = setup;
@@ -217,7 +218,7 @@ function isOnPath(program: string, env: Env): boolean {
   return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && exists(join(dir, program)));
 }
 
-const TERMINAL: Output = {
+const TERMINAL: SetupOutput = {
   out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
   err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
 };

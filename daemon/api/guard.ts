@@ -8,9 +8,9 @@ import { Problem } from "kit/core/problem.ts";
 import type { Caller } from "kit/http/route.ts";
 import { isLoopback } from "../host/paths.ts";
 
-/** A page of ours, identified by its cookie. */
+/** A page of the daemon in a browser, identified by its cookie. */
 export interface Page {
-  /** The cookie was issued for a ticket: a person opened the page. */
+  /** True if the cookie was issued for a ticket, which proves that a person opened the page. */
   readonly human: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface GuardOptions {
   pageOf(request: Request): Page | undefined;
 }
 
-/** Pages that links on other sites may lead to. */
+/** Pages to which links on other sites may lead. */
 const PAGES = /^\/(dashboard|docs)$/;
 
 export class Guard {
@@ -51,8 +51,9 @@ export class Guard {
   }
 
   /**
-   * Identifies the caller. The token allows everything. Without it the caller must be a program of
-   * the daemon's user, and if a token is configured, one of our pages.
+   * Identifies the caller. The token allows everything. A caller without the token must be a
+   * program of the daemon's user. If a token is configured, that caller must also be one of our
+   * pages.
    */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller {
     const { auth_token, isOwnUser } = this.#options;
@@ -97,7 +98,7 @@ export class Guard {
     const { allowed_hosts, port, host: own_host } = this.#options;
     const name = nameOf(host);
     if (allowed_hosts.some((allowed) => allowed === host || allowed === name)) return true;
-    // A URL has brackets around an IPv6 address, the configuration has none.
+    // An IPv6 address has brackets in a URL, but none in the configuration.
     const own = [own_host, `[${own_host}]`].includes(name) || isLoopback(name);
     const expected = port();
     return own && (expected === undefined || portOf(host) === expected);
@@ -121,7 +122,9 @@ function portOf(host: string): number {
   return Number(/:(\d+)$/.exec(host)?.[1] ?? 80);
 }
 
-/** A top-level navigation, e.g. by a link, not a request by a page. */
+/**
+ * Whether the request is a top-level navigation, e.g. by a link, and not sent by a page's script.
+ */
 function isNavigation(request: Request): boolean {
   const { headers, method } = request;
   return method === "GET" && headers.get("sec-fetch-mode") === "navigate" &&

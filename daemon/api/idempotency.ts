@@ -10,7 +10,7 @@ import { canonicalJson } from "kit/core/text.ts";
 
 /** How long a key is kept. */
 const RETENTION_MS = 24 * 3_600_000;
-/** Expired keys that one tick removes. */
+/** How many expired keys one tick removes at most. */
 const FORGET_ROWS_MAX = 500;
 
 export class Idempotency implements IdempotencyStore {
@@ -62,7 +62,10 @@ export class Idempotency implements IdempotencyStore {
   }
 }
 
-/** Routes and keys hold no newline, so two requests never share a name. */
+/**
+ * Identifies a request. Routes and keys contain no newline, so two different requests never have
+ * the same result.
+ */
 function keyOf({ sender, route, key }: IdempotentRequest): string {
   return `${route}\n${key}\n${sender}`;
 }
@@ -82,7 +85,7 @@ function get(db: Database, { sender, route, key }: IdempotentRequest, after: num
   );
 }
 
-/** Replaces an expired answer that has not been removed yet. */
+/** Stores an answer. Replaces an expired answer that has not been removed yet. */
 function put(
   tx: Tx,
   { sender, route, key }: IdempotentRequest,

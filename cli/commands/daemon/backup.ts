@@ -9,7 +9,7 @@ import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../c
 import { CommandError, EXIT } from "../../client/failures.ts";
 import { print, printJson, styled } from "../../output/terminal.ts";
 
-/** How long to wait for a lock, as a daemon holds it while it shuts down. */
+/** How long to wait for the database lock, which a daemon holds while it shuts down. */
 const BUSY_MS_MAX = 5000;
 /** The suffix of an unfinished copy. */
 const PARTIAL_SUFFIX = ".part";
@@ -51,7 +51,8 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
     Deno.removeSync(file);
     throw new CommandError(`Cannot copy to "${file}": ${messageOf(error)}`);
   }
-  // Copied after the database, so that every file it names is there unless it has expired.
+  // The attachments are copied after the database, so that the copy has every file that the
+  // database names, except files that expired meanwhile.
   const files = folder === undefined ? null : copyAttachments(join(state, ATTACHMENTS), folder);
   const { size } = Deno.statSync(file);
   if (args.flag("json")) {
@@ -63,7 +64,7 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
   return Promise.resolve(EXIT.done);
 }
 
-/** Creates the file exclusively, so that nothing is overwritten. */
+/** Creates the file exclusively, so that no existing file is overwritten. */
 function reserveFile(file: string): void {
   try {
     Deno.openSync(file, { write: true, createNew: true, mode: 0o600 }).close();
@@ -76,8 +77,9 @@ function reserveFile(file: string): void {
 }
 
 /**
- * Copies the database as a second reader. In WAL mode the daemon keeps writing meanwhile, and the
- * copy is the state at its start. It is renamed to `file` once it is complete and checked.
+ * Copies the database as a second reader. In WAL mode the daemon can keep writing meanwhile, and
+ * the copy shows the database as it was when copying began. The copy is renamed to `file` once it
+ * is complete and checked.
  */
 function copyDatabase(source: string, file: string): void {
   const partialFile = `${file}${PARTIAL_SUFFIX}`;

@@ -93,7 +93,7 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   return EXIT.done;
 }
 
-/** Writes the setting if the result is valid; returns the path of the file. */
+/** Writes the setting if the resulting configuration is valid; returns the path of the file. */
 function writeSetting(env: Env, key: string, value: unknown): string {
   try {
     const file = openConfig(env);
@@ -135,7 +135,7 @@ function checkConfig({ env, terminal }: CommandContext, args: Args): Promise<num
   return Promise.resolve(EXIT.done);
 }
 
-/** The settings as plain values: a secret is `[hidden]`, an unset one is null. */
+/** The settings as plain values. A secret is shown as `[hidden]`, an unset setting as null. */
 function displayedSettings(env: Env): Record<string, unknown> {
   return JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
 }

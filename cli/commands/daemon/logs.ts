@@ -23,7 +23,7 @@ import {
 
 const LINES_DEFAULT = 50;
 const POLL_INTERVAL_MS = 250;
-/** How much of the file is read at a time; `--lines` shows lines of the last chunk only. */
+/** How much of the log is read at a time. `--lines` can show only lines of the last chunk. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
 export const LOGS_COMMAND: Command = {
@@ -59,7 +59,10 @@ async function logs({ env, terminal, clock }: CommandContext, args: Args): Promi
   return EXIT.done;
 }
 
-/** The last lines of the log, continued from the rotated log `.1`; and the size of the log. */
+/**
+ * Returns the last lines and the size of the log. If the log has too few lines, the other lines
+ * come from the rotated log `.1`.
+ */
 function lastLines(path: string, count: number): { lines: string[]; end: number } {
   const end = fileSize(path) ?? 0;
   const lines = count === 0 ? [] : readTail(path, end);
@@ -105,7 +108,9 @@ export async function* followLines(
 const LogLine = z.looseObject({ time: z.string(), level: z.string(), what: z.string() });
 const STYLES: Readonly<Record<string, Style>> = { warn: "yellow", error: "red", debug: "dim" };
 
-/** Prints a line; one that is not a log record, such as a crash's stack trace, is unchanged. */
+/**
+ * Formats and prints a log record. Prints any other line, such as a crash's stack trace, unchanged.
+ */
 function printLogLine(to: Terminal, line: string, json: boolean): void {
   const read = LogLine.safeParse(tryJson(line));
   if (json) return printJson(to, read.success ? read.data : { what: line }, 0);
@@ -125,7 +130,7 @@ function printLogLine(to: Terminal, line: string, json: boolean): void {
   );
 }
 
-/** An error is shown by its message only; `--json` has all of it. */
+/** Formats a value. An error is shown by its message only; `--json` prints the whole error. */
 function formatValue(value: unknown): string {
   const error = z.looseObject({ name: z.string(), message: z.string() }).safeParse(value);
   if (error.success) return JSON.stringify(`${error.data.name}: ${error.data.message}`);
@@ -148,7 +153,7 @@ function readBytes(path: string, start: number, end: number): Uint8Array {
   return bytes.subarray(0, bytesRead);
 }
 
-/** Undefined when the file does not exist. */
+/** The size of a file; undefined when the file does not exist. */
 function fileSize(path: string): number | undefined {
   try {
     return Deno.statSync(path).size;

@@ -55,7 +55,7 @@ async function createDashboardLink({ daemon, call }: CommandContext): Promise<Da
   }
 }
 
-/** Returns whether a browser was started; on Linux that needs a graphical session. */
+/** Opens a browser, which needs a graphical session on Linux. Returns whether it was started. */
 async function openBrowser(url: string, env: Env): Promise<boolean> {
   const { os } = Deno.build;
   if (os === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]) return false;

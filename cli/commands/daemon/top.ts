@@ -17,7 +17,7 @@ import { print, printJson, printTable, styled, type Terminal } from "../../outpu
 import { formatDuration } from "../../output/views.ts";
 
 const REFRESH_INTERVAL_MS = 2_000;
-/** Waiting messages per peer are counted among this many newest ones. */
+/** How many of the newest waiting messages are fetched, in order to count them per peer. */
 const QUEUED_MAX = "500";
 /** Moves the cursor home and clears the screen. */
 const CLEAR_SCREEN = "\u001b[H\u001b[2J";
@@ -48,7 +48,7 @@ export interface Frame {
   readonly messages: number;
   readonly queued: number;
   readonly unproved: number;
-  /** The rate since the previous frame; null in the first one. */
+  /** The rate since the previous frame; null in the first frame. */
   readonly messages_per_second: number | null;
 }
 
@@ -109,7 +109,7 @@ async function fetchFrame(
     open_asks: peer.pending_ask_count,
     oldest_ask_seconds: peer.oldest_pending_age_seconds,
   }));
-  // Expired messages are deleted meanwhile, so the total may go down.
+  // Expired messages are deleted between two frames, so the total may go down.
   const rate = previous &&
     Math.max(0, messages - previous.messages) * 1000 / (previous.now - previous.at);
   return {

@@ -1,7 +1,7 @@
 /** A scripted model with OpenAI's Chat Completions API, for opencode and Copilot CLI. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep, type ToolStep } from "./messages.ts";
 import {
   countOccurrences,
@@ -23,7 +23,7 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request of a turn. */
+/** One request that the agent sends to the model during a turn. */
 export interface Turn {
   /** The prompts of the user and of peers, in order. */
   readonly prompts: readonly string[];
@@ -36,12 +36,12 @@ type Call = { readonly name: string; readonly args: unknown };
 
 export class ChatModel implements ScriptedModel {
   readonly turns: Turn[] = [];
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #responseHold = new ResponseHold();
   #ids = 0;
 
-  constructor(rules: readonly Rule[]) {
+  constructor(rules: readonly ScriptedReply[]) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }
@@ -130,7 +130,7 @@ function toTurn({ messages, tools }: Body): Turn {
   return { prompts, results, tools: tools.map((tool) => tool.function.name) };
 }
 
-/** Finds a tool by its full name or its suffix: `ack` is `mesh_ack` or `mesh-ack`. */
+/** Finds a tool by its full name or its suffix, so that `ack` finds `mesh_ack` and `mesh-ack`. */
 function toCall({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
   const name = tools.find((one) => one === tool) ??
     tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));

@@ -1,7 +1,7 @@
 /** A scripted model with Google's Gemini API; runs `@@TOOL` lines and answers peers' asks. */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep } from "./messages.ts";
 import {
   countOccurrences,
@@ -30,7 +30,7 @@ interface Call {
   readonly args: unknown;
 }
 
-/** One request of a turn. */
+/** One request that the agent sends to the model during a turn. */
 export interface Turn {
   readonly prompt: string;
   /** Results of tools since the prompt, as JSON. */
@@ -41,10 +41,10 @@ export class GeminiModel implements ScriptedModel {
   readonly turns: Turn[] = [];
   readonly #responseHold = new ResponseHold();
   readonly #transcripts: string[] = [];
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }
@@ -111,7 +111,7 @@ export class GeminiModel implements ScriptedModel {
   }
 }
 
-/** The last prompt of the user, and the tool results since. */
+/** The last prompt of the user, and the tool results since that prompt. */
 function toTurn(contents: z.infer<typeof Body>["contents"]): Turn {
   let prompt = "";
   let results: string[] = [];

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
-import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 import {
   countOccurrences,
   type HoldHandle,
@@ -50,11 +50,11 @@ interface Answer {
 export class MessagesModel implements ScriptedModel {
   readonly requests: ModelRequest[] = [];
   readonly #responseHold = new ResponseHold();
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly ScriptedReply[];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.#rules = rules;
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }
@@ -63,7 +63,7 @@ export class MessagesModel implements ScriptedModel {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** Requests of turns (not of titles) whose last prompt contains this text. */
+  /** Requests whose last prompt contains this text, without requests for a conversation's title. */
   asked(text: string): ModelRequest[] {
     return this.requests.filter(({ prompt, tools }) => tools.length > 0 && prompt.includes(text));
   }
@@ -168,7 +168,10 @@ function stopFields(call: Answer["call"]) {
   return { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
 }
 
-/** The last prompt and the tool results since; the agent's own reminders are not prompts. */
+/**
+ * The last prompt and the tool results since that prompt. The agent's own reminders do not count as
+ * prompts.
+ */
 function parseConversation(
   { messages, tools }: Body,
 ): Pick<ModelRequest, "prompt" | "results" | "tools"> {
@@ -211,14 +214,17 @@ function parseSteps(prompt: string): Step[] | undefined {
   return steps.length > 0 ? steps : undefined;
 }
 
-/** Finds a tool by its full name or its suffix: `ask` is `mcp__mesh__ask`. */
+/** Finds a tool by its full name or its suffix, so that `ask` finds `mcp__mesh__ask`. */
 function resolveTool(tool: string, tools: readonly string[]): string {
   return tools.find((name) => name === tool) ??
     tools.find((name) => name.endsWith(`__${tool}`)) ?? tool;
 }
 
 /** The steps of the first matching rule, with its captures filled in. */
-export function matchSteps(rules: readonly Rule[], prompt: string): readonly Step[] | undefined {
+export function matchSteps(
+  rules: readonly ScriptedReply[],
+  prompt: string,
+): readonly Step[] | undefined {
   for (const { match, steps } of rules) {
     const found = match.exec(prompt);
     if (found) return steps.map((step) => fillStep(step, found));

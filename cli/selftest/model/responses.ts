@@ -1,7 +1,9 @@
-/** A scripted model with OpenAI's Responses API, for Codex; translates to `MessagesModel`. */
+/**
+ * A scripted model with OpenAI's Responses API, for Codex. Translates requests for `MessagesModel`.
+ */
 
 import * as z from "zod";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { MessagesModel } from "./messages.ts";
 import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted_model.ts";
 
@@ -33,7 +35,7 @@ const MessagesResponse = z.looseObject({
 });
 type MessagesResponse = z.infer<typeof MessagesResponse>;
 
-/** Context that Codex sends as user messages. */
+/** Matches context that Codex sends as user messages, which are not prompts. */
 const CONTEXT_PROMPTS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
@@ -43,7 +45,7 @@ export class ResponsesModel implements ScriptedModel {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #ids = 0;
 
-  constructor(rules: readonly Rule[] = []) {
+  constructor(rules: readonly ScriptedReply[] = []) {
     this.model = new MessagesModel(rules);
     this.#server = serveOnLoopback((request) => this.#serve(request));
   }

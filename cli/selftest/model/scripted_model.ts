@@ -2,7 +2,7 @@
 
 export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
-  /** How often a text occurs in the agent's conversation: the maximum over all requests. */
+  /** How often a text occurs in the agent's conversation. Returns the maximum over all requests. */
   occurrences(text: string): number;
   /** Holds back answers until released, so that the agent stays busy. */
   hold(): HoldHandle;

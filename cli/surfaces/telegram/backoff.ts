@@ -11,7 +11,10 @@ export interface BackoffDeps {
 const INITIAL_PAUSE_MS = 500;
 const JITTER_MAX = 0xffff;
 
-/** Pauses double up to `maxMs`; each is shortened at random by up to a half. */
+/**
+ * Each pause is twice as long as the one before, up to `maxMs`. Each is shortened at random by up
+ * to a half.
+ */
 export class Backoff {
   readonly #deps: BackoffDeps;
   readonly #maxMs: number;

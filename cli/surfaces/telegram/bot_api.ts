@@ -46,7 +46,7 @@ const Tap = z.object({
 });
 export type Tap = z.output<typeof Tap>;
 
-/** Unknown or unreadable updates are kept: their number must be confirmed too. */
+/** Unknown or unreadable updates are kept, because their numbers must be confirmed too. */
 const Update = z.object({
   update_id: z.int(),
   message: Message.optional().catch(undefined),
@@ -70,8 +70,8 @@ const Answer = z.object({
 type Answer = z.output<typeof Answer>;
 
 /**
- * Why a call failed. `network`: nothing was sent. `unclear`: the answer was lost, and the call may
- * have succeeded. All others: Telegram refused the call.
+ * Why a call failed. `network` means that nothing was sent. `unclear` means that no answer arrived
+ * and that the call may have succeeded. For all other values, Telegram refused the call.
  */
 export type ErrorClass =
   | "unauthorized"
@@ -119,7 +119,10 @@ export class BotApi {
     this.#chat = { chat_id: chat_id.startsWith("@") ? chat_id : Number(chat_id) };
   }
 
-  /** False only when the user is known not to be the bot, whose id is the start of its token. */
+  /**
+   * Whether the user may be this bot, whose id is the start of its token. False only if the ids are
+   * known to differ.
+   */
   isBotItself(user: { id: number } | undefined): boolean {
     const [own = ""] = this.#options.token.reveal().split(":");
     return user === undefined || !/^\d+$/.test(own) || user.id === Number(own);
@@ -244,7 +247,7 @@ function toErrorClass(code: number): ErrorClass {
   if (code >= 500) return "unclear";
   const known: Readonly<Record<number, ErrorClass>> = {
     401: "unauthorized",
-    // Telegram's answer to a malformed token.
+    // Telegram gives this answer to a malformed token.
     404: "unauthorized",
     403: "forbidden",
     409: "conflict",
@@ -253,7 +256,7 @@ function toErrorClass(code: number): ErrorClass {
   return known[code] ?? "bad_request";
 }
 
-/** Drops the runtime's error: it contains the address, and so the token. */
+/** Replaces the runtime's error, because its text contains the address and therefore the token. */
 function toLostError(error: unknown): BotApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
   const isConnectError = cause.includes("client error (Connect)");

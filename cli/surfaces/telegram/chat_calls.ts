@@ -8,7 +8,10 @@ import { type BotApi, BotApiError } from "./bot_api.ts";
 import type { PushQueue } from "./push_queue.ts";
 import { ShownItem, SURFACE } from "./rendering.ts";
 
-/** How many items up to a message are searched for the item of that message. */
+/**
+ * How many items are searched for the item that a message shows. The search begins at that message
+ * and goes back.
+ */
 const SEARCHED_ITEMS_MAX = 20;
 
 export interface ChatDeps {
@@ -44,7 +47,7 @@ export async function getItemByRef(
   );
 }
 
-/** Returns a refusal of the daemon; throws when the daemon is unavailable. */
+/** Returns the result of `work`, or the daemon's refusal. Throws when the daemon is unavailable. */
 export async function catchRefusal<A>(work: () => Promise<A>): Promise<A | ApiError> {
   try {
     return await work();
@@ -68,7 +71,10 @@ export async function tryTelegram<A>(
   }
 }
 
-/** Whether the daemon is unreachable, shutting down, or cannot write: the call must be retried. */
+/**
+ * Whether the daemon is unreachable, shutting down, or cannot write, so that the call must be
+ * retried.
+ */
 export function isDaemonUnavailable(error: unknown): boolean {
   if (error instanceof DaemonUnreachable) return true;
   return error instanceof ApiError && error.status === 503 && error.problem.error !== "no_human";

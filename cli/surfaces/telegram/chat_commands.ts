@@ -43,7 +43,7 @@ export class ChatCommands {
     this.#deps = deps;
   }
 
-  /** Runs a command; returns the text to answer, if any. */
+  /** Runs a command. Returns the text to send as an answer, if there is any. */
   async run({ name, id, ref }: ChatCommand, signal: AbortSignal): Promise<string | undefined> {
     if (name === "start" || name === "help") return HELP;
     const answer = await catchRefusal(async () => {

@@ -41,7 +41,10 @@ export class ChatHandler {
     this.#startedAt = deps.clock.now();
   }
 
-  /** `firstTriedAt`: when an earlier attempt with an unclear outcome began. */
+  /**
+   * Handles one message. If an earlier attempt had an unclear outcome, `firstTriedAt` is when that
+   * attempt began.
+   */
   async message(message: Message, signal: AbortSignal, firstTriedAt?: number): Promise<void> {
     if (this.#isIgnored(message.chat)) return;
     const { text, chat, reply_to_message: to } = message;
@@ -125,7 +128,10 @@ export class ChatHandler {
     else await this.#confirm(message_id, signal);
   }
 
-  /** The daemon maps messages to items, except those whose receipt it does not have yet. */
+  /**
+   * Forwards a reply to the daemon, which finds the item by the message that was replied to. If the
+   * daemon does not have that message's receipt yet, the push queue supplies the item's id.
+   */
   async #forwardReply(
     { ref, text }: Reply,
     signal: AbortSignal,
@@ -172,7 +178,10 @@ export class ChatHandler {
     if (answer !== undefined) await this.sendText(answer, signal);
   }
 
-  /** Ignores chats other than the configured one; each is logged once, without its text. */
+  /**
+   * Whether the chat is not the configured one and is therefore ignored. Each ignored chat is
+   * logged once, without its text.
+   */
   #isIgnored(chat: Message["chat"]): boolean {
     if (this.#deps.bot.isConfiguredChat(chat)) return false;
     if (!this.#ignoredChats.has(chat.id) && this.#ignoredChats.size < IGNORED_CHATS_MAX) {
@@ -187,12 +196,12 @@ export class ChatHandler {
 
 type Reply = Pick<Message, "message_id" | "date"> & {
   readonly text: string;
-  /** The bot's message that this replies to. */
+  /** The bot's message to which this is a reply. */
   readonly ref: number;
   readonly firstTriedAt: number | undefined;
 };
 
-/** Whether buttons of this item can no longer have an effect. */
+/** Whether the refusal means that the buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
 }

@@ -54,7 +54,9 @@ const FATAL_CLOSE_CODES: Readonly<Record<number, string>> = {
 
 export interface DaemonConnectionDeps extends BackoffDeps {
   readonly connect: Connect;
-  /** The daemon's current address, which a restart may change; undefined while none is running. */
+  /**
+   * The daemon's current address, which a restart may change; undefined while no daemon is running.
+   */
   url(): string | undefined;
   /** The fields of the `connect` frame. */
   connectFrame(): Record<string, unknown>;

@@ -7,7 +7,7 @@ import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, in order to recognize repeats. */
 const REMEMBERED_MAX = 10_000;
-/** How many items are queued here; the daemon keeps the rest and offers it again. */
+/** How many items are queued here. The daemon keeps all further items and offers them again. */
 export const QUEUE_MAX = 1_000;
 const RETRY_MS_MAX = 60_000;
 const RATE_LIMIT_MS_MIN = 1_000;
@@ -18,7 +18,7 @@ const REPORT_FAILURE_AFTER_MS = 30_000;
 /** How often the "may not have arrived" notice is retried when its own outcome is unclear. */
 const UNCERTAIN_NOTICES_MAX = 3;
 
-/** `interrupted`: the process stopped after a part of the item was sent. */
+/** `interrupted` means that the process stopped after a part of the item was sent. */
 type PushError = ErrorClass | "interrupted";
 
 export interface Receipt {
@@ -38,7 +38,7 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
-  /** Sent in place of a text that may have arrived. */
+  /** The notice that is sent in place of a text that may have arrived. */
   readonly uncertainText: string;
   readonly reply_to: number | undefined;
   /** All delivery ids under which the daemon has offered the item. */
@@ -54,7 +54,10 @@ interface QueuedPush {
 
 export interface PushQueueDeps extends BackoffDeps {
   readonly bot: Pick<BotApi, "sendMessage">;
-  /** Sends a receipt; if it is lost, the daemon offers the item again and gets another one. */
+  /**
+   * Sends a receipt to the daemon. If it is lost, the daemon offers the item again and gets another
+   * receipt.
+   */
   receipt(receipt: Receipt): void;
   /** Makes the daemon offer again all items that were not queued. */
   reoffer(): void;
@@ -182,7 +185,8 @@ export class PushQueue {
       this.#backoff.reset();
     } catch (error) {
       const known = error instanceof BotApiError ? error : undefined;
-      // Aborted or lost while stopping: there is no time left for a notice in the chat.
+      // If the send was aborted or its answer lost while stopping, no time is left for a notice in
+      // the chat.
       const unclear = this.#sendAbort.signal.aborted || known?.error_class === "unclear";
       if (signal.aborted && unclear) return this.#finish(queuedPush, "failed", "unclear");
       if (!known) throw error;

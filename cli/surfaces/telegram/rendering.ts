@@ -34,9 +34,9 @@ export type ShownItem = z.output<typeof ShownItem>;
 type Question = NonNullable<ShownItem["question"]>;
 
 export interface Rendering {
-  /** One message each, in order. */
+  /** The texts of the messages, in order. */
   readonly texts: readonly string[];
-  /** Under the last message. */
+  /** The buttons under the last message. */
   readonly keyboard: Keyboard | undefined;
 }
 
@@ -80,7 +80,7 @@ export function splitText(text: string, maxUnits: number): string[] {
   while (rest.length > maxUnits) {
     const index = cutIndex(rest, maxUnits);
     parts.push(rest.slice(0, index));
-    // The space or line end at the cut is dropped: the gap between messages replaces it.
+    // The space or line end at the cut is dropped, because the gap between messages replaces it.
     rest = rest.slice(/\s/.test(rest[index] ?? "") ? index + 1 : index);
   }
   return rest === "" ? parts : [...parts, rest];
@@ -110,7 +110,7 @@ function formatHead({ kind, from, question, pushes = [] }: HeadFields): string {
     : `❓ ${sender} asks${repeated}`;
 }
 
-/** Whether an earlier push of this surface sent some of the item, or may have. */
+/** Whether an earlier push of this surface sent, or may have sent, a part of the item. */
 function mayBeShown({ surface, surface_refs, error_class }: ShownItem["pushes"][number]): boolean {
   return surface === SURFACE && (surface_refs.length > 0 || error_class === "unclear");
 }
@@ -170,7 +170,7 @@ export function chosenKeyboard(label: string, item_id: string): Keyboard {
   return [[toButton(`✓ ${label}`, `d:${item_id}`)]];
 }
 
-/** Undefined for a button that no longer has an effect. */
+/** Parses the data of a button; undefined for a button that no longer has an effect. */
 export function parseChoice(data: string): Choice | undefined {
   const [, index, item_id] = /^(?:a:(\d{1,2})|k):(.+)$/.exec(data) ?? [];
   return item_id === undefined ? undefined : { item_id, option: index ? Number(index) : undefined };

@@ -18,7 +18,9 @@ export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "co
 }
 
 const RETRY_MS_MAX = 30_000;
-/** How many update numbers are remembered; Telegram repeats unconfirmed updates for a day. */
+/**
+ * How many update numbers are remembered, because Telegram repeats unconfirmed updates for a day.
+ */
 const HANDLED_MAX = 1_000;
 const DAEMON_UNAVAILABLE =
   "The daemon is not reachable. I will forward this as soon as it is back.";
@@ -93,13 +95,13 @@ export class TelegramSurface {
     }
   }
 
-  /** Undefined when Telegram did not answer, or another process polls this bot. */
+  /** Polls once; undefined when Telegram did not answer, or when another process polls this bot. */
   async #getUpdates(
     offset: number | undefined,
     signal: AbortSignal,
   ): Promise<Update[] | undefined> {
     try {
-      // After an error, poll without waiting, to notice at once that it is over.
+      // After an error, the poll does not wait, in order to notice at once that the error is over.
       const seconds = this.#pollError === undefined ? POLL_SECONDS : 0;
       const updates = await this.#deps.bot.getUpdates({ offset, seconds }, signal);
       if (this.#pollError !== undefined) this.#deps.log("Telegram answers again");

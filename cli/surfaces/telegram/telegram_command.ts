@@ -19,7 +19,10 @@ import { TelegramSurface } from "./surface.ts";
 
 const TOKEN_MISSING = "surfaces.telegram.token is missing: create a bot with @BotFather to get one";
 const CHAT_MISSING = "surfaces.telegram.chat_id is missing: the id of your chat with the bot";
-/** Keeps the usage error quick when Telegram is not reachable. */
+/**
+ * How long the usage error may take to list chats. It must stay quick when Telegram is not
+ * reachable.
+ */
 const CHAT_LOOKUP_MS_MAX = 5_000;
 
 export async function runTelegram(context: CommandContext): Promise<number> {
@@ -96,7 +99,10 @@ function apiBase(env: Env): string {
   );
 }
 
-/** Uses the proxy of the environment for Telegram; `main.ts` removes it for calls to the daemon. */
+/**
+ * Sends calls to Telegram through the proxy of the environment. `main.ts` removes the proxy
+ * variables, so that calls to the daemon do not use the proxy.
+ */
 function proxiedFetch(env: Env, base: string): BotOptions["fetch"] {
   const proxy = env["HTTPS_PROXY"] || env["https_proxy"] || env["ALL_PROXY"] || env["all_proxy"];
   if (!proxy || isLoopback(new URL(base).hostname)) return (request) => fetch(request);

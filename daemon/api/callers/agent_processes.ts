@@ -1,4 +1,7 @@
-/** Processes that were proved to be agents. An agent that leaves the mesh still counts as one. */
+/**
+ * Processes that were proved to be agents. They count as agents even after their peers have left
+ * the mesh.
+ */
 
 import type { KnownAgent } from "../../host/sockets/terminal.ts";
 
@@ -8,29 +11,33 @@ export type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 export interface AgentProcessesDeps {
   /** Live peers with a process or a pane, and whether the process was proved. */
   liveAgents(): readonly (KnownAgent & { readonly agent_proved: boolean })[];
-  /** The recorded processes of all peers, those that left included. */
+  /** The recorded processes of all peers, including peers that have left. */
   recordedProcesses(): readonly ProvenProcess[];
   isAlive(pid: number, started: string): boolean;
   parentOf(pid: number): number | undefined;
-  /** Whether people use a process directly, so that it is not an agent's. */
+  /** Whether people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
   readonly pid: number;
 }
 
-/** When this many are remembered, those that have ended are removed. */
+/** When this many processes are remembered, those that have ended are removed. */
 const CLEANUP_AT = 256;
-/** How many ancestors of the daemon are excluded. */
+/** How many ancestors of the daemon are excluded, because they are never agents. */
 const GENERATIONS_MAX = 64;
 
 /**
- * Anyone may take a peer offline or register another process for it, so its current record does not
- * show who is a person. A proved process therefore counts as an agent's for as long as it lives. A
- * claimed pid counts while its peer is live, unless people use that process directly.
+ * Anyone may take a peer offline or register another process for it, so a peer's current record
+ * does not show whether a caller is a person. A proved process therefore counts as an agent's
+ * process until it ends. A process that is only claimed counts while its peer is live, unless
+ * people use that process directly.
  */
 export class AgentProcesses {
   readonly #deps: AgentProcessesDeps;
-  /** By pid and start time. Undefined until first used; filled from the records of earlier runs. */
+  /**
+   * The proved processes by pid and start time. Undefined until first used, then filled from the
+   * records of earlier runs.
+   */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
 
@@ -71,7 +78,10 @@ export class AgentProcesses {
     return this.#proven;
   }
 
-  /** An agent can prove any of its ancestors, which must not lock a person out. */
+  /**
+   * Adds a process, unless people use it directly. An agent can prove any of its ancestors, such as
+   * a person's shell. If the shell were added, the person would be locked out.
+   */
   #add(proven: Map<string, ProvenProcess>, { agent_pid, agent_started }: ProvenProcess): void {
     if (agent_pid === null || this.#isUserFacing(agent_pid)) return;
     proven.set(`${agent_pid} ${agent_started}`, { agent_pid, agent_started });

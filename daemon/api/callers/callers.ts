@@ -1,4 +1,4 @@
-/** Who sends a request, as far as the kernel proves it (contract 2, 6 and 10). */
+/** Who sends a request, where the kernel can prove it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
@@ -19,10 +19,10 @@ export interface HookProcesses {
   readonly agent_pid: number | undefined;
 }
 
-/** The header in which the CLI names its process, if it runs in a terminal. */
+/** The header in which a CLI that runs in a terminal names its process. */
 const TERMINAL_HEADER = "x-mesh-terminal";
 const ROOT = 0;
-/** How many ancestors of a hook are searched for its agent. */
+/** How many ancestors of a hook's process are searched for its agent. */
 const GENERATIONS_MAX = 32;
 
 export class Callers {
@@ -38,8 +38,8 @@ export class Callers {
   }
 
   /**
-   * Whether a socket is proved to belong to the daemon's user or to root. True on platforms that
-   * cannot tell.
+   * Whether a socket is proved to belong to the daemon's user or to root. Always true on platforms
+   * that cannot tell.
    */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
     const { sockets, uid } = this.#deps;
@@ -48,7 +48,7 @@ export class Callers {
     return socketEnd !== undefined && (socketEnd.uid === uid || socketEnd.uid === ROOT);
   }
 
-  /** Whether the kernel proves that this process, or a descendant, sends the request. */
+  /** Whether the kernel proves that this process, or one of its descendants, sends the request. */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
     return pid !== undefined && this.#ownsSocket(pid, { remote });
   }
@@ -59,7 +59,10 @@ export class Callers {
       this.#deps.sockets.ownsSocket(pid, this.#connectionOf(remote), max);
   }
 
-  /** The named processes that the kernel proves to be the hook's. */
+  /**
+   * The processes that a hook names. A process is left out unless the kernel proves that it is the
+   * hook's own process or its agent's.
+   */
   provenProcesses(
     { hook_pid, agent_pid }: HookProcesses,
     caller: Pick<Caller, "remote">,
@@ -80,8 +83,8 @@ export class Callers {
   }
 
   /**
-   * Whether a registered agent, or a process it started, sends the request. Checks all descendants:
-   * an agent with many children is an agent, too.
+   * Whether a registered agent, or a process it started, sends the request. All descendants are
+   * checked, so that an agent with many child processes is recognized, too.
    */
   isAgent(caller: Pick<Caller, "remote">): boolean {
     return this.#deps.agents().some(({ agent_pid }) =>
@@ -90,11 +93,11 @@ export class Callers {
   }
 
   /**
-   * Whether the human sends the request: from a page that a person signed in to, or from the CLI at
-   * a terminal that a person opened, and in neither case from an agent's process.
+   * Whether the human sends the request, either from a page that a person signed in to, or from the
+   * CLI at a terminal that a person opened. False in both cases if an agent's process sends it.
    */
   isHuman(caller: Caller, headers: Headers): boolean {
-    // The relay has authenticated the browser.
+    // A request without a socket comes through the relay, which has authenticated the browser.
     if (caller.remote === undefined) return caller.human;
     if (caller.human) return !this.isAgent(caller);
     const pid = Number(headers.get(TERMINAL_HEADER) ?? NaN);
@@ -105,7 +108,8 @@ export class Callers {
   /** Whether the caller may open a page that speaks as the human. */
   mayOpenPage(caller: Caller, headers: Headers): boolean {
     if (this.isHuman(caller, headers)) return true;
-    // If terminals cannot be proved, the token distinguishes the human from other users.
+    // On a platform that cannot prove terminals, the token distinguishes the human from other
+    // users.
     return !this.canIdentify && caller.holds_token;
   }
 

@@ -34,9 +34,10 @@ export class CallingPeers {
   }
 
   /**
-   * The peer of the session that a call proves; undefined if it proves none. `peer` is undefined for
-   * an unknown session, and for one whose process runs but does not make this call: another agent
-   * cannot call as this peer.
+   * The peer of the session that a call proves to come from. Undefined if the call proves no
+   * session; `peer` is undefined if the session is unknown. While the process of a session runs,
+   * only calls from that process count, so that no other agent of the same kind can speak for the
+   * session.
    */
   ofCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
     const { directory, processes, transports } = this.#deps;
@@ -51,12 +52,12 @@ export class CallingPeers {
     return { peer: isElsewhere ? undefined : directory.findBySession(session) };
   }
 
-  /** The peer whose agent is this process, or started it. */
+  /** The peer whose agent is this process or one of its ancestors. */
   ofProcess(pid: number): Address | undefined {
     return this.#deps.directory.findByProcesses(this.#ancestorsOf(pid));
   }
 
-  /** The peer, if the certificate names it. Refuses a certificate that its record contradicts. */
+  /** The peer, if the certificate names it and the peer's record still matches the certificate. */
   async ofCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
     const claims = await this.#deps.certificates.verify(certificate);
     const peer = peerRows.get(this.#ctx.db, peer_id);
@@ -65,7 +66,7 @@ export class CallingPeers {
     return this.#deps.directory.find(peer_id);
   }
 
-  /** A process and its ancestors. */
+  /** A process and its ancestors, up to the first one that the kernel does not report. */
   #ancestorsOf(pid: number | undefined): Process[] {
     const { startTimeOf, parentOf } = this.#deps.processes;
     const ancestors: Process[] = [];

@@ -1,6 +1,9 @@
-/** Limits the sockets that have not sent the token yet. */
+/** Limits the number of sockets that have not sent the token yet. */
 
-/** Even a silent socket may buffer a message of 64 MiB, the runtime's limit. */
+/**
+ * How many sockets without the token may be open. Even a silent socket may buffer a message of
+ * 64 MiB, the runtime's limit.
+ */
 const SOCKETS_MAX = 8;
 
 /** Bounds the memory that programs without the token can use. */
@@ -11,7 +14,9 @@ export class UnauthenticatedSockets {
     return this.#open.size >= SOCKETS_MAX;
   }
 
-  /** Counts a socket; call the result when it has sent the token or has closed. */
+  /**
+   * Counts a socket. Call the returned function when the socket has sent the token or has closed.
+   */
   add(): () => void {
     const socket = Symbol();
     this.#open.add(socket);

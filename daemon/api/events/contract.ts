@@ -36,7 +36,9 @@ export const getHealth = contract({
 
 export const getStatus = contract({ ...getHealth, id: "system.status", path: "/status" });
 
-/** An event on the wire: its fields are beside its id, type and time (contract 2). */
+/**
+ * An event on the wire. Its own fields are on the same level as its id, type and time (contract 2).
+ */
 export const WireEvent = z.looseObject({
   id: z.number().int(),
   type: z.string(),

@@ -1,4 +1,4 @@
-/** The API as an HTML page, made from the contracts; no script. */
+/** The API description as an HTML page without scripts, made from the contracts. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { toPublicCode } from "kit/core/problem.ts";

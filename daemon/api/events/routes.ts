@@ -21,7 +21,7 @@ export interface SystemDeps {
   contracts(): readonly Contract[];
   /** Ends all streams. */
   readonly signal: AbortSignal;
-  /** Marks a dashboard's stream as open until disposed. */
+  /** Marks a dashboard's stream as open until the result is disposed. */
   dashboard(): Disposable & { markPushed(event: MeshEvent): void };
 }
 
@@ -46,7 +46,10 @@ export function systemRoutes(deps: SystemDeps): Route[] {
   ];
 }
 
-/** One reader's stream; a malformed id is ignored (contract 3). */
+/**
+ * Opens the event stream of one reader. A malformed event id in the request is ignored (contract
+ * 3).
+ */
 function stream(deps: SystemDeps, request: Request): Response {
   const query = new URL(request.url).searchParams;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));

@@ -5,27 +5,29 @@ import { timeout } from "kit/core/timeout.ts";
 import type { DeliveryStep, EventLog, MeshEvent } from "kit/data/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
-/** Live events that may wait for a reader before the stream ends. */
+/** How many live events may wait for a slow reader before its stream ends. */
 const WAITING_MAX = 1000;
 const BACKFILL_BATCH = 500;
 
 export interface StreamOptions {
-  /** Starts after this id; undefined starts with live events. */
+  /** The stream starts after the event with this id. If undefined, `replay` applies. */
   readonly since: number | undefined;
-  /** Starts this many events before the end. */
+  /**
+   * The stream starts this many events before the end. If undefined, it starts with live events.
+   */
   readonly replay: number | undefined;
   /** Ends the stream when the daemon shuts down. */
   readonly signal: AbortSignal;
-  /** Called once the runtime has taken an event's chunk. */
+  /** Called once the runtime has taken the chunk of an event. */
   readonly markPushed?: (event: MeshEvent) => void;
 }
 
-/** An event in wire form, flat (contract 2). */
+/** Converts an event to wire form, in which its fields are not nested (contract 2). */
 export function toWire({ id, type, at, data }: MeshEvent) {
   return { id, type, timestamp: new Date(at).toISOString(), ...data };
 }
 
-/** The frames of one reader's stream, in order, without end. */
+/** Yields the frames of one reader's stream in order. The stream has no end of its own. */
 export async function* eventFrames(
   log: EventLog,
   clock: Clock,
@@ -33,7 +35,7 @@ export async function* eventFrames(
 ): AsyncGenerator<string> {
   const receiveBuffer = new ReceiveBuffer();
   using _subscription = log.subscribe(receiveBuffer);
-  let cursor = startTimeOf(log, options); // Events from here on are new.
+  let cursor = startTimeOf(log, options); // The stream starts after this event.
   yield frame("ready", { last: log.last });
   if (cursor < log.oldest - 1) yield frame("gap", { oldest: log.oldest });
   for (let batch = log.read({ since: cursor, limit: BACKFILL_BATCH }); batch.length > 0;) {
@@ -61,7 +63,7 @@ export async function* eventFrames(
   }
 }
 
-/** Live events that were not sent yet: bounded, and records an overflow. */
+/** Holds the live events that were not sent yet. It is bounded, and records when it overflows. */
 class ReceiveBuffer {
   overflowed = false;
   #items: (MeshEvent | string)[] = [];
@@ -98,7 +100,7 @@ class ReceiveBuffer {
 }
 
 function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
-  if (since !== undefined) return Math.min(since, log.last); // The id may come from another log.
+  if (since !== undefined) return Math.min(since, log.last); // An id of another log may be high.
   if (replay === undefined) return log.last;
   // Fewer stored events than requested are not a gap.
   return Math.max(0, log.last - replay, log.oldest - 1);

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** JSON-RPC messages: the SDK checks them. */
+/** Any value is accepted here, because the SDK checks JSON-RPC messages. */
 const Rpc = z.unknown();
 
 export const postMcp = contract({

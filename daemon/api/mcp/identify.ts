@@ -31,11 +31,14 @@ interface SessionClaim {
 export interface IdentifyDeps {
   /** Asks the adapters which session sends this call; undefined if none recognizes it. */
   peerOfCall?(signs: CallEvidence): Promise<SessionClaim | undefined>;
-  /** Whether an adapter identifies calls of this backend: then a process alone proves nothing. */
+  /**
+   * Whether an adapter identifies the calls of this backend. If so, a process alone proves no
+   * identity.
+   */
   identifiesCalls?(backend: string): boolean;
   /** The peer whose agent is this process or one of its ancestors. */
   peerOfProcess(pid: number): Promise<KnownPeer | undefined>;
-  /** The peer, if the certificate is its own and valid. */
+  /** The peer, if the certificate is valid and was issued to this peer. */
   peerOfCertificate(peer_id: string, certificate: string): Promise<KnownPeer | undefined>;
 }
 

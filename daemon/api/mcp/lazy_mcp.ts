@@ -1,4 +1,7 @@
-/** The MCP endpoint, loaded when the first tool is called: its SDK is a third of our memory. */
+/**
+ * The MCP endpoint. It is loaded when the first tool is called, because its SDK takes a third of
+ * our memory.
+ */
 
 import type { Mcp, McpDeps } from "./mcp.ts";
 
@@ -10,7 +13,10 @@ export class LazyMcp implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** Rejects if it cannot be loaded; the next call tries again. */
+  /**
+   * Loads the endpoint, or returns it if it is loaded. Rejects if loading fails; the next call then
+   * tries again.
+   */
   get(): Promise<Mcp> {
     return this.#loading ??= this.#load().catch((error) => {
       this.#loading = undefined;
@@ -24,7 +30,7 @@ export class LazyMcp implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A caller of an endpoint that could not be loaded has been told so.
+    // A failure to load was already reported to the caller of `get`.
     await (await this.#loading?.catch(() => undefined))?.[Symbol.asyncDispose]();
   }
 }

@@ -7,7 +7,7 @@ import { isLoopback } from "../../host/paths.ts";
 import { deleteMcp, getMcp, postMcp } from "./contract.ts";
 import type { Mcp } from "./mcp.ts";
 
-/** The process that a caller claims to be. */
+/** The header with the pid of the process that a caller claims to be. */
 const PID_HEADER = "x-mesh-pid";
 
 export interface McpRoutesDeps {

@@ -13,7 +13,10 @@ export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts
 export interface ToolHost {
   /** Calls the daemon's own routes in this process. */
   readonly call: Call;
-  /** Allows unknown callers to end peers and the like (`daemon.mcp.allow_admin_tools`). */
+  /**
+   * Whether unknown callers may end peers and use the other tools for trusted callers
+   * (`daemon.mcp.allow_admin_tools`).
+   */
   readonly allow_admin_tools?: boolean;
   /** Logs an internal error, whose cause the caller must not see. */
   onError(error: unknown): void;
@@ -24,7 +27,10 @@ export interface ToolContext {
   readonly caller: McpCaller;
   readonly call: Call;
   readonly signal: AbortSignal;
-  /** Whether the caller may spawn, kill, restart and the like; false for unknown callers. */
+  /**
+   * Whether the caller may spawn, kill and restart peers. False for unknown callers, unless
+   * `allow_admin_tools` is set.
+   */
   readonly trusted: boolean;
 }
 
@@ -67,7 +73,7 @@ const REFUSAL_SCHEMA = {
   required: ["error", "detail"],
 };
 
-/** A refusal as a tool error, which the model reads. */
+/** Converts a refusal to a tool error, which the model reads. */
 export function toToolError(thrown: unknown, host: ToolHost, { listing }: Tool): CallToolResult {
   const problem = problemOf(thrown);
   if (!problem) host.onError(thrown);

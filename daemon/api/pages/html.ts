@@ -1,4 +1,7 @@
-/** The page at `/dashboard`: redeems the ticket of `mesh open`, and shows for whom it speaks. */
+/**
+ * The page at `/dashboard`. It redeems the ticket of `mesh open`, and shows whether it speaks as
+ * the human.
+ */
 
 import { createHash } from "node:crypto";
 
@@ -8,8 +11,9 @@ code { font-family: ui-monospace, monospace }
 [hidden] { display: none }`;
 
 /**
- * The ticket is in the fragment, which browsers send to no server, and is removed from the address
- * first. A page opened by a link on another site has no cookie yet, so it reloads once.
+ * The ticket is in the URL's fragment, which browsers send to no server. The script first removes
+ * the ticket from the address. A page opened by a link on another site has no cookie yet, so it
+ * reloads once.
  */
 const SCRIPT = `const show = (id) => {
   for (const part of document.querySelectorAll("main > section")) part.hidden = part.id !== id;

@@ -46,7 +46,10 @@ export class Pages {
     return this.#open(request, true);
   }
 
-  /** The `Set-Cookie` for a request without a page; the page does not speak as the human. */
+  /**
+   * The `Set-Cookie` for a request that has no page cookie yet. The new page does not speak as the
+   * human.
+   */
   issueCookie(request: Request): string | undefined {
     return this.of(request) ? undefined : this.#open(request, false);
   }
@@ -60,7 +63,7 @@ export class Pages {
     return found && { human: found.human === 1 };
   }
 
-  /** Replaces the browser's previous cookie. */
+  /** Remembers a page and returns its `Set-Cookie`. Replaces the browser's previous cookie. */
   #open(request: Request, human: boolean): string {
     const { db, clock, ids } = this.#ctx;
     const created_at = clock.now();

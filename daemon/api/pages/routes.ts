@@ -21,11 +21,17 @@ export interface PageRoutesDeps {
   readonly pages: Pages;
   /** The human's name; undefined if none is registered. */
   humanName(): string | undefined;
-  /** Whether a person sends the request: at a terminal, or from a page of theirs (contract 2). */
+  /**
+   * Whether a person sends the request, either at a terminal or from a page that the person opened
+   * (contract 2).
+   */
   isPerson(caller: Caller, headers: Headers): boolean;
-  /** Whether the socket is proved to belong to the daemon's user. */
+  /** Whether the client's end of this connection is proved to belong to the daemon's user. */
   isOwnUser(caller: Caller): boolean;
-  /** Whether a registered agent, or a process it started, holds the socket. */
+  /**
+   * Whether the client's end of this connection belongs to a registered agent or to a process that
+   * the agent started.
+   */
   isAgent(caller: Caller): boolean;
 }
 
@@ -65,7 +71,10 @@ export function pageRoutes(deps: PageRoutesDeps): Route[] {
   ];
 }
 
-/** The address was opened directly. On a link from another site browsers omit strict cookies. */
+/**
+ * Whether the page was opened directly, and not by a link on another site. When browsers follow
+ * such a link, they omit strict cookies.
+ */
 function isTopLevel({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");
   return headers.get("sec-fetch-mode") === "navigate" &&

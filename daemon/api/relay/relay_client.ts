@@ -23,10 +23,16 @@ const BACKOFF_MS_MIN = 1000;
 const BACKOFF_MS_MAX = 60_000;
 /** After a connection of this length the backoff starts again at its minimum. */
 const STABLE_MS = 30_000;
-/** Superseded this often within the window: two daemons take turns in replacing each other. */
+/**
+ * If the connection is superseded this often within the window, two daemons take turns in replacing
+ * each other.
+ */
 const SUPERSEDED_MAX = 2;
 const SUPERSEDED_WINDOW_MS = 60_000;
-/** The longest reason that is stored; the relay may have written it. */
+/**
+ * The limit to which the reason of a failure is cut before it is stored, because the relay may have
+ * written it.
+ */
 const REASON_LENGTH_MAX = 300;
 const UNKNOWN_HANDSHAKE = "the relay's handshake is not supported: update the daemon or the relay";
 
@@ -63,7 +69,10 @@ export class RelayClient {
   #superseded_at: number[] = [];
   #connected_at: number | null = null;
   #last_error: string | null = null;
-  /** The last published status, so that a relay that stays away is reported once. */
+  /**
+   * The last published status. It is kept so that a relay that stays unreachable is reported only
+   * once.
+   */
   #reported: RelayClientState | undefined;
 
   constructor(ctx: Context, options: RelayClientOptions, openSocket: OpenSocket) {
@@ -81,7 +90,7 @@ export class RelayClient {
     };
   }
 
-  /** Connects at the next tick; `onRequest` answers what comes through the tunnel. */
+  /** Connects at the next tick. `onRequest` answers the requests that come through the tunnel. */
   start(onRequest: TunnelHandler): void {
     this.#onRequest = onRequest;
     this.#connect_at = this.#ctx.clock.now();
@@ -161,7 +170,8 @@ export class RelayClient {
   }
 
   /**
-   * Another connection uses our id: once it may be our own newer one, repeatedly another daemon.
+   * Called when another connection uses our id. If this happens once, it may be a newer connection
+   * of this daemon. If it is repeated, another daemon has the same id.
    */
   #onSuperseded(): void {
     const now = this.#ctx.clock.now();
@@ -196,7 +206,10 @@ export class RelayClient {
     this.#publishStatus(this.#last_error);
   }
 
-  /** Doubles with each failure, with jitter so that daemons do not reconnect all at once. */
+  /**
+   * The pause before the next attempt. It doubles with each failure, and has jitter so that daemons
+   * do not reconnect all at once.
+   */
   #backoff_ms(): number {
     const longest_ms = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failures, 16));
     const jitter = Number.parseInt(this.#ctx.ids.hex(2), 16) / 0x1_0000;
@@ -212,7 +225,7 @@ export class RelayClient {
   }
 }
 
-/** Explains the runtime's error of a failed connection. */
+/** Explains the error that the runtime reports for a failed connection. */
 function explainFailure(error: string): string {
   const status = /(?:status code|server response): (\d+)/.exec(error)?.[1];
   if (status === "401") return "the relay does not accept relay.secret (401)";

@@ -1,4 +1,4 @@
-/** The tunnel's WebSocket, by the `ws` package, which sends each message at once. */
+/** The tunnel's WebSocket. It uses the `ws` package, which sends each message at once. */
 
 // @ts-types="./relay_socket_ws.d.ts"
 import { WebSocket } from "ws";
@@ -8,7 +8,10 @@ import {
   toConnection,
 } from "kit/net/tunnel/connection.ts";
 
-/** The runtime's WebSocket splits messages over 1,024 bytes and waits 40 ms in between. */
+/**
+ * Opens the tunnel's WebSocket. The runtime's own WebSocket is not used, because it splits messages
+ * over 1,024 bytes and waits 40 ms between the parts.
+ */
 export function openSocket(
   address: string,
   headers: Readonly<Record<string, string>>,

@@ -1,4 +1,7 @@
-/** The part of the package `ws` that the tunnel uses; its own types would need Node's. */
+/**
+ * The types of the part of the package `ws` that the tunnel uses. The package's own types would
+ * need Node's types.
+ */
 
 import type { SocketLike } from "kit/net/tunnel/connection.ts";
 

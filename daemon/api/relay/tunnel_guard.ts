@@ -1,4 +1,4 @@
-/** Who calls through the tunnel, and which routes it reaches (contract 9). */
+/** Decides who calls through the tunnel, and which routes that caller may reach (contract 9). */
 
 import { Problem } from "kit/core/problem.ts";
 import type { Contract } from "kit/http/contract.ts";
@@ -7,14 +7,14 @@ import type { RequestHead } from "kit/net/tunnel/frames.ts";
 
 export interface TunnelPolicy {
   readonly origin: RequestHead["door"];
-  /** Whether routes of administration are reached: `relay.allow_admin`. */
+  /** Whether callers may reach the routes of administration (`relay.allow_admin`). */
   readonly allow_admin: boolean;
 }
 
 /**
- * The caller of a tunnelled request. No token is asked for: the daemon connects to the relay, and
- * the relay admits only holders of its secret. A signed-in browser on a page of the relay speaks as
- * the human; MCP clients, shares and programs do not.
+ * The caller of a tunnelled request. No token is needed, because the daemon itself connects to the
+ * relay, and the relay admits only holders of its secret. A signed-in browser on a page of the
+ * relay speaks as the human. MCP clients, shares and programs do not.
  */
 export function authorizeTunnel(
   { method, path, tunnel }: Contract,

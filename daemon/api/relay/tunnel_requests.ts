@@ -1,4 +1,4 @@
-/** Requests from the tunnel, answered by the daemon's own routes in this process. */
+/** Answers requests from the tunnel by calling the daemon's own routes in this process. */
 
 import { afterSocketReads } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -7,12 +7,17 @@ import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import { type Body, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
 import type { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 
-/** The routes, as each of the relay's origins may call them. */
+/**
+ * For each origin of a tunnelled request, the function that calls the routes open to that origin.
+ */
 export type TunnelRoutes = Readonly<
   Record<RequestHead["door"], (request: Request) => Promise<Response>>
 >;
 
-/** Requests never leave this process: nobody owns this name. */
+/**
+ * The host name in the URLs of tunnelled requests. They never leave this process, so the name
+ * belongs to nobody.
+ */
 const BASE_URL = "http://tunnel.invalid";
 
 export interface AnswerDeps {
@@ -26,7 +31,10 @@ export interface TunnelRequest {
   readonly body: Body | null;
 }
 
-/** Requests that start in one turn of the event loop; direct callers get their turn in between. */
+/**
+ * How many requests start in one turn of the event loop. Requests of direct callers are handled
+ * between these turns.
+ */
 const STARTED_PER_TURN = 4;
 
 /** Starts tunnel requests a few at a time, so that a busy relay does not block other callers. */

@@ -125,7 +125,10 @@ export class SocketConnections {
     return new ProtocolSession(this.#ctx, deps, connection, { authorized });
   }
 
-  /** Brings the peer online. An unaddressable peer's queue is dropped (specification 3). */
+  /**
+   * Attaches a socket to its peer, and marks the peer as seen. If the peer takes no messages, its
+   * queue is dropped, so that it is sent none (spec 3).
+   */
   #attach(session: Session): void {
     const { db } = this.#ctx;
     const { delivery, directory, peers, sockets, surfaces } = this.#deps;
@@ -144,7 +147,7 @@ export class SocketConnections {
     });
   }
 
-  /** Takes the peer offline, unless another transport reaches it. */
+  /** Detaches a lost socket. Its peer goes offline, unless another transport reaches the peer. */
   #detach(session: Session): void {
     const { db } = this.#ctx;
     const { directory, dispatcher, peers, reachability, sockets, surfaces } = this.#deps;
@@ -162,8 +165,8 @@ export class SocketConnections {
   }
 
   /**
-   * Calls the route of a verb, with the session's peer as the sender. A bridge sends as the human,
-   * but nothing proves that the human wrote the message (contract 2).
+   * Runs a verb through its route, with the session's peer as the sender. A bridge may send in the
+   * human's name, but nothing proves that the human wrote the message (contract 2).
    */
   async #callVerb(
     { peer_id, isSuspended, identity: { surface } }: Session,
@@ -171,7 +174,7 @@ export class SocketConnections {
   ): Promise<Record<string, unknown>> {
     const { call, directory, peers } = this.#deps;
     if (isSuspended && directory.isRegistered(peer_id)) peers.markSeen(peer_id, "websocket");
-    // An answer through a surface is the human's.
+    // An answer that arrives through a surface counts as the human's.
     const isForHuman = surface && (surface.bridge || type === "answer");
     const human = isForHuman ? directory.human()?.peer_id : undefined;
     const body: unknown = { ...fields, from_peer: human ?? peer_id };

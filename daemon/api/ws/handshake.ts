@@ -19,7 +19,7 @@ import { checkSocket } from "../../host/trusted_socket.ts";
 
 const ConnectFields = z.object({ display_name: Name, backend: Backend });
 
-/** The kind of a connecting client, and its peer, if that is known. */
+/** The kind of peer that a connection belongs to, and that peer's id if it is already known. */
 interface ConnectingPeer extends z.output<typeof ConnectFields> {
   readonly kind: "peer" | "human" | "surface" | "bridge";
   readonly peer_id: string | undefined;
@@ -43,7 +43,10 @@ export class Handshake {
     this.#deps = deps;
   }
 
-  /** Registers the connection's peer. Throws a problem for which the socket is closed. */
+  /**
+   * Registers the connection's peer and returns the session's identity. Throws a problem that
+   * closes the socket.
+   */
   async run(
     connect: Connect,
     caller: Pick<Caller, "remote">,
@@ -79,8 +82,9 @@ export class Handshake {
   }
 
   /**
-   * Adds the tmux session, which a plugin does not know. A pane on an untrusted tmux server is left
-   * out, as with hooks: the agent is reached by the socket.
+   * Adds the name of the tmux session, because a plugin knows its pane but not the pane's session.
+   * As with a hook, a pane is left out if its tmux server must not be connected to. The agent is
+   * still reached through its socket.
    */
   async #withTmuxSession(
     connect: Connect,
@@ -97,7 +101,10 @@ export class Handshake {
     return { ...registration, ...(tmux_session && { tmux_session }) };
   }
 
-  /** The claims of its certificate. Refuses one of another peer. */
+  /**
+   * What the connection's certificate says. If the connection also claims a `peer_id`, the
+   * certificate must name the same peer.
+   */
   async #claimsOf(connect: Connect): Promise<Claims | undefined> {
     if (!connect.birth_certificate) return undefined;
     const claims = await this.#deps.certificates.verify(connect.birth_certificate);
@@ -108,9 +115,10 @@ export class Handshake {
   }
 
   /**
-   * A surface is identified by its name, and so is a bridge with an alias as its name; the newest
-   * connection replaces the others. Any other bridge connects as the human, whom the first one
-   * registers (contract 2, "Human"; contract 4, "Surfaces").
+   * Decides which kind of peer a connection belongs to. A surface is known by its name, and so is a
+   * bridge that has an alias as its name. The newest connection with such a name is the current
+   * one. Any other bridge is the human itself, and its first connection registers the human.
+   * (Contract 2, "Human", and contract 4, "Surfaces".)
    */
   #classify(
     { role, capabilities }: Connect,
@@ -131,8 +139,9 @@ export class Handshake {
 }
 
 /**
- * Whether a client is the plugin of an agent that supports `/ws`: it registers one process, and is
- * neither the human nor a surface. The hook token permits no other client.
+ * Whether a connection is an agent's own plugin. Its kind of agent must use plugins, it must speak
+ * for one process, and it must be neither the human nor a surface. The hooks' token opens only such
+ * connections.
  */
 export function isPlugin(connect: Connect): boolean {
   const { backend, role, peer_id, agent_pid, capabilities, display_name } = connect;
@@ -143,8 +152,9 @@ export function isPlugin(connect: Connect): boolean {
 }
 
 /**
- * Surfaces and bridges are services of the house, and not listed. A plugin names no agent: a
- * newcomer gets the usual name, and one that is known keeps what it may have been called since.
+ * The registration of a connection's peer. Surfaces and bridges are registered as services of mesh,
+ * which are not listed. A plugin sends no name, so a new agent gets the usual name, and a known
+ * agent keeps its current name.
  */
 function toRegistration(
   connect: Connect,

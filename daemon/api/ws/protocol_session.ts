@@ -33,7 +33,10 @@ export interface CallerProof {
 
 export interface ProtocolSessionDeps {
   readonly version: string;
-  /** What a connection may do: everything, only report its agent's events, or nothing. */
+  /**
+   * What a connection may do. A `caller` may do everything, and a `reporter` may only report its
+   * agent's events. If undefined, the connection is refused.
+   */
   authorized(connect: Connect): "caller" | "reporter" | undefined;
   /** Registers the connection's peer, or throws a problem. */
   handshake(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
@@ -63,7 +66,7 @@ export class ProtocolSession {
   readonly #earlyFrames: string[] = [];
   #handshakeState: "waiting" | "running" | "done" = "waiting";
   #session: Session | undefined;
-  /** Authenticated with the hooks' token, which allows no verbs. */
+  /** True if the connection sent the hooks' token, which allows no verbs. */
   #isReporter = false;
   #closed = false;
 
@@ -83,7 +86,7 @@ export class ProtocolSession {
     else this.#close("too_many_bad_frames");
   }
 
-  /** The socket has closed, from either side. */
+  /** Called when either side has closed the socket. */
   closed(): void {
     this.#closed = true;
     const session = this.#session;
@@ -91,7 +94,7 @@ export class ProtocolSession {
     if (session) this.#withErrorFrame(() => this.#deps.detach(session));
   }
 
-  /** Rejects a frame; the socket stays open, unless there were too many. */
+  /** Rejects a frame. The socket stays open, unless too many frames were rejected. */
   rejectFrame(detail: string): void {
     if (this.#handshakeState !== "done") return this.#refuse("bad_frame", detail, "bad_field");
     this.#sendFrame({ type: "error", error: "bad_frame", detail });
@@ -129,7 +132,10 @@ export class ProtocolSession {
     }
   }
 
-  /** Reports an error to the frame's sender; it ends neither the socket nor the process. */
+  /**
+   * Runs `work`, and reports an error to the sender of the frame. The error ends neither the socket
+   * nor the process.
+   */
   #withErrorFrame(work: () => void): void {
     try {
       work();
@@ -245,8 +251,8 @@ export function upgrade(
     close(code, reason) {
       if (closing) return;
       closing = true;
-      // If input is pending after the close frame, the runtime drops the connection and loses the
-      // frame.
+      // Waits until no input arrives. If input were pending after the close frame, the runtime
+      // would drop the connection and lose the frame.
       whenStable(() => receivedCount, () => socket.close(code, reason));
       // A client that does not read never confirms the close.
       nextTurn(() => protocolSession.closed());

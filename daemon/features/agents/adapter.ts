@@ -5,7 +5,7 @@
 import type { Backend } from "./contract.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
-/** A registered agent, as far as a transport needs to know it. */
+/** The facts about a registered agent that its transports use. */
 export interface AgentPeer {
   readonly peer_id: string;
   readonly backend: Backend | null;
@@ -28,10 +28,10 @@ export interface AgentPeer {
 /** One message, framed and escaped, as the agent reads it (contract 5). */
 export interface OutgoingMessage {
   readonly delivery_id: string;
-  /** The id in the framed text; a prompt that contains it proves the message `seen`. */
+  /** The id in the framed text. A prompt that contains this id proves that the message was seen. */
   readonly proof_id: string;
   readonly kind: "ask" | "notify" | "broadcast" | "ack" | "inbox_item";
-  /** True if a proven human surface sent it: an instruction of the user's. */
+  /** True if a proven human surface sent the message, so that it is an instruction of the user. */
   readonly human: boolean;
   /** The whole framed text. Starts with `[mesh] `; control characters are stripped. */
   readonly framed: string;
@@ -41,8 +41,8 @@ export interface OutgoingMessage {
 export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
- * The result of an attempt. `refused` is definite: not one byte was sent, and the next transport
- * may be tried. `unclear`: bytes may have been sent, so no other transport may follow.
+ * The result of an attempt. `refused` means that not one byte was sent, so the next transport may
+ * be tried. `unclear` means that bytes may have been sent, so no other transport may follow.
  */
 export type Receipt =
   | { state: "refused"; reason: Reason }
@@ -59,14 +59,14 @@ export interface AgentTransport {
   deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt>;
 }
 
-/** What is known of an agent without its hooks. */
+/** What is observed of an agent without its hooks. */
 export interface Observation {
   readonly alive: boolean;
   readonly turn_state: AgentPeer["turn_state"];
   readonly model?: string | undefined;
   /** Where this was observed, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
-  /** Since when the turn state holds, if known; otherwise the time of the observation applies. */
+  /** Since when the turn state holds. If undefined, the time of the observation applies. */
   readonly at?: number | undefined;
 }
 
@@ -86,7 +86,9 @@ export type ResumeResult =
 
 /** What an MCP call reveals about its caller. */
 export interface CallEvidence {
-  /** The process that sends the call, e.g. the stdio proxy; undefined if it names none. */
+  /**
+   * The process that sends the call, e.g. the stdio proxy; undefined if the call names no process.
+   */
   readonly pid: number | undefined;
   /** The call's `_meta`. */
   readonly meta: unknown;
@@ -121,13 +123,16 @@ export interface Adapter {
     session: { readonly runtime_session_id: string; readonly path: string },
   ): Promise<ResumeResult>;
   /**
-   * The session that a call proves to come from; undefined if it proves none. An agent whose
-   * adapter implements this is never identified by its process or pane alone (contract 6).
+   * The session that a call is proved to come from; undefined if it proves no session. An agent
+   * whose adapter implements this is never identified by its process or pane alone (contract 6).
    */
   sessionOfCall?(evidence: CallEvidence): string | undefined;
-  /** Interrupts a turn that continues outside of the agent's own process; absent if none can. */
+  /**
+   * Interrupts a turn that continues outside of the agent's own process. Absent if the agent has no
+   * such turns.
+   */
   interruptTurn?(peer: AgentPeer): Promise<void>;
-  /** Absent if no hook of the agent can wake it. */
+  /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */
   readonly waiters?: WaitingHooks;
 }
 
@@ -139,7 +144,7 @@ export interface HookFacts {
   readonly pane_id: string | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
-  /** The circle of its window, if windows are the boundary of circles. */
+  /** The circle of the hook's tmux window, if each window is a circle. */
   readonly circle: string | undefined;
 }
 
@@ -154,11 +159,14 @@ export interface HookReport {
   /** The prompt. A message's id in it proves that the message was seen. */
   readonly prompt?: string | undefined;
   readonly last_message?: string | undefined;
-  /** Why the session ended; absent if it continues, also under another id. */
+  /** Why the session ended. Absent if it continues, even if it continues under another id. */
   readonly end_reason?: string | undefined;
   /** How the session began, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
-  /** The event belongs to a subagent inside the session, which does not make the session a peer. */
+  /**
+   * True if the event belongs to a subagent inside the session. Such an event does not register the
+   * session as a peer.
+   */
   readonly is_subagent?: boolean | undefined;
   /** A tool that needs the user's permission; set only if the hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
@@ -185,7 +193,7 @@ export interface HookReader {
   formatDecision?(decision: Decision): Record<string, unknown>;
   /** Whether an answer to this event can carry context. */
   acceptsContext(event: string): boolean;
-  /** Which of these facts belong to the session itself; absent if all of them do. */
+  /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;
 }
 

@@ -13,25 +13,32 @@ import type { Fixture } from "./selftest/fixture.ts";
 /**
  * Everything that depends on the kind of agent, in one `agent.ts` per folder; `registry.ts` lists
  * them. `mesh hook` loads all definitions while an agent waits, so a definition imports no package
- * and no Node module: functions load adapters, setup and fixtures.
+ * and no Node module. Adapters, setup and fixtures are loaded by functions, on demand.
  */
 export interface AgentDefinition {
   readonly id: Backend;
   /** The product's name. */
   readonly title: string;
-  /** The command that starts it, then other names of its process; none for `generic`. */
+  /**
+   * The command that starts the agent, followed by other names of its process. Empty for `generic`.
+   */
   readonly programs: readonly string[];
-  /** The newest release it was tested with, e.g. `2.1.329`; null if it has no releases. */
+  /**
+   * The newest release that the agent was tested with, e.g. `2.1.329`; null if it has no releases.
+   */
   readonly tested_version: string | null;
-  /** The transports that can reach it, best first. */
+  /** The transports that can reach the agent, best first. */
   readonly transports: readonly Transport[];
-  /** Its permission modes, which a redacted command may show. */
+  /** The agent's permission modes, which may be shown in a redacted command. */
   readonly permission_modes: readonly string[];
-  /** None of its hooks run before the first prompt: a spawned one is found by its pane. */
+  /**
+   * True if none of the agent's hooks run before the first prompt, so that a spawned agent is found
+   * by its pane instead.
+   */
   readonly silent_until_prompt?: true;
   /** Absent if `mesh setup` has nothing to write. */
   readonly setup?: AgentSetup;
-  /** Absent if its hooks are not commands. */
+  /** How the agent calls `mesh hook`. Absent if its hooks are not commands. */
   readonly hooks?: HookCommand;
   /** Loads the adapter and the hook reader. */
   open(host: AgentHost): Promise<AgentRuntime>;
@@ -41,9 +48,9 @@ export interface AgentDefinition {
 
 /** The agent's own files, and how `mesh setup` changes them. */
 export interface AgentSetup {
-  /** Its settings folder. If it exists, the agent counts as installed. */
+  /** The agent's settings folder. If the folder exists, the agent counts as installed. */
   home(env: Env): string;
-  /** The file with our hooks; absent if they are not commands. */
+  /** The file with our hooks; absent if the hooks are not commands. */
   hooks_file?(env: Env): string;
   /** The files that may hold our MCP server, the usual one first. */
   server_files(env: Env): readonly string[];
@@ -81,7 +88,7 @@ export interface WakeHookDeps {
   readonly clock?: Clock;
 }
 
-/** What an adapter needs of this machine. */
+/** What an adapter needs from this machine. */
 export interface AgentHost {
   readonly tmuxServers: TmuxServers;
   readonly clock: Clock;

@@ -1,4 +1,7 @@
-/** Changes configuration files of other programs: shown first, backed up, atomic. */
+/**
+ * Changes configuration files of other programs. Changes can be shown first, are backed up, and are
+ * atomic.
+ */
 
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -18,23 +21,23 @@ export interface SetupPlan {
   readonly mesh: readonly string[];
 }
 
-/** Returns the whole changed file. Pure: it may run more than once. */
+/** Returns the whole changed file. The function must be pure, because it may run more than once. */
 export type JsonChange = (before: JsonObject) => JsonObject;
 
 export interface ChangeOptions {
-  /** Only reports what would change. */
+  /** If true, only reports what would change. */
   readonly dry_run: boolean;
   /**
-   * Removes our part: if nothing else has changed since, the file is restored byte for byte, and a
-   * file that we created is removed.
+   * If true, removes our part. If nothing else has changed since, the file is restored byte for
+   * byte, and a file that we created is removed.
    */
   readonly undo?: boolean;
 }
 
 const BACKUP = ".mesh-backup";
-/** Only for the owner: the file may hold the daemon's token. */
+/** A new file is only for its owner, because it may hold the daemon's token. */
 const NEW_FILE_MODE = 0o600;
-/** The agent may write the same file at any time: a lost race is retried this often. */
+/** How often a change is attempted, because the agent may write the same file at the same time. */
 const ATTEMPTS_MAX = 5;
 /** Limits the search for common lines, whose time grows with the square of the edits. */
 const EDITS_MAX = 2000;
@@ -44,7 +47,10 @@ export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
-/** Returns the whole changed text, byte-exact elsewhere; throws `Unchangeable` if it cannot. */
+/**
+ * Returns the whole changed text; all bytes outside of the change stay the same. Throws
+ * `Unchangeable` if the text cannot be changed.
+ */
 export type TextChange = (before: string) => string;
 
 /** A file of an agent, and our changes to it: as a JSON object or as text. */
@@ -57,13 +63,15 @@ export function applyChange(path: string, change: JsonChange, options: ChangeOpt
   return apply(path, (real, before) => changedJson(real, before, change, options), options);
 }
 
-/** The same for a file in another format, whose change can undo itself. */
+/**
+ * Like `applyChange`, for a file in another format. To undo, `change` itself must remove our part.
+ */
 export function applyTextChange(path: string, change: TextChange, options: ChangeOptions): string {
   return apply(path, (real, before) => {
     const after = change(before ?? "");
     if (after === (before ?? "")) return before;
     const backup = readText(real + BACKUP);
-    // There was no file before ours, or only an older version of ours.
+    // True if there was no file before ours, or only an older version of ours.
     const isOwnFile = options.undo && (backup === undefined || change(backup) === "");
     return isOwnFile && after === "" ? undefined : after;
   }, options);
@@ -105,7 +113,7 @@ function changedJson(
   return toJsonText(next, before ?? "");
 }
 
-/** The target of a symbolic link: configuration files are often links, and stay links. */
+/** The target of a symbolic link. Configuration files are often links, and they must stay links. */
 function resolveLink(path: string): string {
   try {
     return Deno.realPathSync(path);
@@ -150,7 +158,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Keeps the file's indentation, line ends and final newline. */
+/** Formats the changed JSON. Keeps the file's indentation, line ends and final newline. */
 function toJsonText(next: JsonObject, before: string): string {
   const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
   const text = JSON.stringify(next, null, indent);
@@ -174,7 +182,7 @@ function normalized(value: JsonObject): string {
   return JSON.stringify(withoutEmpty(value) ?? {});
 }
 
-/** Returns false, without a change, if the file is no longer `before`. */
+/** Replaces the file. If its text is no longer `before`, changes nothing and returns false. */
 function replaceIfUnchanged(
   path: string,
   before: string | undefined,
@@ -206,8 +214,8 @@ function copy(path: string, to: string): void {
 
 /**
  * Writes a new file with the mode and owner of the file it replaces. Root may run this in another
- * user's home, where that user may plant links: none is followed, and mode and owner are set on the
- * open file.
+ * user's home, where that user may plant links. Therefore no link is followed, and mode and owner
+ * are set on the open file.
  */
 function write(path: string, text: string, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
@@ -230,8 +238,8 @@ function write(path: string, text: string, template: Deno.FileInfo | undefined):
 }
 
 /**
- * The path, then the removed (`-`) and added (`+`) lines. No context lines: they may hold secrets
- * of other programs.
+ * The difference as text: the path, then the removed (`-`) and added (`+`) lines. It has no context
+ * lines, because they may hold secrets of other programs.
  */
 function formatDiff(path: string, before: string, after: string): string {
   if (before === after) return "";

@@ -1,4 +1,4 @@
-/** Our MCP server in the `mcpServers` of an agent's settings: added, recognized, removed. */
+/** Adds, recognizes and removes our MCP server in the `mcpServers` of an agent's settings. */
 
 import { objectAt, withMember } from "./hooks/settings.ts";
 import { isObject, type Json, type JsonObject, type SetupPlan, Unchangeable } from "./install.ts";
@@ -11,7 +11,7 @@ export function serverCommand({ mesh: [command = "", ...args] }: SetupPlan) {
   return { command, args: [...args, "mcp"] };
 }
 
-/** Adds our MCP server to settings; keeps those of others. */
+/** Adds our MCP server to settings; keeps the servers of others. */
 export function installServer(settings: JsonObject, meshEntry: JsonObject): JsonObject {
   const servers = objectAt(settings, "mcpServers");
   const found = servers[SERVER_NAME];
@@ -29,7 +29,10 @@ export function removeServer(settings: JsonObject): JsonObject {
   return withMember(settings, "mcpServers", others);
 }
 
-/** Recognized by its last argument, wherever mesh was installed at the time. */
+/**
+ * Recognizes our server by its last argument, because mesh may have been installed in another place
+ * at the time.
+ */
 function isMeshServer(server: Json): boolean {
   const args = isObject(server) ? server["args"] : undefined;
   return Array.isArray(args) && args.at(-1) === "mcp";

@@ -3,7 +3,7 @@
 import type { OutgoingMessage } from "./adapter.ts";
 import type { Screen } from "./screens.ts";
 
-/** How much more than the limit is read, because cleaning shortens the text. */
+/** How many times the limit is read before cleaning, because cleaning shortens the text. */
 const READ_FACTOR = 8;
 
 /** The text to type; undefined if the message must not be typed. */

@@ -18,14 +18,19 @@ import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } f
 import { textToType } from "./pane_text.ts";
 import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
-/** Between paste and Enter: the shortest time that worked for all agents and sizes (agents 2.0). */
+/**
+ * The pause between paste and Enter: the shortest one that worked for all agents and text sizes
+ * (agents 2.0).
+ */
 export const SETTLE_MS = 300;
 /** How often the composer is read for the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
-/** Rows above the screen in which a long line may begin. */
+/** How many rows above the screen are read, because a long line may begin there. */
 const HISTORY_ROWS = 60;
 
-/** Peers whose ready time is remembered. If there are more, they all warm up again. */
+/**
+ * How many peers' ready times are remembered. If there are more peers, all of them warm up again.
+ */
 const WARM_MAX = 200;
 
 export interface PaneOptions {
@@ -36,15 +41,18 @@ export interface PaneOptions {
   readonly settle_ms?: number;
   /** How long a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
-  /** Whether the agent's process lives; called often. */
+  /** Whether the agent's process is running. This is called often. */
   readonly isAlive?: IsAlive;
   /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
-  /** A shell executes what it reads: unless `typed`, nothing is typed at its prompt. */
+  /**
+   * What to do at a shell's prompt. A shell executes what it reads, so nothing is typed there
+   * unless this is `typed`.
+   */
   readonly shells?: "refused" | "typed";
 }
 
-/** Why nothing may be typed now. Not one byte is sent in any of these cases. */
+/** Why nothing may be typed now. In all of these cases, not one byte is sent. */
 type Refusal =
   | "bad_frame" // The text lacks the prefix `[mesh] ` or the id by which it is found again.
   | "no_pane" // The agent is not in a tmux pane.
@@ -52,14 +60,14 @@ type Refusal =
   | "tmux_unreachable"
   | "pane_missing"
   | "pane_dead"
-  | "copy_mode" // Or another mode in which tmux itself reads the keys, such as a menu.
+  | "copy_mode" // Copy mode, or another mode in which tmux itself reads the keys.
   | "agent_gone"
-  | "agent_elsewhere" // Its process runs, but not in this pane.
-  | "not_foreground" // Suspended, or another job of the same shell has the terminal.
+  | "agent_elsewhere" // The agent's process runs, but not in this pane.
+  | "not_foreground" // The agent is suspended, or another job of the same shell has the terminal.
   | "shell_prompt"
   | "dialog_open"
   | "draft_present"
-  | "starting" // Its composer has not been shown for long enough.
+  | "starting" // The agent's composer has not been shown for long enough.
   | "screen_unknown" // The screen shows no composer that the adapter can read.
   | "changed"; // The pane changed between the check and the paste.
 
@@ -67,7 +75,7 @@ type Refusal =
 interface InspectedPane {
   readonly ok: true;
   readonly tmux: Tmux;
-  /** The server compares this again when it types. */
+  /** The pane as it was inspected. tmux compares it with the current pane before it types. */
   readonly pane: Pane;
   readonly view: View;
 }
@@ -83,7 +91,10 @@ class PaneTransport implements AgentTransport {
   readonly #options: PaneOptions;
   /** Since when each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
-  /** The text to type for each message, computed once: a queued message is checked for hours. */
+  /**
+   * The text to type for each message. It is computed once, because a queued message may be checked
+   * for hours.
+   */
   readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {
@@ -114,7 +125,7 @@ class PaneTransport implements AgentTransport {
     return known.text;
   }
 
-  /** Undefined once the text is in the pane; otherwise the receipt to return. */
+  /** Pastes the text. Undefined once the text is in the pane; otherwise the receipt to return. */
   async #paste(tmux: Tmux, peer: AgentPeer, text: string): Promise<Receipt | undefined> {
     const ready = await this.#inspect(peer);
     if (!ready.ok) return refused(ready.reason);
@@ -180,7 +191,7 @@ class PaneTransport implements AgentTransport {
       : refused("tmux_unreachable");
   }
 
-  /** All checks: the agent is in front, no dialog is open, and the composer is empty. */
+  /** All checks: the agent is in the foreground, no dialog is open, and the composer is empty. */
   async #inspect(peer: AgentPeer): Promise<Inspection> {
     const inspection = await this.#inspectForeground(peer);
     if (!inspection.ok) return inspection;
@@ -189,7 +200,10 @@ class PaneTransport implements AgentTransport {
     return empty ? inspection : { ok: false, reason: "draft_present" };
   }
 
-  /** The checks that also apply after the paste: the agent is in front, no dialog is open. */
+  /**
+   * The checks that also apply after the paste: the agent is in the foreground, and no dialog is
+   * open.
+   */
   async #inspectForeground(peer: AgentPeer): Promise<Inspection> {
     const { tmuxServers, screen, shells, hasOpenDialog } = this.#options;
     const { tmux_socket, pane_id } = peer;
@@ -224,14 +238,18 @@ function foregroundRefusal(
   if (!isAlive(agent_pid, agent_started)) return "agent_gone";
   if (!isDescendant(agent_pid, pane_pid)) return "agent_elsewhere";
   const foreground = foregroundOf(pane_pid);
-  // The same group, not merely the same tree: a child in its own group is an editor or a pager to
-  // which the agent lent the terminal; a parent is the shell that suspended it.
+  // The agent must be in the foreground group itself, not merely in the same process tree. A child
+  // in its own group is an editor or a pager to which the agent lent the terminal. A parent is the
+  // shell that suspended the agent.
   if (foreground === undefined || groupOf(agent_pid) !== foreground) return "not_foreground";
   if (isStopped(agent_pid)) return "not_foreground";
   return shells === "refused" && isShellPrompt(agent_pid) ? "shell_prompt" : undefined;
 }
 
-/** A shell without a script or a command would execute the message. */
+/**
+ * Whether the process is a shell at its prompt. A shell without a script or a command would execute
+ * the message.
+ */
 function isShellPrompt(pid: number): boolean {
   const [program = "", ...rest] = argumentsOf(pid) ?? [];
   if (!/(^|[/-])(ba|da|a|z|k|mk|c|tc|fi|nu|pw)?sh$/.test(program)) return false;
@@ -261,7 +279,7 @@ function runIfUnchanged(
   return tmux.runIf(pane.pane_id, unchangedCondition(inspection), command, otherwise);
 }
 
-/** A condition in tmux's format language: the pane is still as it was inspected. */
+/** A condition in tmux's format language: the pane is still as it was when it was inspected. */
 function unchangedCondition({ pane, view }: InspectedPane): string {
   const row = stripEscapes(view.lines[pane.cursor_y] ?? "");
   const conditions = [
@@ -284,7 +302,8 @@ function equal(name: string, value: string): string {
 }
 
 /**
- * The text as an extended regular expression: `.` replaces each ASCII sign, as most are special.
+ * The text as an extended regular expression. `.` replaces each ASCII sign, because most signs are
+ * special.
  */
 function pattern(text: string): string {
   return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");

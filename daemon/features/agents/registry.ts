@@ -1,4 +1,4 @@
-/** All kinds of agents. To add one, add its folder and a line here. */
+/** All kinds of agents. To add a kind, add its folder and a line here. */
 
 import type { AgentDefinition } from "./definition.ts";
 import { claudeCode } from "./claude_code/agent.ts";
@@ -17,12 +17,18 @@ export const AGENTS: readonly AgentDefinition[] = [
   generic,
 ];
 
-/** Undefined for an id that names no agent, such as the backend of a script. */
+/**
+ * The definition of an agent. Undefined for an id that names no agent, such as the backend of a
+ * script.
+ */
 export function definitionOf(id: string | null | undefined): AgentDefinition | undefined {
   return AGENTS.find((agent) => agent.id === id);
 }
 
-/** The agent with one of these names, of its process or of the script that it runs. */
+/**
+ * The agent with one of these names. A name may be that of a process, or of the script that the
+ * process runs.
+ */
 export function agentNamed(names: readonly string[]): AgentDefinition | undefined {
   return AGENTS.find(({ programs }) => programs.some((program) => names.includes(program)));
 }

@@ -10,25 +10,31 @@ export interface View {
   readonly cursor_y: number;
 }
 
-/** How one program shows its composer. `undefined` means no evidence, which refuses delivery. */
+/**
+ * How to read one program's screen. A method returns `undefined` if the screen shows no evidence,
+ * and the message is then not delivered.
+ */
 export interface Screen {
-  /** Longer texts are cut, with a note to use `mesh show`. */
+  /** The longest text to type. Longer texts are cut, with a note to use `mesh show`. */
   readonly bytes_max: number;
-  /** `kept` if a paste with newlines is one message; `marked` if each newline would be Enter. */
+  /**
+   * `kept` if a paste with newlines stays one message. `marked` if each newline would act as Enter,
+   * so that a visible mark replaces it.
+   */
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
   composerEmpty(view: View): boolean | undefined;
-  /** The composer shows the pasted text, its id included, and nothing typed since. */
+  /** Whether the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
-  /** The composer shows only a marker in place of a long paste. */
+  /** Whether the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
 }
 
 /** The longest text for a pane (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
 /**
- * Phrases of the known agents' dialogs, in which Enter approves something or ends the program.
- * Without `,`, `#` or braces, which have a meaning in tmux formats.
+ * Phrases of the known agents' dialogs, in which Enter approves something or ends the program. They
+ * must not contain `,`, `#` or braces, which have a meaning in tmux formats.
  */
 const DIALOG_PHRASES = [
   "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
@@ -44,7 +50,7 @@ const DIALOG_PHRASES = [
   "Copilot needs information",
 ] as const;
 
-/** One pattern for JavaScript and for tmux's extended regular expressions. */
+/** One pattern that works in JavaScript and in tmux's extended regular expressions. */
 export const DIALOG_PATTERN = DIALOG_PHRASES.join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
 /** The selected entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
@@ -66,8 +72,9 @@ export function looksLikeDialog(rows: readonly string[]): boolean {
 }
 
 /**
- * The rows without placeholders: faint text (SGR 2), and an inverse character before it, which is
- * the drawn cursor. tmux carries the colours of one row over into the next.
+ * The rows without placeholders. A placeholder is faint text (SGR 2). An inverse character before
+ * it is the drawn cursor, which is removed, too. tmux carries the colours of one row over into the
+ * next.
  */
 export function withoutPlaceholder(lines: readonly string[]): string[] {
   let style = { faint: false, inverse: false };

@@ -43,7 +43,7 @@ export class AgentTransports {
     return this.#knownFailures.degraded(backend, transport);
   }
 
-  /** Reads the results of a selftest that ran since. */
+  /** Reads the results of a selftest that ran since they were last read. */
   refreshKnownFailures(): void {
     this.#knownFailures.refresh();
   }
@@ -84,7 +84,7 @@ export class AgentTransports {
     return this.#adapterOf(peer)?.observe(peer) ?? Promise.resolve(undefined);
   }
 
-  /** The waiting hooks of one kind of agent; undefined where no hook can wake it. */
+  /** The waiting hooks of one kind of agent; undefined if no hook can wake such an agent. */
   waitingHooks(agent: string): WaitingHooks | undefined {
     return this.#adapters.get(agent)?.waiters;
   }
@@ -102,7 +102,7 @@ export class AgentTransports {
     return undefined;
   }
 
-  /** Whether the adapter identifies callers: then an agent's process alone proves nothing. */
+  /** Whether the adapter identifies callers. If so, an agent's process alone proves no identity. */
   identifiesCalls(backend: string): boolean {
     return this.#adapters.get(backend)?.sessionOfCall !== undefined;
   }

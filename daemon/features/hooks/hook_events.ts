@@ -28,7 +28,9 @@ export interface HookEventsDeps {
     register(registration: Registration, evidence: RegistrationEvidence): { peer_id: string };
     turn(peer_id: string, turn: Turn): void;
     offline(peer_id: string, cause: Offline): void;
-    /** The peer in whose pane this prompt was typed, if its session reported no pane. */
+    /**
+     * The peer in whose pane this prompt was typed, if the prompt's own session reported no pane.
+     */
     peerOfPrompt(peer_id: string, prompt: string): string;
     findBySession(runtime_session_id: string): { peer_id: string } | undefined;
   };
@@ -41,7 +43,10 @@ export interface HookEventsDeps {
   /** Tools that run only with the human's permission. */
   readonly approvals: {
     isGated(tool: string): boolean;
-    /** Undefined if nobody decided in time: the agent shows its own dialog. */
+    /**
+     * Asks the human for a decision. Undefined if nobody decided in time, so that the agent shows
+     * its own dialog.
+     */
     requestDecision(
       request: { peer_id: string; session_id: string; tool: string; input: unknown },
       signal: AbortSignal,
@@ -122,13 +127,19 @@ export class HookEvents {
     };
   }
 
-  /** An end or a subagent's event in a session that is not registered, or not any more. */
+  /**
+   * Whether a session is not registered (any more), and the event is its end or comes from a
+   * subagent.
+   */
   #isUnregistered({ session_id, end_reason, is_subagent }: HookReport): boolean {
     if (end_reason === undefined && !is_subagent) return false;
     return this.#deps.peers.findBySession(session_id) === undefined;
   }
 
-  /** The peer of a session: the known one, or one registered from its hook. */
+  /**
+   * The peer of the event's session. Registers the session if it is unknown, or if the event begins
+   * it.
+   */
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
     const known = this.#deps.peers.findBySession(report.session_id);
     if (known && report.source === undefined) return known.peer_id;
@@ -146,12 +157,16 @@ export class HookEvents {
       ...(circle && !known && { circle }), // A peer that moved keeps its original circle.
       provenance: { source: "hook", initiator: "user" },
     };
-    // The route has dropped an agent process that is not proved to be the hook's.
+    // The route has dropped an agent process that is not proved to be the hook's, so this process
+    // is proved.
     const evidence = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
     return this.#deps.peers.register(registration, evidence).peer_id;
   }
 
-  /** The context of a prompt: waiting messages in full, and a note for each unproved one. */
+  /**
+   * The context of a prompt: waiting messages in full, and a note for each message whose arrival is
+   * unproved.
+   */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };

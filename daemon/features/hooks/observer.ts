@@ -1,11 +1,13 @@
-/** The observation tick: what can be seen of agents without their hooks. */
+/** The observation tick: observes agents at regular intervals, without their hooks. */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
-/** How often agents are observed. Hooks report at once; this is for agents without hooks. */
+/**
+ * How often agents are observed. Hooks report at once, so this matters for agents without hooks.
+ */
 const OBSERVE_INTERVAL_MS = 2_000;
 
 export interface AgentObserverDeps {

@@ -52,7 +52,10 @@ function admit(caller: Caller, headers: Headers, deps: HookRoutesDeps): void {
   if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
 }
 
-/** An unexpanded header, such as `$TMUX_PANE`, counts as missing. */
+/**
+ * Reads what a hook's headers claim. A header with an unexpanded variable, such as `$TMUX_PANE`,
+ * counts as missing.
+ */
 async function readFacts(
   headers: Headers,
   caller: Caller,
@@ -83,8 +86,8 @@ async function readFacts(
 }
 
 /**
- * The pane that a hook claims: any program may send such headers. For an untrusted tmux server both
- * are dropped, and the hook goes on without a pane.
+ * The pane that a hook claims. Any program may send such headers, so for an untrusted tmux server
+ * the pane and the server are dropped. The hook is then handled without a pane.
  */
 function readPane(header: (name: string) => string | undefined) {
   const pane_id = /^%\d+$/.exec(header("x-mesh-pane") ?? "")?.[0];

@@ -8,7 +8,10 @@ import type { AgentTransports } from "../agents/transports.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
 const WAIT_MS_MAX = 5 * 60_000;
-/** A session's first hooks arrive together: the waiting hook may precede the one that registers. */
+/**
+ * How long a waiting hook waits for the registration of its session. A session's first hooks arrive
+ * together, so it may come before the hook that registers the session.
+ */
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
 export interface WakeHooksDeps {
@@ -18,7 +21,7 @@ export interface WakeHooksDeps {
   >;
   /** The peers that a transport may reach. */
   reachableAgents(): AgentPeer[];
-  /** Tries the peer's queue again: a transport to it has become ready. */
+  /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
@@ -67,7 +70,7 @@ export class WakeHooks {
     }
   }
 
-  /** Releases the hooks of sessions that are gone, or that another transport reaches by now. */
+  /** Releases the hooks of sessions that are gone, or that another transport can reach by now. */
   async releaseReachable(): Promise<void> {
     const { transports } = this.#deps;
     for (const waiters of transports.allWaitingHooks()) {

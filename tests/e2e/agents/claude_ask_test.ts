@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
-const RULES: readonly Rule[] = [
+const RULES: readonly ScriptedReply[] = [
   ASKS,
   { ...ANSWERS, steps: [{ sleep_ms: 0 }, ...ANSWERS.steps] },
 ];

@@ -14,7 +14,7 @@ import {
   COPILOT_TOUCH_RULE,
   isCopilotAtDialog,
 } from "../../../daemon/features/agents/copilot/fixture.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { copilotCli } from "../../support/e2e/installed_agents.ts";
 import type { Lab } from "../../support/e2e/lab.ts";
 import {
@@ -29,7 +29,7 @@ import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts"
 const RULES = [ANSWERS, COPILOT_TOUCH_RULE];
 
 /** A subagent's first prompt follows the text that describes it. */
-const DELEGATED: Rule = {
+const DELEGATED: ScriptedReply = {
   match: /Delegate it/,
   steps: [
     {

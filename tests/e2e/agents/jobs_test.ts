@@ -11,7 +11,7 @@ import {
 } from "../../../daemon/features/jobs/contract.ts";
 import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import {
   codexCli,
   copilotCli,
@@ -38,7 +38,7 @@ import {
 } from "../../support/e2e/agent_setups.ts";
 
 /** A turn of two answers: the job's result is the last of them. */
-const RULES: readonly Rule[] = [{
+const RULES: readonly ScriptedReply[] = [{
   match: /Name the lake/,
   steps: [{ say: "Let me see who I am" }, { tool: "whoami" }, { say: "It is Lake Constance" }],
 }];
@@ -46,7 +46,7 @@ const RULES: readonly Rule[] = [{
 interface Case {
   readonly title: string;
   readonly agent: () => Installed;
-  readonly prepare: (lab: Lab, bin: string, rules: readonly Rule[]) => AgentUnderTest;
+  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentUnderTest;
   /** What its user has done before the test; what the user does afterwards. */
   readonly before?: (fixture: AgentFixture) => Promise<void>;
   readonly after?: (fixture: AgentFixture) => Promise<void>;

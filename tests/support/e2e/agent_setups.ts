@@ -28,7 +28,7 @@ import {
 import { writeFiles } from "../../../cli/selftest/agent_run.ts";
 import { ChatModel } from "../../../cli/selftest/model/chat.ts";
 import { GeminiModel } from "../../../cli/selftest/model/gemini.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ResponsesModel } from "../../../cli/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
 import type { Lab } from "./lab.ts";
@@ -41,7 +41,7 @@ export interface Copilot extends AgentUnderTest {
 }
 
 /** Its user has trusted the folder; the program unpacks itself once for all homes. */
-export function prepareCopilot(lab: Lab, bin: string, rules: readonly Rule[]): Copilot {
+export function prepareCopilot(lab: Lab, bin: string, rules: readonly ScriptedReply[]): Copilot {
   lab.write("home/.copilot/config.json", copilotConfig([join(lab.dir, "api")]));
   Deno.mkdirSync(join(lab.dir, "home/.cache"));
   Deno.symlinkSync(copilotUnpacked(), join(lab.dir, "home/.cache/copilot"));
@@ -50,14 +50,22 @@ export function prepareCopilot(lab: Lab, bin: string, rules: readonly Rule[]): C
   return { backend: "copilot", bin, command: COPILOT_COMMAND, env, composer: copilotScreen, model };
 }
 
-export function prepareGemini(lab: Lab, bin: string, rules: readonly Rule[] = []): AgentUnderTest {
+export function prepareGemini(
+  lab: Lab,
+  bin: string,
+  rules: readonly ScriptedReply[] = [],
+): AgentUnderTest {
   lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
   const model = new GeminiModel(rules);
   const env = geminiEnvironment(model.url);
   return { backend: "gemini", bin, command: GEMINI_COMMAND, env, composer: geminiScreen, model };
 }
 
-export function prepareOpencode(lab: Lab, bin: string, rules: readonly Rule[]): AgentUnderTest {
+export function prepareOpencode(
+  lab: Lab,
+  bin: string,
+  rules: readonly ScriptedReply[],
+): AgentUnderTest {
   const model = new ChatModel(rules);
   writeFiles(opencodePackage(join(lab.dir, "home/.config/opencode"), OPENCODE.version));
   lab.write("home/.config/opencode/opencode.json", opencodeSettings(model.url));
@@ -70,7 +78,11 @@ export interface CodexUnderTest extends AgentUnderTest {
 }
 
 /** Its shared server keeps its sockets in a fixed folder; the test provides its own. */
-export function prepareCodex(lab: Lab, bin: string, rules: readonly Rule[]): CodexUnderTest {
+export function prepareCodex(
+  lab: Lab,
+  bin: string,
+  rules: readonly ScriptedReply[],
+): CodexUnderTest {
   const sockets = `/tmp/codex-daemon-${Deno.uid()}`;
   Deno.mkdirSync(sockets, { recursive: true, mode: 0o700 });
   run("mount", ["-t", "tmpfs", "-o", "mode=0700", "none", sockets]);
@@ -95,7 +107,7 @@ export function prepareCodex(lab: Lab, bin: string, rules: readonly Rule[]): Cod
 export function prepareStandaloneCodex(
   lab: Lab,
   bin: string,
-  rules: readonly Rule[],
+  rules: readonly ScriptedReply[],
 ): CodexUnderTest {
   const command = ["codex", "--no-daemon", "--dangerously-bypass-hook-trust"];
   return { ...prepareCodex(lab, bin, rules), command };

@@ -6,7 +6,7 @@ import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { codexConfig, codexStartKey } from "../../../daemon/features/agents/codex/fixture.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import type { MessagesModel } from "../../../cli/selftest/model/messages.ts";
 import { ResponsesModel } from "../../../cli/selftest/model/responses.ts";
 import { isRemoved } from "../../../cli/selftest/harness.ts";
@@ -25,7 +25,7 @@ export class CodexLab implements AsyncDisposable {
   /** Whether our hooks were trusted: the composer shows for a moment before Codex asks. */
   #trusts = false;
 
-  constructor(rules: readonly Rule[], projects: readonly string[]) {
+  constructor(rules: readonly ScriptedReply[], projects: readonly string[]) {
     this.dir = makeRunDir();
     // The server keeps its sockets in a fixed folder; the test provides its own.
     const sockets = `/tmp/codex-daemon-${Deno.uid()}`;

@@ -15,7 +15,7 @@ import {
   claudeFirstStartDone,
 } from "../../../daemon/features/agents/claude_code/fixture.ts";
 import { isRemoved } from "../../../cli/selftest/harness.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
@@ -88,7 +88,7 @@ function findMissing(agent: () => Installed): string | undefined {
 }
 
 export interface LabOptions {
-  readonly rules?: readonly Rule[];
+  readonly rules?: readonly ScriptedReply[];
   /** Leaves the home as the CLI has it before `mesh setup`. */
   readonly bare?: boolean;
   readonly permissions?: readonly string[];

@@ -1,6 +1,6 @@
 /** How the scripted models of these tests answer a prompt. */
 
-import type { Rule, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 
 const ANSWER: readonly Step[] = [
   { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
@@ -8,25 +8,25 @@ const ANSWER: readonly Step[] = [
 ];
 
 /** Asks the peer and the text that the user names. */
-export const ASKS: Rule = {
+export const ASKS: ScriptedReply = {
   match: /^Ask (\S+): (.+)$/m,
   steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
 };
 
 /** Answers any ask. */
-export const ANSWERS: Rule = {
+export const ANSWERS: ScriptedReply = {
   match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
   steps: ANSWER,
 };
 
 /** Also answers an ask that arrived in a notice, without a turn of its own. */
-export const ANSWERS_LATER: Rule = {
+export const ANSWERS_LATER: ScriptedReply = {
   match: /^\[mesh\] Not read yet, further up: (ask-[0-9a-f]+)$/,
   steps: ANSWER,
 };
 
 /** Answers by a command, which needs permission. */
-export const TOUCHES: Rule = {
+export const TOUCHES: ScriptedReply = {
   match: /^Touch it/,
   steps: [
     { tool: "bash", args: { command: "touch ./touched", description: "Touches" } },

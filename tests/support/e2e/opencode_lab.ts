@@ -14,7 +14,7 @@ import {
 } from "../../../daemon/features/agents/opencode/fixture.ts";
 import { writeFiles } from "../../../cli/selftest/agent_run.ts";
 import { ChatModel } from "../../../cli/selftest/model/chat.ts";
-import type { Rule } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { isRemoved } from "../../../cli/selftest/harness.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
 import { inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
@@ -33,7 +33,7 @@ export class OpencodeLab implements AsyncDisposable {
   readonly tmux_socket: string;
   readonly #pids: number[] = [];
 
-  constructor(rules: readonly Rule[]) {
+  constructor(rules: readonly ScriptedReply[]) {
     this.dir = makeRunDir();
     this.folder = join(this.dir, "api");
     this.model = new ChatModel(rules);

@@ -21,7 +21,7 @@ export const correlation_id = z.string().min(1)
 export const attachments = z.array(z.string()).max(ATTACHMENTS_MAX).optional()
   .describe("Ids (att-…) of files, as the shell command `mesh attach FILE` prints them");
 
-/** A file, as a model needs to know it. */
+/** The facts about a file that a model needs. */
 export const AttachedFile = z.object({
   id: z.string(),
   filename: z.string(),

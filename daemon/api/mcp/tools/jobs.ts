@@ -57,7 +57,7 @@ const RecurringCard = z.object({
   next_due_at: maybe,
   last_job_id: maybe,
 });
-/** A job or a recurring job; the other one is null. */
+/** A job or a recurring job; the other field is null. */
 const JobOrRecurring = z.object({ job: Card.nullable(), recurring: RecurringCard.nullable() });
 
 function toJobOrRecurring(found: AnyJob): z.input<typeof JobOrRecurring> {
@@ -206,7 +206,7 @@ const result = tool({
     state_reason: maybe,
     result_summary: maybe,
     result_data: z.record(z.string(), z.unknown()).nullable(),
-    /** Not `error`, which marks a refusal. */
+    /** The field is not named `error`, because a field of that name marks a refusal. */
     failure: maybe.describe("Why it failed"),
   }),
   async run({ job_id: id }, { call, signal }) {

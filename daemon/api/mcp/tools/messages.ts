@@ -87,7 +87,10 @@ function toCard(message: Message, chars: number): z.input<typeof MessageCard> {
   return { ...message, text, truncated, snippet, reply: reply && truncate(reply, chars).text };
 }
 
-/** A message between tags, then the reply to an ask. The human's messages are data here, too. */
+/**
+ * Formats a message between tags. If it is an ask, its reply follows. Here even the human's
+ * messages are shown as data.
+ */
 function formatMessage(message: Message, chars: number): string {
   const { kind, message_id: id, correlation_id, outcome, responder, reply } = message;
   const { text, truncated } = truncate(message.text, chars);

@@ -8,7 +8,7 @@ import { describePeer, getPeer, listPeers, renamePeer } from "../../../features/
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
 
-/** A peer, as another agent needs to know it. */
+/** The facts about a peer that another agent needs. */
 const PeerCard = z.object({
   peer_id: z.string(),
   name: z.string(),
@@ -114,7 +114,10 @@ export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setNam
 
 type PeerInfo = WireResponse<typeof describePeer>;
 
-/** One line; the description is another peer's text, so it stays in quotation marks. */
+/**
+ * Describes a peer in one line. The peer has written its own description, so it is in quotation
+ * marks.
+ */
 function describe(
   { name, circle, role, backend, status, turn_state, description }: PeerInfo,
 ): string {

@@ -5,17 +5,20 @@ import { neutralizeMarks, quotedAttribute } from "../../../features/messages/fra
 
 /** Limit for all texts of one result, in characters. */
 const ANSWER_CHARS_MAX = 24_000;
-/** The share that each text gets at least. */
+/** How many characters of each text are always shown, however many texts there are. */
 const TEXT_CHARS_MIN = 500;
 
-/** Text of others without control characters or anything that looks like our own lines. */
+/**
+ * Cleans a text of another author. Removes control characters, and changes everything that looks
+ * like a line from mesh itself.
+ */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text));
 }
 
 /**
- * A message between its tags (contract 5). `lines` are its own tags, such as those of its files,
- * each on a line of its own. Attributes that are null are omitted.
+ * A message between its tags (contract 5). `lines` are further tags inside the message, such as
+ * those of its files, each on its own line. Attributes that are null are omitted.
  */
 export function quote(
   attributes: Readonly<Record<string, string | null>>,
@@ -31,12 +34,12 @@ export function quote(
   }${body}</peer-message>`;
 }
 
-/** The name in an attribute; peers choose their own names. */
+/** A peer's name in an attribute. The name is cleaned, because peers choose their own names. */
 export function nameTag(name: string | null | undefined): string {
   return `@${toDisplayName(name ?? "nobody")}`;
 }
 
-/** How many characters each of this many texts may have. */
+/** How many characters of each text are shown in a result with this many texts. */
 export function charsPerText(texts: number): number {
   return Math.max(TEXT_CHARS_MIN, Math.floor(ANSWER_CHARS_MAX / Math.max(1, texts)));
 }

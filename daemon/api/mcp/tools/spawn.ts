@@ -91,7 +91,7 @@ const restart = tool({
     const from_peer = callerId(caller);
     const query = { circle: circle ?? await ownCircle(toolContext) };
     const { peer_id } = await call(getPeer, { params: { id: peer }, query, signal });
-    // Waiting for its own restart would keep the caller's turn from ending.
+    // A caller that restarts itself must not wait, because its turn could not end while it waits.
     const body = { ...fields, from_peer, wait: peer_id !== caller.peer_id };
     const result = await call(restartPeer, { params: { id: peer_id }, body, signal });
     const { outcome, failed, would_run } = result;

@@ -8,7 +8,7 @@ export const TESTED_VERSION = "2.1.329";
 
 const home = (env: Env) => env["CLAUDE_CONFIG_DIR"] || homePath(env, ".claude");
 const hooksFile = (env: Env) => `${home(env)}/settings.json`;
-// Beside the default folder, but inside a configured one.
+// This file is beside the default folder, but inside a configured folder.
 const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.claude.json`;
 
 const setup: AgentSetup = {

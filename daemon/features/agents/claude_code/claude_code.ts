@@ -1,4 +1,7 @@
-/** Claude Code's adapter: socket, pane and waking hook; state from its session registry. */
+/**
+ * Claude Code's adapter. Its transports are the socket, the pane and a waking hook. It reads the
+ * state from Claude Code's session registry.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -20,7 +23,7 @@ export interface ClaudeCodeOptions {
   readonly config_dirs: readonly string[];
   /** The newest release that the adapter was tested with. */
   readonly tested_version: string;
-  /** Whether a session's process lives; called often. */
+  /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
 }
 
@@ -36,7 +39,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   });
   return {
     backend: "claude-code",
-    // The socket presents a text as another session's, so a human's message prefers the pane.
+    // Claude Code shows a text from its socket as another session's text, so a human's message is
+    // sent to the pane first.
     transports: (_peer, { human }) => human ? [pane, native, hook] : [native, pane, hook],
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       // A hook waits only if neither the socket nor a pane reaches the session.

@@ -1,12 +1,17 @@
-/** Claude Code in a home of its own: after its first start, and asking before each tool. */
+/**
+ * Claude Code's self-test fixture: a separate home after its first start, and a mode that asks
+ * before each tool.
+ */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** A key of the right form; its last 20 characters must be in `.claude.json`. */
+/** An API key of the right form. Its last 20 characters must be in `.claude.json`. */
 const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 
-/** This mode asks before every tool call; the default mode of a first start does not. */
+/**
+ * This permission mode asks before every tool call. The default mode after a first start does not.
+ */
 export const CLAUDE_COMMAND = ["claude", "--permission-mode", "manual"] as const;
 
 export function claudeEnvironment(model_url: string): Record<string, string> {

@@ -20,7 +20,10 @@ interface Waiter {
   readonly answer: (instruction: WakeInstruction) => void;
 }
 
-/** The waiting hooks: the newest of each session, so that older ones do not accumulate. */
+/**
+ * The waiting hooks. Only the newest hook of each session is kept, so that older hooks do not
+ * accumulate.
+ */
 export class WaitingHookList implements WaitingHooks {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Waiter>();
@@ -39,7 +42,10 @@ export class WaitingHookList implements WaitingHooks {
     return [...this.#waiters.keys()];
   }
 
-  /** Blocks a hook until it is answered or released; on abort it is told to ask again. */
+  /**
+   * Blocks a hook until it is answered or released. If the signal aborts, the hook is told to ask
+   * again.
+   */
   async add(session_id: string, signal: AbortSignal): Promise<WakeInstruction> {
     this.release(session_id);
     const waiting = Promise.withResolvers<WakeInstruction>();
@@ -56,12 +62,14 @@ export class WaitingHookList implements WaitingHooks {
     }
   }
 
-  /** Ends the hook: a better transport reaches its session, or a newer hook waits. */
+  /**
+   * Ends a session's hook, because a better transport reaches the session or a newer hook waits.
+   */
   release(session_id: string): void {
     this.#remove(session_id)?.answer({ then: "end" });
   }
 
-  /** The hook has written a text to its session. */
+  /** Called when a hook has written a text to its session. */
   written(delivery_id: string): void {
     this.#unconfirmed.get(delivery_id)?.();
   }

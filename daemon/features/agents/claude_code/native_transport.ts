@@ -6,27 +6,39 @@ import type { Log } from "kit/core/log.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
-import { isTested, peerToken, sessionFor } from "./registry.ts";
+import { isTestedVersion, peerToken, sessionFor } from "./registry.ts";
 
-/** A local socket connects at once, or its owner has stopped accepting connections. */
+/**
+ * How long connecting may take. A local socket connects at once, unless its owner has stopped
+ * accepting connections.
+ */
 const CONNECT_MS_MAX = 2_000;
-/** The socket takes a line within milliseconds; a full buffer means that nobody reads. */
+/**
+ * How long a write may take. The socket takes a line within milliseconds. A buffer that stays full
+ * means that nobody reads.
+ */
 const WRITE_MS_MAX = 5_000;
-/** The session closes the connection about 30 ms after it has read the line. */
+/**
+ * How long to wait for the session to close the connection. It does so about 30 ms after it has
+ * read the line.
+ */
 const HANG_UP_MS_MAX = 1_000;
-/** Claude Code silently drops a connection whose line exceeds 1,048,576 characters. */
+/**
+ * The longest line that is sent. Claude Code silently drops a connection whose line exceeds
+ * 1,048,576 characters.
+ */
 const LINE_CHARS_MAX = 1_000_000;
 
-/** Reasons to refuse: not one byte was sent. */
+/** Reasons to refuse. In all of these cases, not one byte was sent. */
 type Refusal =
   | "no_process"
-  | "no_session" // No entry in the session registry: still starting, at the trust dialog, or gone.
+  | "no_session" // The session registry has no entry: still starting, at the trust dialog, or gone.
   | "session_changed" // The process runs another conversation than the registered one.
   | "no_socket"
-  // Another user may listen there: the socket or a folder above it is not ours alone.
+  // Another user may listen there, because the socket or a folder above it is not ours alone.
   | "foreign_socket"
   | "version_unproved"
-  | "suspended" // Stopped by Ctrl-Z: the kernel would accept bytes that nobody reads.
+  | "suspended" // Stopped by Ctrl-Z, so the kernel would accept bytes that nobody reads.
   | "too_large"
   | "connection_refused"
   | "connect_timeout";
@@ -69,7 +81,7 @@ function prepareTarget(
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;
   if (session.sessionId !== registered) return "session_changed";
-  if (!isTested(session, tested_version)) return "version_unproved";
+  if (!isTestedVersion(session, tested_version)) return "version_unproved";
   if (isStopped(session.pid)) return "suspended";
   const checked = checkSocket(session.messagingSocketPath ?? "/");
   if (checked.state === "missing") return "no_socket";
@@ -79,13 +91,16 @@ function prepareTarget(
   const { path } = checked;
   const line = userLine(outgoing.framed);
   if (line.length > LINE_CHARS_MAX) return "too_large";
-  // Optional on Linux, which accepts any token and none.
+  // The token is optional on Linux, where any token or none is accepted.
   const token = peerToken(config_dirs, session);
   const auth = token === undefined ? "" : `${JSON.stringify({ type: "auth", token })}\n`;
   return { path, bytes: new TextEncoder().encode(auth + line) };
 }
 
-/** Without `session_id`: a line with an outdated one is silently dropped. */
+/**
+ * The line that carries a message. It has no `session_id`, because a line with an outdated one is
+ * silently dropped.
+ */
 function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
 }
@@ -110,7 +125,10 @@ async function deliver(
   }
 }
 
-/** Connects or refuses definitely: without a connection, nothing was sent. */
+/**
+ * Connects, or returns a refusal. The refusal is definite, because nothing was sent without a
+ * connection.
+ */
 async function connect(
   { clock, log }: NativeOptions,
   path: string,
@@ -126,7 +144,7 @@ async function connect(
     }
     return "connection_refused";
   }
-  // Nobody waits for it any more.
+  // A connection that opens too late is closed, because nobody waits for it any more.
   void connecting.then((lateConnection) => lateConnection.close(), () => undefined);
   return "connect_timeout";
 }
@@ -148,7 +166,10 @@ async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<t
   return true;
 }
 
-/** Closing first could lose the line: a reader that sees the end may stop reading. */
+/**
+ * Waits until the session closes the connection. If we closed it first, the line could be lost,
+ * because a reader that sees the end may stop reading.
+ */
 async function waitForHangUp(connection: Deno.UnixConn): Promise<true> {
   const ignored = new Uint8Array(1_024);
   while (await connection.read(ignored) !== null);

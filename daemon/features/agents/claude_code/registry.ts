@@ -8,10 +8,10 @@ import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { isLaterPatch } from "../definition.ts";
 
-/** Far more than an entry or a key needs. */
+/** The largest file that is read. An entry or a key needs far less. */
 const ENTRY_BYTES_MAX = 65_536;
 
-/** `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may differ. */
+/** The contents of `<config dir>/sessions/<pid>.json` as of 2.1.329. Other versions may differ. */
 export const Session = z.object({
   pid: z.number().int().positive(),
   sessionId: z.string().min(1),
@@ -30,12 +30,12 @@ export const Session = z.object({
 });
 export type Session = z.infer<typeof Session>;
 
-/** `<config dir>/sessions/<pid>.<hash>.key`. */
+/** The contents of `<config dir>/sessions/<pid>.<hash>.key`. */
 const SessionKey = z.object({ peerToken: z.string().min(1), procStart: z.string().optional() });
 
 const TURN_STATE_OF = { idle: "idle", busy: "working", waiting: "awaiting_input" } as const;
 
-/** The session that this process runs; entries that a killed process left behind are ignored. */
+/** The session that this process runs. Ignores entries that a killed process left behind. */
 export function sessionOf(
   config_dirs: readonly string[],
   pid: number,
@@ -48,7 +48,10 @@ export function sessionOf(
   return undefined;
 }
 
-/** The session of a registered agent, while its process is still the registered one. */
+/**
+ * The session of a registered agent; undefined if the agent's process is no longer the registered
+ * one.
+ */
 export function sessionFor(
   config_dirs: readonly string[],
   { agent_pid, agent_started }: AgentPeer,
@@ -58,7 +61,10 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
-/** The token with which the user's other sessions authenticate; kept beside the entry. */
+/**
+ * The token with which the user's other sessions authenticate. Its file is beside the session's
+ * entry.
+ */
 export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
   for (const config_dir of config_dirs) {
     const dir = join(config_dir, "sessions");
@@ -75,11 +81,11 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
 const TESTED_PROTOCOL = 1;
 
 /**
- * Whether the session's socket may be used. The socket never answers: a release that ignores a line
- * looks like one that accepts it. A later patch is accepted while it reports the same protocol;
- * messages to other releases go through the pane.
+ * Whether the session's socket may be used. The socket never answers, so a release that ignores a
+ * line cannot be told from one that accepts it. A later patch is accepted while it reports the same
+ * protocol. Messages to other releases go through the pane.
  */
-export function isTested(
+export function isTestedVersion(
   { version, peerProtocol }: Pick<Session, "version" | "peerProtocol">,
   tested_version: string,
 ): boolean {
@@ -90,14 +96,17 @@ export function turnState({ status }: Session): AgentPeer["turn_state"] {
   return status === undefined ? null : TURN_STATE_OF[status];
 }
 
-/** Only clock ticks can be compared; how other systems write a start time is unknown. */
+/**
+ * The start time in clock ticks; undefined in any other form, because only clock ticks can be
+ * compared.
+ */
 function startTicks({ procStart }: Session): string | undefined {
   return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
 }
 
 /**
- * Undefined for a file that is missing, incomplete or of unknown form, and for a file of another
- * user, since it decides where messages go.
+ * Reads and parses a file. Undefined for a file that is missing, incomplete or of unknown form.
+ * Also undefined for a file of another user, because the file decides where messages go.
  */
 function read<T>(shape: z.ZodType<T>, path: string): T | undefined {
   return shape.safeParse(tryJson(readWhole(path, ENTRY_BYTES_MAX, { own: true }) ?? "")).data;

@@ -12,12 +12,15 @@ import {
 
 /** A horizontal rule across the screen; Claude Code may write a label into it. */
 const RULE = /^\s*[─╭╰]?─{8}/;
-/** A no-break space follows the prompt sign; `!` instead is Claude Code's shell mode. */
+/**
+ * The first row of the composer. A no-break space follows the prompt sign. A `!` in place of the
+ * sign means Claude Code's shell mode.
+ */
 const PROMPT = /^❯(\s|$)/;
 
 /**
- * The composer is between two rules and begins with `❯`; a dialog replaces it. Tested with 2.1.329,
- * in all permission modes, idle and busy.
+ * The composer is between two rules and begins with `❯`. A dialog replaces the composer. Tested
+ * with 2.1.329, in all permission modes, idle and busy.
  */
 export const claudeScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
@@ -25,7 +28,8 @@ export const claudeScreen: Screen = {
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const composer = findComposer(rows);
-    // The transcript may mention dialogs; an open dialog is never above the composer.
+    // The transcript above the composer may mention dialogs, but an open dialog is never above the
+    // composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },

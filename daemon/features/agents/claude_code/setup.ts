@@ -1,13 +1,16 @@
-/** Our entries in Claude Code's settings: hooks and an MCP server. Pure, on parsed JSON. */
+/**
+ * Adds and removes our entries in Claude Code's settings: hooks and an MCP server. Works on parsed
+ * JSON, without I/O.
+ */
 
 import * as groups from "../hooks/groups.ts";
 import type { JsonObject, SetupPlan } from "../install.ts";
 import * as server from "../mcp_server_entry.ts";
 
 /**
- * Every hook is a command, since an `http` hook shows an error at each prompt while the daemon is
- * down. After a start or a stop the session may be idle, so a second hook waits to wake it. That
- * hook ends by itself, unless its session stays idle for days without a better transport.
+ * Every hook is a command, because an `http` hook shows an error at each prompt while the daemon is
+ * down. After a start or a stop the session may be idle, so a second hook waits to wake it. The
+ * waiting hook ends by itself, unless its session stays idle for days without a better transport.
  */
 const HOOKS: groups.AgentHooks = {
   agent: "claude-code",
@@ -24,7 +27,7 @@ const HOOKS: groups.AgentHooks = {
   wake: { events: ["SessionStart", "Stop"], seconds_max: 7 * 86_400 },
 };
 
-/** Adds our hooks to `~/.claude/settings.json`; keeps those of others in their places. */
+/** Adds our hooks to `~/.claude/settings.json`. The hooks of others keep their places. */
 export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
   return groups.installHooks(settings, plan, HOOKS);
 }

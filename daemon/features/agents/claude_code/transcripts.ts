@@ -5,10 +5,15 @@ import * as z from "zod";
 import { readHead } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 
-/** One of the first lines names the folder; a line may hold a pasted text. */
+/**
+ * How much of a transcript is read. One of its first lines names the folder, and a line may hold a
+ * long pasted text.
+ */
 const HEAD_BYTES = 65_536;
 
-/** Claude Code could not read such a file either. */
+/**
+ * Errors that count as a missing transcript, because Claude Code could not read such a file either.
+ */
 const MISSING_ERRORS = [
   Deno.errors.NotFound,
   Deno.errors.NotADirectory,
@@ -40,7 +45,10 @@ export async function resumeClaude(
   return notResumable("session_file_missing");
 }
 
-/** `<config dir>/projects/<folder>/<id>.jsonl`; searched, as the form of `<folder>` has changed. */
+/**
+ * The path of a transcript: `<config dir>/projects/<folder>/<id>.jsonl`. It is searched for,
+ * because the form of `<folder>` has changed.
+ */
 async function transcriptOf(config_dir: string, session_id: string): Promise<string | undefined> {
   const projects = join(config_dir, "projects");
   for (const name of await namesIn(projects)) {
@@ -50,7 +58,7 @@ async function transcriptOf(config_dir: string, session_id: string): Promise<str
   return undefined;
 }
 
-/** The folder that the transcript names; undefined if no complete line does. */
+/** The folder that the transcript names; undefined if no complete line names a folder. */
 function folderNamedIn(head: string): string | undefined {
   for (const line of head.split("\n").slice(0, -1)) {
     try {

@@ -1,4 +1,6 @@
-/** `mesh hook claude-code Wake`: waits beside its session until a message has to wake it. */
+/**
+ * `mesh hook claude-code Wake`: waits beside its session until a message has to wake the session.
+ */
 
 import { systemClock } from "kit/core/clock.ts";
 import type { WaitForWake, WakeHookDeps } from "../definition.ts";
@@ -17,7 +19,8 @@ export const waitForWake: WaitForWake = async (session_id, hook) => {
   let answered_at: number | undefined;
   while (true) {
     const answer = await tryPost(post, { session_id });
-    // No daemon has answered yet, so do not wait for one: the next turn's hook tries again.
+    // No daemon has answered yet, so this hook does not wait for one. The hook of the next turn
+    // tries again.
     if (answer === undefined && answered_at === undefined) return 0;
     if (answer !== undefined) answered_at = clock.now();
     const { then, text, delivery_id } = answer ?? { then: "again" };
@@ -31,7 +34,7 @@ export const waitForWake: WaitForWake = async (session_id, hook) => {
   }
 };
 
-/** An aborted request counts as a daemon that went away. */
+/** Posts to the daemon. If the request is aborted, the daemon counts as stopped. */
 async function tryPost(
   post: Post,
   body: Record<string, unknown>,

@@ -9,21 +9,29 @@ import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 
-/** A local socket opens at once, or its owner has stopped accepting connections. */
+/**
+ * How long opening a socket may take. A local socket opens at once, unless its owner has stopped
+ * accepting connections.
+ */
 const OPEN_MS_MAX = 2_000;
-/** Answers take milliseconds, or more while the server starts threads. */
+/**
+ * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
+ */
 const ANSWER_MS_MAX = 5_000;
 
-/** Why the server cannot be used. Not one byte of a message was sent. */
+/** Why the server cannot be used. In all of these cases, not one byte of a message was sent. */
 export type Unreachable =
-  | "no_server" // No socket: no terminal has started the shared server.
-  // Another user may listen there: the socket or a folder above it is not ours alone.
+  | "no_server" // There is no socket, because no terminal has started the shared server.
+  // Another user may listen there, because the socket or a folder above it is not ours alone.
   | "foreign_socket"
   | "connection_refused"
   | "connect_timeout"
-  | "server_unknown"; // Its handshake is not Codex's.
+  | "server_unknown"; // The server's handshake is not Codex's.
 
-/** `refused` has the server's message. `lost`: there is no answer, and the effect is unclear. */
+/**
+ * The reply to a call. `refused` has the server's message. `lost` means that no answer came, so
+ * that the effect of the call is unclear.
+ */
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
@@ -37,7 +45,10 @@ const RpcMessage = z.looseObject({
 });
 const InitializeResult = z.looseObject({ userAgent: z.string() });
 
-/** The socket of a Codex folder's server: a link to a socket with a shorter path. */
+/**
+ * The path of the shared server's socket in a Codex folder. It is a link to a socket with a shorter
+ * path.
+ */
 export function socketPath(codex_home: string): string {
   return join(codex_home, "app-server-control", "app-server-control.sock");
 }
@@ -55,7 +66,8 @@ export class AppServer implements Disposable {
 
   /** Connects and completes the handshake. */
   static async connect(codex_home: string, clock: Clock): Promise<AppServer | Unreachable> {
-    // The link's own path may exceed the kernel's limit for sockets (108 bytes).
+    // Connects to the target of the link, because the link's own path may exceed the kernel's limit
+    // for sockets (108 bytes).
     const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
     const checked = found === undefined ? undefined : checkSocket(found);
     if (!checked || checked.state === "missing") return "no_server";
@@ -135,7 +147,10 @@ class ServerConnection implements Disposable {
     this.#socket.send(JSON.stringify({ method }));
   }
 
-  /** Handles answers only: the server's own requests and notifications are for the terminals. */
+  /**
+   * Handles answers only, because the server's own requests and notifications are meant for the
+   * terminals.
+   */
   #receive(frame: unknown): void {
     const { data } = RpcMessage.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
     if (data?.id === undefined || data.method !== undefined) return;

@@ -1,4 +1,7 @@
-/** Codex's adapter: the queue of its shared server first, else the pane of a separate session. */
+/**
+ * Codex's adapter. It uses the queue of the shared server, or the pane of a session with its own
+ * process.
+ */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -24,9 +27,9 @@ export interface CodexOptions {
   readonly tested_version: string;
   /** The environment in which `codex queue` runs. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether a session's process lives; called often. */
+  /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
-  /** Finds the Codex process above a process; by default from the kernel. */
+  /** Finds the nearest Codex process above a process; by default it asks the kernel. */
   readonly hostOf?: (pid: number) => CodexHost | undefined;
 }
 
@@ -57,7 +60,10 @@ export function codexAdapter(options: CodexOptions): Adapter {
   };
 }
 
-/** A session with its own process lives as long as that; others are known to the shared server. */
+/**
+ * Observes a session. If the session has its own process, the session is alive while that process
+ * is. Otherwise the shared server is asked.
+ */
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   const { agent_pid, agent_started, runtime_session_id } = peer;
   if (agent_pid !== null) {
@@ -83,7 +89,10 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
     : { alive: true, turn_state: TURN_STATE[activity], source: "app server" };
 }
 
-/** The shared server continues a turn whose terminal was closed. */
+/**
+ * Interrupts a turn in the shared server, because the server continues a turn whose terminal was
+ * closed.
+ */
 async function interruptTurn({ codex_home, clock }: CodexOptions, peer: AgentPeer): Promise<void> {
   const { runtime_session_id } = peer;
   if (runtime_session_id === null || !isThreadId(runtime_session_id)) return;
@@ -104,7 +113,10 @@ const QueueList = z.looseObject({
   data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string() })),
 });
 
-/** The ids of our deliveries: asks and the like, and notifications. */
+/**
+ * Matches the ids of our deliveries. `notif-` is the prefix of notifications, `qd-` that of asks
+ * and other messages.
+ */
 const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**
@@ -124,7 +136,8 @@ async function startQueue(server: AppServer, threadId: string): Promise<void> {
 const Meta = z.looseObject({ threadId: z.string() });
 
 /**
- * The thread that a call names, if a Codex process sent it: no other program may claim a thread.
+ * The thread that a call names. Undefined unless a Codex process sent the call, because no other
+ * program may claim a thread.
  */
 function sessionOfCall(
   { pid, meta }: CallEvidence,

@@ -1,9 +1,12 @@
-/** Codex in a home of its own: its user trusts our hooks and must approve escalations. */
+/**
+ * Codex's self-test fixture: a separate home, whose user trusts our hooks and must approve
+ * escalations.
+ */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** A configuration with the model at that address, and these folders trusted. */
+/** A configuration that uses the model at this address and trusts these folders. */
 export function codexConfig(model_url: string, folders: readonly string[]): string {
   const trusted = folders.map((folder) => `[projects."${folder}"]\ntrust_level = "trusted"\n`);
   return CONFIG.replace("URL", model_url) + trusted.join("");
@@ -23,7 +26,7 @@ env_key = "SCRIPTED_KEY"
 enabled = false
 `;
 
-/** Answers, as the user does once, the question whether to trust new hooks. */
+/** The key that answers the question whether to trust new hooks, which a user answers once. */
 export function codexStartKey(screen: string): string | undefined {
   if (screen.includes("› 1. Review hooks")) return "2";
   return screen.includes("› 2. Trust all and continue") ? "Enter" : undefined;
@@ -58,7 +61,10 @@ export const codexFixture: Fixture = {
   untested: { pane: "its sessions have no pane of their own: one shared server runs them" },
 };
 
-/** The targets of links in a folder: Codex's sockets are in a folder that no setting moves. */
+/**
+ * The targets of the links in a folder. Such links lead to Codex's sockets, which are in a folder
+ * that no setting moves.
+ */
 function linkTargetsIn(folder: string): string[] {
   try {
     return Array.from(Deno.readDirSync(folder)).filter(({ isSymlink }) => isSymlink)

@@ -1,4 +1,7 @@
-/** Codex's hooks, in Claude Code's format; and the Codex process that ran them. */
+/**
+ * Codex's hooks, which have Claude Code's format, and the search for the Codex process that ran
+ * them.
+ */
 
 import * as z from "zod";
 import { claudeCodeHooks } from "../hooks/claude_format.ts";
@@ -8,7 +11,10 @@ import { argumentsOf, commandOf, parentOf } from "../../../host/processes.ts";
 /** The fields that Codex adds to every event. */
 const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
 
-/** For a hook that names no process, or one that no known Codex process runs. */
+/**
+ * The facts for a hook that no session with its own process ran. Such a hook does not show where
+ * its session is.
+ */
 const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,
@@ -23,8 +29,9 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
     ...claudeCodeHooks,
     read: readHook,
     /**
-     * Hooks of the shared server inherit the environment of the first terminal, so their pane is
-     * another session's. A session with its own process is located by its hooks.
+     * Hooks of the shared server inherit the environment of the first terminal, so the pane in it
+     * may be another session's and is dropped. Hooks of a session with its own process show where
+     * that session is.
      */
     locate(facts: HookFacts): HookFacts {
       const host = facts.hook_pid === undefined ? undefined : findHost(facts.hook_pid);
@@ -37,20 +44,25 @@ function readHook(payload: unknown): HookReport {
   const report = claudeCodeHooks.read(payload);
   const { data } = AddedFields.safeParse(payload);
   const model = report.model ?? data?.model;
-  // The human interrupted the turn, at a dialog or elsewhere; no Stop follows.
+  // The human interrupted the turn, at a dialog or elsewhere. No Stop event follows, so the turn
+  // state is set here.
   if (report.event === "Interrupt") return { ...report, model, turn_state: "idle" };
   return { ...report, model };
 }
 
-/** How many ancestors of a hook are checked: a shell, and a launcher or two. */
+/**
+ * How many ancestors of a hook are checked. Between a hook and Codex there are a shell, and a
+ * launcher or two.
+ */
 const GENERATIONS_MAX = 16;
 
 /** The nearest Codex process above a process. */
 export interface CodexHost {
   readonly pid: number;
   /**
-   * `session`: it runs one session itself (`--no-daemon`, `exec`), whose pane is its own. `server`:
-   * it runs the sessions of many terminals, in the environment of the first one.
+   * `session` means that the process runs one session itself (`--no-daemon`, `exec`), in the
+   * session's own pane. `server` means that the process runs the sessions of many terminals, in the
+   * environment of the first terminal.
    */
   readonly kind: "session" | "server";
 }

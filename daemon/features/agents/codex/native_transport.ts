@@ -1,4 +1,7 @@
-/** The native transports: a session's queue in Codex, through the server's socket or a command. */
+/**
+ * Codex's native transports. They put a message into a session's queue, through the server's socket
+ * or a command.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -8,26 +11,28 @@ import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } f
 import { AppServer, type Unreachable } from "./app_server.ts";
 import { type Activity, isThreadId, readThread, type Thread } from "./threads.ts";
 
-/** Far above any message, and far below the server's limit. */
+/**
+ * The longest text for the socket. It is far above any message, and far below the server's limit.
+ */
 const SOCKET_CHARS_MAX = 1_000_000;
-/** Linux limits one argument to 131,072 bytes. */
+/** The longest text for the command, because Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;
-/** `codex queue` takes about 0.1 s. */
+/** How long `codex queue` may run. It takes about 0.1 s. */
 const COMMAND_MS_MAX = 10_000;
-/** The exit code for wrong usage: nothing was done. */
+/** The exit code for wrong usage, which means that nothing was done. */
 const EXIT_USAGE = 2;
 
-/** Reasons to refuse: not one byte was sent. */
+/** Reasons to refuse. In all of these cases, not one byte was sent. */
 type Refusal =
   | Unreachable
   | "no_session"
-  | "not_loaded" // No process runs the session, or a separate one does (`--no-daemon`).
+  | "not_loaded" // No process runs the session, or only its own process does (`--no-daemon`).
   | "broken" // The server reports a system error.
   | "thread_unknown" // The server's answer cannot be read.
   | "dialog_open"
   | "version_unproved"
   | "too_large"
-  | "socket_serves" // The command is only for servers whose socket was not tested.
+  | "socket_serves" // The command is used only for releases whose socket was not tested.
   | "no_command"
   | "queue_refused";
 
@@ -42,7 +47,7 @@ export interface NativeOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Through the socket, only with a tested release. */
+/** Delivers through the socket. Used only with a tested release. */
 export function createSocketTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
@@ -56,7 +61,10 @@ export function createSocketTransport(options: NativeOptions): AgentTransport {
   };
 }
 
-/** Through `codex queue`, which always speaks its own server's protocol: for untested releases. */
+/**
+ * Delivers through `codex queue`, for untested releases. The command always speaks the protocol of
+ * its own server.
+ */
 export function createCommandTransport(options: NativeOptions): AgentTransport {
   return {
     name: "native",
@@ -70,7 +78,7 @@ export function createCommandTransport(options: NativeOptions): AgentTransport {
   };
 }
 
-/** A connection, and the thread that it is about. */
+/** A connection to the server, and the peer's thread as the server describes it. */
 interface ThreadConnection {
   readonly server: AppServer;
   readonly thread: Thread;

@@ -7,7 +7,10 @@ import { readHead } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
-/** The first line holds the model's instructions: about 20 kB as of 0.169.0. */
+/**
+ * The longest first line that is read. It holds the model's instructions, about 20 kB as of
+ * 0.169.0.
+ */
 const FIRST_LINE_BYTES_MAX = 1_048_576;
 
 const FirstLine = z.looseObject({
@@ -31,10 +34,13 @@ export function rolloutOf(codex_home: string, threadId: string, path: string): R
   return { ok: true, args: ["resume", threadId] };
 }
 
-/** `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
+/** The levels of folders in `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
 const FOLDER_LEVELS = 3;
 
-/** Newest first: the names of folders and files begin with their date. */
+/**
+ * Finds a file by its suffix, and searches the newest files first. The names of folders and files
+ * begin with their date.
+ */
 function findFile(dir: string, suffix: string, levels_left: number): string | undefined {
   const entries = entriesOf(dir).sort((a, b) => a.name < b.name ? 1 : -1);
   for (const { name, isDirectory, isFile } of entries) {
@@ -59,7 +65,7 @@ function entriesOf(dir: string): Deno.DirEntry[] {
   }
 }
 
-/** Empty if the line has no end. */
+/** The first line of a file; empty if the line has no end. */
 function firstLine(path: string): string {
   const head = readHead(path, FIRST_LINE_BYTES_MAX) ?? "";
   return head.slice(0, Math.max(0, head.indexOf("\n")));

@@ -11,14 +11,16 @@ import {
   withoutPlaceholder,
 } from "../screens.ts";
 
-/** The composer's first row; `!` instead is Codex's shell mode, which takes no prompts. */
+/**
+ * The composer's first row. A `!` in place of `›` means Codex's shell mode, which takes no prompts.
+ */
 const PROMPT = /^›(\s|$)/;
 /** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;
 
 /**
- * The composer begins with `›`, holds the cursor, and is above a footer of one or two rows; a
- * dialog replaces it. Tested with 0.169.0, idle and busy.
+ * The composer begins with `›`, holds the cursor, and is above a footer of one or two rows. A
+ * dialog replaces the composer. Tested with 0.169.0, idle and busy.
  */
 export const codexScreen: Screen = {
   bytes_max: TEXT_BYTES_MAX,
@@ -26,7 +28,8 @@ export const codexScreen: Screen = {
   dialogOpen(view) {
     const rows = view.lines.map(stripEscapes);
     const composer = findComposer(view);
-    // The transcript may mention dialogs; an open dialog is never above the composer.
+    // The transcript above the composer may mention dialogs, but an open dialog is never above the
+    // composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },

@@ -1,4 +1,7 @@
-/** Our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. No I/O. */
+/**
+ * Adds and removes our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. No
+ * I/O.
+ */
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
@@ -11,7 +14,10 @@ import {
 import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
 import { SERVER_NAME, serverCommand } from "../mcp_server_entry.ts";
 
-/** `SessionEnd` comes when a session is unloaded or its process ends. No hook per tool call. */
+/**
+ * Codex sends `SessionEnd` when a session is unloaded or its process ends. Events for each tool
+ * call are not used.
+ */
 const HOOKS: AgentHooks = {
   agent: "codex",
   events: [
@@ -26,7 +32,10 @@ const HOOKS: AgentHooks = {
   seconds_max: 3,
   held: { PermissionRequest: DECISION_SECONDS_MAX },
 };
-/** How to find a daemon in another place: Codex passes on only the variables that are named. */
+/**
+ * The variables that tell our server where the daemon is. Codex passes on only the variables that
+ * its configuration names.
+ */
 const ENV_VARS = [
   "MESH_STATE",
   "MESH_CONFIG",
@@ -37,7 +46,7 @@ const ENV_VARS = [
 const HEADER = `[mcp_servers.${SERVER_NAME}]`;
 const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
-/** Adds our hooks to `hooks.json`. Codex runs none until its user trusts them. */
+/** Adds our hooks to `hooks.json`. Codex does not run them until its user trusts them. */
 export function installCodexHooks(hooks: JsonObject, plan: SetupPlan): JsonObject {
   return installHooks(hooks, plan, HOOKS);
 }
@@ -49,16 +58,17 @@ export function removeCodexHooks(hooks: JsonObject): JsonObject {
 type Toml = Readonly<Record<string, unknown>>;
 
 /**
- * Adds our MCP server at the end of `config.toml`; no byte before it changes. Its tools need no
+ * Adds our MCP server at the end of `config.toml`; no byte before it changes. Our tools need no
  * approval, because they do only what a peer may do. Throws `Unchangeable` for a text that is not
- * TOML, for another program's server of our name, and if the file has no place for a table.
+ * TOML, for a server of our name that is another program's, and for a file that has no place for a
+ * table.
  */
 export function installServer(text: string, plan: SetupPlan): string {
   const before = read(text);
   const found = serversOf(before)[SERVER_NAME];
   const { command, args, block } = serverOf(plan);
   if (isTable(found)) {
-    // Other members are the user's, e.g. another approval mode.
+    // Other members of the entry are the user's, e.g. another approval mode, so they are kept.
     if (found["command"] === command && isDeepStrictEqual(found["args"], args)) return text;
     return installServer(removeStale(text, found), plan);
   }
@@ -76,7 +86,10 @@ export function installServer(text: string, plan: SetupPlan): string {
   return after;
 }
 
-/** Restores the text byte for byte, except for what was written since. */
+/**
+ * Removes our server. The result is the original text byte for byte, except for what was written
+ * since.
+ */
 export function removeServer(text: string): string {
   const before = read(text);
   const { [SERVER_NAME]: found, ...others } = serversOf(before);
@@ -97,7 +110,10 @@ function removeStale(text: string, found: Toml): string {
   );
 }
 
-/** Recognized by its last argument, wherever mesh was installed at the time. */
+/**
+ * Recognizes our server by its last argument, because mesh may have been installed in another place
+ * at the time.
+ */
 function isMesh({ args }: Toml): boolean {
   return Array.isArray(args) && args.at(-1) === "mcp";
 }
@@ -154,7 +170,7 @@ function parsesTo(text: string, expected: Toml): boolean {
   }
 }
 
-/** The same without prototypes and classes, which would fail the comparison. */
+/** A copy without the parser's prototypes and classes, which would make the comparison fail. */
 function plain(value: Toml): unknown {
   return JSON.parse(JSON.stringify(value));
 }
@@ -169,7 +185,7 @@ function isTable(value: unknown): value is Toml {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A basic string of TOML has the escapes of JSON. */
+/** Quotes a text as a basic string of TOML, which has the same escapes as JSON. */
 function tomlString(text: string): string {
   return JSON.stringify(text);
 }

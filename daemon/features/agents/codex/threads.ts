@@ -1,4 +1,4 @@
-/** What the shared server reports about a session: loaded or not, working, at a dialog. */
+/** What the shared server reports about a session: whether it is loaded, working or at a dialog. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,13 +6,13 @@ import type { AgentPeer } from "../adapter.ts";
 import { AppServer, type Unreachable } from "./app_server.ts";
 import { isLaterPatch } from "../definition.ts";
 
-/** What a thread is doing. `not_loaded`: no terminal and no server runs it. */
+/** What a thread is doing. `not_loaded` means that no terminal and no server runs the thread. */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
 
 /** A thread as its server describes it. */
 export interface Thread {
   readonly activity: Activity;
-  /** Whether the socket was tested with the server's release. */
+  /** Whether the socket was tested with the release of this server. */
   readonly proved: boolean;
 }
 
@@ -40,7 +40,7 @@ export async function readThread(
   // The protocol of other release lines, older patches and previews was not tested.
   const proved = isLaterPatch(server.version, tested_version);
   const reply = await server.call("thread/read", { threadId });
-  // Its messages for an unknown thread, or one without a first prompt.
+  // These are the server's messages for an unknown thread, and for a thread without a first prompt.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
     return { proved, activity: "not_loaded" };
   }
@@ -85,6 +85,7 @@ function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "systemError") return "broken";
   if (canAcceptDirectInput === false) return "unknown";
   if (status.type === "idle") return "idle";
-  // Today `waitingOnApproval` and `waitingOnUserInput`; other flags may be dialogs, too.
+  // The known flags are `waitingOnApproval` and `waitingOnUserInput`. Any other flag may be a
+  // dialog, too.
   return status.activeFlags.length > 0 ? "awaiting_input" : "working";
 }

@@ -35,9 +35,10 @@ export const copilot: AgentDefinition = {
   hooks: {
     decision_events: ["permissionRequest"],
     pid_variable: "MESH_AGENT_PID",
-    // A payload does not name its event.
+    // Adds the name of the event, because the payload does not contain it.
     rewrite: (event) => (payload) => ({ ...payload, hookName: event }),
-    // The first hook comes with the first prompt, but the MCP servers start with the session.
+    // The session is announced by `mesh mcp`, because MCP servers start with the session, but the
+    // first hook comes with the first prompt.
     announcement: ({ COPILOT_AGENT_SESSION_ID: sessionId }) =>
       sessionId ? { hookName: "arrived", sessionId, cwd: Deno.cwd() } : undefined,
   },

@@ -1,4 +1,6 @@
-/** Copilot CLI's adapter: only its pane reaches it; its records and hooks report its turns. */
+/**
+ * Copilot CLI's adapter. The pane is the only transport. Turns are reported by hooks and records.
+ */
 
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
@@ -30,9 +32,10 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 }
 
 /**
- * No hook reports that a dialog was dismissed or a turn interrupted, but the records do. They are
- * written a moment late, so a newer report of a hook stands. The observation carries the record's
- * own time: with the current time, a record written just before it would not count as newer.
+ * No hook reports that a dialog was dismissed or a turn interrupted, but the session records do.
+ * The records are written a moment late, so a hook's report that is newer than the last record is
+ * kept. The observation carries the time of the record. With the current time, a record that was
+ * written earlier but is read later would not count as newer.
  */
 function observe(
   peer: AgentPeer,

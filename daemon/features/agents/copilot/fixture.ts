@@ -1,7 +1,9 @@
-/** Copilot CLI in a home of its own: with a local provider, in a folder that it trusts. */
+/**
+ * Copilot CLI's self-test fixture: a separate home, a local model provider, and a trusted folder.
+ */
 
 import { join } from "node:path";
-import type { Fixture, Rule } from "../selftest/fixture.ts";
+import type { Fixture, ScriptedReply } from "../selftest/fixture.ts";
 
 export const COPILOT_MODEL = "scripted-1";
 
@@ -20,8 +22,8 @@ export function copilotEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** `Touch FILE …` creates the file by a command, which needs permission. */
-export const COPILOT_TOUCH_RULE: Rule = {
+/** Makes the prompt `Touch FILE …` create the file by a shell command, which needs permission. */
+export const COPILOT_TOUCH_RULE: ScriptedReply = {
   match: /Touch (\S+)/,
   steps: [
     { tool: "bash", args: { command: "touch $1", description: "Touches" } },

@@ -1,4 +1,7 @@
-/** Copilot CLI's hooks: payloads, completed from its session records, and answers. */
+/**
+ * Copilot CLI's hooks: reads their payloads, completes them from the session records, and answers
+ * them.
+ */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -58,7 +61,8 @@ const KnownEvent = z.discriminatedUnion("hook_event_name", [
 type KnownEvent = z.infer<typeof KnownEvent>;
 
 /**
- * Copilot CLI's own spelling. `mesh hook` adds the event's name, which only its command line has.
+ * A payload in Copilot CLI's own spelling. `mesh hook` adds the event's name, because only the
+ * command line of the hook has it.
  */
 const NativePayload = z.looseObject({
   hookName: z.unknown().optional(),
@@ -77,7 +81,7 @@ function normalize(payload: unknown): unknown {
   const { data } = NativePayload.safeParse(payload);
   if (!data) return payload;
   const { hookName, sessionId, transcriptPath, agentId, parentAgentId, ...rest } = data;
-  // Or the start or the end of a subagent.
+  // If the two ids differ, the session itself reports a subagent's start or end.
   const isOwnSession = agentId === undefined || agentId !== sessionId;
   return {
     ...rest,
@@ -130,12 +134,15 @@ const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "elicitation_dialog",
 ]);
 
-/** The first prompt follows `sessionStart` at once, so context goes with the prompt only. */
+/**
+ * Whether context can be added to this event. The first prompt follows `sessionStart` at once, so
+ * only prompts carry context.
+ */
 function acceptsContext(event: string): boolean {
   return event === "userPromptSubmitted";
 }
 
-/** Our own tools need no approval, because they do only what a peer may do. */
+/** What the hook prints. Our own tools are approved, because they do only what a peer may do. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const { data } = KnownEvent.safeParse(normalize(payload));
   if (data?.hook_event_name === "permissionRequest" && MESH_TOOL.test(data.toolName)) {
@@ -153,7 +160,9 @@ function formatDecision({ behavior, message }: Decision): Record<string, unknown
 
 const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefined) });
 
-/** `copilotHooks`, with the last message read from the session records: no hook reports it. */
+/**
+ * `copilotHooks`, with the last message read from the session records, because no hook reports it.
+ */
 export function copilotReader({ config_dir, clock }: CopilotReaderOptions): HookReader {
   return {
     ...copilotHooks,

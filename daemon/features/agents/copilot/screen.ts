@@ -11,15 +11,24 @@ import {
   withoutPlaceholder,
 } from "../screens.ts";
 
-/** The composer is between the two lowest rules; other rows are indented or in a box. */
+/**
+ * A horizontal rule. The composer is between the two lowest rules. Other such rows are indented or
+ * in a box.
+ */
 const RULE = /^─{20}/;
-/** `❯` takes prompts; `!` instead is the shell mode, and other words are a search. */
+/**
+ * The composer's first row. Only `❯` takes prompts. In its place, `!` means the shell mode, and
+ * other words mean a search.
+ */
 const PROMPT = /^❯(\s|$)/;
 /** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;
 /** The cursor's column in an empty composer. */
 const FIRST_COLUMN = 2;
-/** The last row of its lists, and of the help, which any key closes. */
+/**
+ * The last row of Copilot CLI's lists and of its help. They count as dialogs, and any key closes
+ * the help.
+ */
 const PROMPT_ROW = /\benter (accept|open)\b|\bany key close help\b/;
 /** How much of a long text's end must be shown to recognize the text. */
 const END_CHARS_MIN = 200;
@@ -59,7 +68,7 @@ export const copilotScreen: Screen = {
 interface ComposerRows {
   /** The row of the prompt sign. */
   readonly top: number;
-  /** The first row below. */
+  /** The first row below the composer. */
   readonly bottom: number;
 }
 

@@ -7,18 +7,21 @@ import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
 import type { Observation, ResumeResult } from "../adapter.ts";
 
-/** How much of a session's records is read per observation: more than its latest turn's. */
+/**
+ * How much of a session's records is read per observation, which is more than the records of the
+ * latest turn.
+ */
 const TAIL_BYTES = 65_536;
-/** More than the last message takes. */
+/** How much of the records is read to find the last message, which takes less. */
 const MESSAGE_TAIL_BYTES = 1_048_576;
-/** Longer records are not read to resume a session. */
+/** The largest file of records that is read to resume a session. */
 const RECORDS_BYTES_MAX = 268_435_456;
-/** A lock file holds little more than a pid. */
+/** The largest lock file that is read. It holds little more than a pid. */
 const LOCK_BYTES_MAX = 65_536;
 /** How late the records of an ended turn may be, and how often the file is read meanwhile. */
 const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
-/** Sessions whose activity is cached. */
+/** How many sessions' activity is cached. */
 const SESSIONS_MAX = 200;
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The tool that asks the user a question. */
@@ -27,7 +30,7 @@ const ASK_USER_TOOL = "ask_user";
 const SessionRecord = z.object({
   type: z.string(),
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
-  /** The subagent that the record belongs to. */
+  /** The subagent that the record belongs to; absent for a record of the session itself. */
   agentId: z.string().optional(),
   data: z.object({
     sessionId: z.string().optional(),
@@ -38,7 +41,7 @@ const SessionRecord = z.object({
     newModel: z.string().optional(),
     selectedModel: z.string().optional(),
     content: z.string().optional().catch(undefined),
-    /** For a record of a hook: its type and its input. */
+    /** In a record about a hook, the hook's type. The hook's input is in `input`. */
     hookType: z.string().optional(),
     input: z.object({ timestamp: z.number().optional() }).optional().catch(undefined),
     context: z.object({ cwd: z.string().optional() }).optional(),
@@ -46,7 +49,7 @@ const SessionRecord = z.object({
 });
 type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** What a session does, as it records it, and since when. */
+/** What a session does according to its records, and since when. */
 export interface Activity extends Pick<Observation, "turn_state" | "model"> {
   readonly at: number;
 }
@@ -64,8 +67,9 @@ export class SessionRecords {
   }
 
   /**
-   * What the session does now; undefined if another process wrote its records. A resumed session
-   * writes nothing before its first prompt, so its records are older.
+   * What the session does now. Undefined if this process does not hold the session's lock, because
+   * another process then wrote the records. A resumed session writes nothing before its first
+   * prompt, so until then its records are older than its process.
    */
   activityOf(id: string, pid: number): Activity | undefined {
     if (!SESSION_ID.test(id)) return undefined;
@@ -97,7 +101,8 @@ function activityIn(records: readonly SessionRecord[]): Activity {
     if (type === "tool.execution_start" && data.toolName === ASK_USER_TOOL) dialogs.add(toolCallId);
     if (type === "tool.execution_complete") dialogs.delete(toolCallId);
     if (/^permission/.test(type)) at = timestamp;
-    // A subagent's dialogs are the session's, but its turns are not.
+    // A subagent's dialogs count as the session's dialogs, but a subagent's turns do not count as
+    // the session's turns.
     if (agentId !== undefined) continue;
     model = data.newModel ?? data.model ?? data.selectedModel ?? model;
     turn = TURNS.get(type) ?? turn;
@@ -107,10 +112,13 @@ function activityIn(records: readonly SessionRecord[]): Activity {
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
-/** The records, beside permissions, that show what a session does. */
+/** The types of records, besides permissions, that show what a session does. */
 const ACTIVITY_TYPES = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
 
-/** In a tool loop one turn follows another without a pause. */
+/**
+ * The turn state after a record of this type. In a tool loop one turn follows another without a
+ * pause.
+ */
 const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
   ["session.start", "idle"],
   ["session.resume", "idle"],
@@ -121,8 +129,9 @@ const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
 ]);
 
 /**
- * The last message of the turn that ended with this hook event, found by the event's timestamp. The
- * record of the hook follows those of the turn, and may be written after the hook ran.
+ * The last message of the turn that ended with this hook event, which is found by its timestamp.
+ * The record of the event follows the records of the turn. It may be written after the hook has
+ * run, so the file is read again until it is there.
  */
 export async function lastMessageOf(
   config_dir: string,
@@ -145,7 +154,9 @@ export async function lastMessageOf(
 
 const STOP_HOOK = "agentStop";
 
-/** The last text since the last prompt; a tool call may have no text. */
+/**
+ * The last message with text since the last prompt. A message that calls a tool may have no text.
+ */
 function lastAssistantText(records: readonly SessionRecord[]): string {
   const own = records.filter(({ agentId }) => agentId === undefined);
   const turn = own.slice(own.findLastIndex(({ type }) => type === "user.message") + 1);
@@ -153,7 +164,10 @@ function lastAssistantText(records: readonly SessionRecord[]): string {
     ?.data.content ?? "";
 }
 
-/** `--resume` finds only sessions with a conversation, and changes to their folder. */
+/**
+ * How to resume a session. `--resume` finds only sessions with a conversation, and changes to the
+ * session's own folder.
+ */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
@@ -179,12 +193,15 @@ function folderOf(config_dir: string, id: string): string {
   return join(config_dir, "session-state", id);
 }
 
-/** The records in complete lines; drops a first line that was cut. */
+/**
+ * The records of a text, one per line. Incomplete lines are dropped, such as a first line that was
+ * cut.
+ */
 function parseRecords(text: string): SessionRecord[] {
   return text.split("\n").flatMap((line) => SessionRecord.safeParse(tryJson(line)).data ?? []);
 }
 
-/** Changes when the file is written to; undefined if there is none. */
+/** A value that changes whenever the file is written to; undefined if there is no file. */
 function fileVersion(path: string): string | undefined {
   try {
     const { size, mtime } = Deno.statSync(path);

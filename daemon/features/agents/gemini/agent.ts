@@ -40,7 +40,7 @@ export const gemini: AgentDefinition = {
   fixture: async () => (await import("./fixture.ts")).geminiFixture,
 };
 
-/** The payload holds the whole conversation; only the model's name is needed. */
+/** Removes the conversation from a payload, and keeps only the model's name. */
 function withoutConversation({ llm_request, ...payload }: Readonly<Record<string, unknown>>) {
   const model = typeof llm_request === "object" && llm_request !== null && "model" in llm_request
     ? llm_request.model

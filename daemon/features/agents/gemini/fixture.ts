@@ -1,4 +1,4 @@
-/** Gemini CLI in a home of its own: after its first start, with a dummy key. */
+/** Gemini CLI's self-test fixture: a separate home after its first start, and a dummy API key. */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";

@@ -1,4 +1,6 @@
-/** Gemini CLI's adapter: only its pane reaches it; its hooks and its screen report its turns. */
+/**
+ * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
+ */
 
 import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
@@ -8,14 +10,16 @@ import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 
 /**
- * For 40 ms after a paste Enter is a line break (0.61.0). That time ends when the screen is
- * redrawn, which took longer than the usual 300 ms on a machine under load.
+ * The pause between paste and Enter. For 40 ms after a paste, Gemini CLI takes Enter as a line
+ * break (0.61.0). That time ends when the screen is redrawn, which on a busy machine took longer
+ * than the usual 300 ms.
  */
 const SETTLE_MS = 1_000;
 
 /**
- * A resumed session shows its composer, hides it while it reads its records, and shows it again:
- * what is pasted into the first composer can be lost (0.61.0).
+ * How long a composer must be shown before a paste. A resumed session shows its composer, hides it
+ * while it reads its records, and shows it again. A text that is pasted into the first composer can
+ * be lost (0.61.0).
  */
 const WARM_UP_MS = 2_000;
 
@@ -38,7 +42,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
 
 /**
  * No hook reports that a dialog was dismissed, so the screen overrules what a hook reported about a
- * dialog. Between idle and working the hooks are more reliable.
+ * dialog. To tell idle from working, the hooks are more reliable.
  */
 async function observe(
   peer: AgentPeer,

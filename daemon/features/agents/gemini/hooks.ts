@@ -1,4 +1,7 @@
-/** Gemini CLI's hooks: payloads, completed from its session records, and answers. */
+/**
+ * Gemini CLI's hooks: reads their payloads, completes them from the session records, and answers
+ * them.
+ */
 
 import * as z from "zod";
 import type { HookReader, HookReport } from "../adapter.ts";
@@ -72,8 +75,9 @@ function reportFields(data: KnownEvent): Partial<HookReport> {
 }
 
 /**
- * Whether the model reads added context right after this event. Context added to a start is read
- * only with the first prompt, which may come late, so messages stay queued until then.
+ * Whether the model reads added context right after this event. Context that is added to a
+ * session's start is read only with the first prompt, which may come much later, so messages stay
+ * queued until then.
  */
 function acceptsContext(event: string): boolean {
   return event === "BeforeAgent";
@@ -97,8 +101,8 @@ export const geminiHooks: HookReader = {
 };
 
 /**
- * `geminiHooks`, with the last message read from the session records: a hook holds all texts of the
- * turn, one per line. The last record is used only if the hook's text ends with it.
+ * `geminiHooks`, with the last message read from the session records, because a hook holds all
+ * texts of the turn, one per line. The last record is used only if the hook's text ends with it.
  */
 export function geminiReader(config_dir: string): HookReader {
   return {

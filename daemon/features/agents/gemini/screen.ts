@@ -9,22 +9,28 @@ import {
   visibleAscii,
 } from "../screens.ts";
 
-/** The composer is below the lowest rule; a dialog's box begins with a corner. */
+/**
+ * A horizontal rule. The composer is below the lowest rule. A dialog's box begins with a corner
+ * instead.
+ */
 const RULE = /^─{20}/;
-/** Only `>` takes prompts; `!` is the shell mode, whose lines are commands. */
+/**
+ * The composer's first row. Only `>` takes prompts. A `!` in its place means the shell mode, whose
+ * lines are commands.
+ */
 const PROMPT = /^ > /;
 const PLACEHOLDER = "Type your message or @path/to/file";
 /** The cursor's column in an empty composer. */
 const FIRST_COLUMN = 3;
 /** The head of the table below the composer; users may hide it or choose other columns. */
 const FOOTER = /^ workspace \(\/directory\)/;
-/** Shown with the seconds while a turn runs. */
+/** The text that is shown while a turn runs, with the elapsed seconds. */
 const RUNNING = /\(esc to cancel, \d+/;
 
 interface ComposerRows {
   /** The row of the prompt sign. */
   readonly top: number;
-  /** The first row below. */
+  /** The first row below the composer. */
   readonly bottom: number;
 }
 
@@ -35,7 +41,8 @@ export const geminiScreen: Screen = {
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const composer = findComposer(rows);
-    // The transcript may mention dialogs; an open dialog is never above the composer.
+    // The transcript above the composer may mention dialogs, but an open dialog is never above the
+    // composer.
     if (looksLikeDialog(composer ? rows.slice(composer.bottom) : rows)) return true;
     return composer ? false : undefined;
   },

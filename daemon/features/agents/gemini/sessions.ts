@@ -6,10 +6,10 @@ import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import type { ResumeResult } from "../adapter.ts";
 
-/** Text before a session's first prompt that is not conversation. */
+/** Matches prompts that are not conversation, such as commands and added context. */
 const NOT_CONVERSATION = /^\s*($|[/?]|<session_context>|<hook_context>)/;
 
-/** Longer records are not read. */
+/** The largest file of records that is read. */
 const RECORDS_BYTES_MAX = 67_108_864;
 const PROJECTS_BYTES_MAX = 4_194_304;
 
@@ -22,7 +22,9 @@ const ChatRecord = z.object({
   content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
 });
 
-/** `--resume` finds only sessions of its working folder, and none that are empty. */
+/**
+ * How to resume a session. `--resume` finds only sessions of its working folder that are not empty.
+ */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
@@ -59,7 +61,10 @@ export function lastModelText(
   return undefined;
 }
 
-/** A file's name ends in the id's first part, which is not unique; the file holds the whole id. */
+/**
+ * The files that may hold a session. A file's name ends in the first part of the session's id,
+ * which is not unique. The file itself holds the whole id.
+ */
 function sessionFiles(folder: string, id: string): string[] {
   const suffixes = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
   return namesIn(folder)
@@ -76,7 +81,10 @@ function chatsFolder(config_dir: string, path: string): string | undefined {
   return join(config_dir, "tmp", slug, "chats");
 }
 
-/** One record per line; an older file is one object with a list of messages. */
+/**
+ * The records of a file. A file has one record per line; an older file is one object with a list of
+ * messages.
+ */
 function recordsIn(text: string): unknown[] {
   const whole = z.object({ messages: z.array(z.unknown()) }).safeParse(tryJson(text)).data;
   if (whole) return [tryJson(text), ...whole.messages];

@@ -1,4 +1,4 @@
-/** Any program that reads lines in a tmux pane; nothing is known of it but its pane. */
+/** Any program that reads lines in a tmux pane. Nothing but the pane is known of the program. */
 
 import type { AgentDefinition } from "../definition.ts";
 

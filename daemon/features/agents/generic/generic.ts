@@ -17,7 +17,10 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
   };
 }
 
-/** Its process decides, unless tmux reports the pane dead. Turns are not visible. */
+/**
+ * Whether the program is alive. Its process decides, unless tmux reports the pane as dead. Turns
+ * cannot be observed.
+ */
 async function observe(
   peer: AgentPeer,
   { tmuxServers, isAlive: checkAlive = isAlive }: Pick<PaneOptions, "tmuxServers" | "isAlive">,
@@ -35,7 +38,10 @@ async function observe(
   return isRunning ? { alive: true, turn_state: null, source: "process table" } : undefined;
 }
 
-/** `missing`: tmux has no such pane, or its server is gone. Undefined if tmux does not answer. */
+/**
+ * The peer's pane. `missing` means that tmux has no such pane, or that its server is gone.
+ * Undefined if tmux does not answer.
+ */
 async function paneOf(
   peer: AgentPeer,
   tmuxServers: TmuxServers,

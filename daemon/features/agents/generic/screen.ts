@@ -2,7 +2,10 @@
 
 import { looksLikeDialog, type Screen, stripEscapes, visibleAscii } from "../screens.ts";
 
-/** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
+/**
+ * The longest text to type. A terminal in line mode keeps 4,095 bytes of a line and drops the rest
+ * (n_tty).
+ */
 const LINE_BYTES_MAX = 3_500;
 
 /**

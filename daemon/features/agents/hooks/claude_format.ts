@@ -77,7 +77,7 @@ function notificationReport(notification_type: string): Partial<HookReport> {
   return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
 }
 
-/** Reads a payload; refuses one without an event or a session. */
+/** Reads a payload; refuses a payload without an event or a session. */
 export const readHook = payloadReader(KnownEvent, reportFields);
 
 /**
@@ -89,9 +89,9 @@ export function acceptsContext(event: string): boolean {
 }
 
 /**
- * What the hook prints. `context` holds whole messages if the event accepts context. A stop carries
- * names only, and keeps the turn open once: a stop that a hook has already blocked goes through,
- * because Claude Code overrides the ninth block in a row.
+ * What the hook prints. `context` holds whole messages if the event accepts context. For a stop,
+ * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
+ * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   const { data } = KnownEvent.safeParse(payload);

@@ -1,9 +1,12 @@
-/** Hooks in groups, as Claude Code and Codex write them: ours added, recognized, removed. */
+/** Adds, recognizes and removes our hooks in groups, the form that Claude Code and Codex use. */
 
 import { isObject, type Json, type JsonObject, type SetupPlan } from "../install.ts";
 import { groupsWithout, shellQuote, withHooks, withoutHooks } from "./settings.ts";
 
-/** A gated tool waits for the human's decision, for an hour at most (contract 8). */
+/**
+ * The time limit of a hook that waits for the human's decision on a tool. The decision takes an
+ * hour at most (contract 8).
+ */
 export const DECISION_SECONDS_MAX = 3_660;
 
 /** The hooks of one agent. */
@@ -11,7 +14,7 @@ export interface AgentHooks {
   /** The agent's id in the hook's command. */
   readonly agent: string;
   readonly events: readonly string[];
-  /** More than `mesh hook` takes (1.5 s). */
+  /** The time limit of a hook. It must be more than `mesh hook` takes (1.5 s). */
   readonly seconds_max: number;
   /** The limits of events that wait for a decision. */
   readonly held?: { readonly [event: string]: number };
@@ -19,7 +22,7 @@ export interface AgentHooks {
   readonly wake?: { readonly events: readonly string[]; readonly seconds_max: number };
 }
 
-/** Adds our hooks to settings; keeps those of others in their places. */
+/** Adds our hooks to settings. The hooks of others keep their places. */
 export function installHooks(settings: JsonObject, plan: SetupPlan, kind: AgentHooks): JsonObject {
   const meshEntry = (event: string) => groupFor(kind, event, plan);
   return withHooks(settings, { events: kind.events, meshEntry, withoutMesh: withoutMesh(kind) });
@@ -42,7 +45,10 @@ function withoutMesh({ agent }: AgentHooks) {
   return groupsWithout((entry) => isMeshHook(entry, agent));
 }
 
-/** Recognized by the last words of its command, wherever mesh was installed at the time. */
+/**
+ * Recognizes our hook by the last words of its command, because mesh may have been installed in
+ * another place at the time.
+ */
 function isMeshHook(entry: Json, agent: string): boolean {
   const command = isObject(entry) ? entry["command"] : undefined;
   const [, found] = typeof command === "string"

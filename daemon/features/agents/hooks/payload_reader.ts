@@ -1,4 +1,4 @@
-/** Reads hook payloads: known events in full, others by name. No I/O. */
+/** Reads hook payloads: known events in full, other events only by name. No I/O. */
 
 import * as z from "zod";
 import { invalidRequest } from "kit/core/problem.ts";
@@ -11,10 +11,10 @@ export const commonFields = {
   cwd: z.string().optional(),
 };
 
-/** Any event, those of later versions included, by its name only. */
+/** Any event, including events of later versions. Only its name is read. */
 const UnknownEvent = z.object({ ...commonFields, hook_event_name: z.string().min(1) });
 
-/** Reads payloads of these events; refuses one without an event or a session. */
+/** Reads payloads of these events; refuses a payload without an event or a session. */
 export function payloadReader<Event extends z.infer<typeof UnknownEvent>>(
   schema: z.ZodType<Event>,
   reportFields: (event: Event) => Partial<HookReport>,

@@ -1,4 +1,6 @@
-/** Hooks in an agent's settings: ours added, recognized, removed. Pure, on parsed JSON. */
+/**
+ * Adds, recognizes and removes our hooks in an agent's settings. Works on parsed JSON, without I/O.
+ */
 
 import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
 
@@ -7,13 +9,16 @@ export interface HookFormat {
   readonly events: readonly string[];
   /** Our entry for an event. */
   meshEntry(event: string): JsonObject;
-  /** The entry without our hooks: unchanged if it has none, absent if it has no others. */
+  /**
+   * Returns the entry without our hooks. It is unchanged if it has none of ours, and absent if it
+   * has no hooks of others.
+   */
   withoutMesh: WithoutMesh;
 }
 
 export type WithoutMesh = (entry: Json) => readonly Json[];
 
-/** Adds our hooks to settings; keeps those of others in their places. */
+/** Adds our hooks to settings. The hooks of others keep their places. */
 export function withHooks(settings: JsonObject, format: HookFormat): JsonObject {
   const hooks = { ...objectAt(settings, "hooks") };
   for (const event of format.events) {
@@ -40,7 +45,10 @@ export function withoutHooks(settings: JsonObject, withoutMesh: WithoutMesh): Js
   return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
 }
 
-/** For agents that group an event's hooks: a group may also hold hooks of others. */
+/**
+ * Removes our hooks from groups, for agents that group an event's hooks. A group may also hold
+ * hooks of others.
+ */
 export function groupsWithout(isMeshHook: (hook: Json) => boolean): WithoutMesh {
   return (group) => {
     const entries = isObject(group) ? group["hooks"] : undefined;

@@ -7,7 +7,7 @@ const home = (env: Env) => `${env["XDG_CONFIG_HOME"] || homePath(env, ".config")
 const settingsFiles = (env: Env) =>
   ["opencode.json", "opencode.jsonc"].map((name) => `${home(env)}/${name}`);
 
-/** The folder of its sessions. */
+/** The folder of opencode's sessions. */
 export const dataDir = (env: Env) =>
   `${env["XDG_DATA_HOME"] || homePath(env, ".local", "share")}/opencode`;
 

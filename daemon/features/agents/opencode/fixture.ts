@@ -1,9 +1,12 @@
-/** opencode in a home of its own: with a local provider, and asking before a command. */
+/**
+ * opencode's self-test fixture: a separate home, a local model provider, and a dialog before each
+ * command.
+ */
 
 import { join } from "node:path";
 import type { Fixture } from "../selftest/fixture.ts";
 
-/** The settings of a user with one model, at that address. */
+/** The settings of a user with one model, which is at this address. */
 export function opencodeSettings(model_url: string) {
   const provider = {
     npm: "@ai-sdk/openai-compatible",
@@ -53,7 +56,8 @@ export const opencodeFixture: Fixture = {
 
 /**
  * The package that opencode installs at its first start for every user with a plugin. Our plugin
- * does not use it; an empty one keeps opencode from downloading it.
+ * does not use the package, so an empty one is put in its place to keep opencode from downloading
+ * it.
  */
 export function opencodePackage(folder: string, version: string): Record<string, unknown> {
   const name = "@opencode-ai/plugin";

@@ -19,13 +19,14 @@ export interface Member {
   readonly from: number;
   readonly value_from: number;
   readonly value_to: number;
-  /** After the comma that follows the member, or after its value if none does. */
+  /** The offset after the comma that follows the member, or after its value if no comma follows. */
   readonly to: number;
   readonly value: Json;
 }
 
 /**
- * Deeper than any configuration. The parser is recursive, so deeper text would overflow its stack.
+ * The deepest nesting that is parsed, which is deeper than any configuration. The parser is
+ * recursive, so deeper text would overflow its stack.
  */
 const LEVELS_MAX = 64;
 
@@ -87,7 +88,7 @@ function checkDepth(text: string): void {
 
 interface Token {
   readonly first: string;
-  /** The offset after it. */
+  /** The offset after the token. */
   readonly to: number;
 }
 

@@ -1,4 +1,7 @@
-/** opencode's adapter: the pane, for an opencode without the plugin, which has a socket. */
+/**
+ * opencode's adapter. It offers only the pane, for an opencode without the plugin, because the
+ * plugin has a socket.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
@@ -8,11 +11,15 @@ import { opencodeScreen } from "./screen.ts";
 import { resume } from "./resume.ts";
 
 /**
- * A plugin connects within a second of its start and within five of the daemon's start. Text pasted
- * in the first five seconds of an opencode is lost (1.18.33).
+ * How long a message waits for the plugin before the pane is used. A plugin connects within a
+ * second of its start, and within five seconds of the daemon's start. Text pasted in the first five
+ * seconds of an opencode is lost (1.18.33).
  */
 const PLUGIN_WAIT_MS_MAX = 15_000;
-/** A queued message is tried every second: after a longer pause the wait starts again. */
+/**
+ * A queued message is retried every second. If the gap between two tries is longer than this, the
+ * waiting time is counted from zero again.
+ */
 const WAIT_GAP_MS_MAX = 5_000;
 
 export interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
@@ -39,7 +46,7 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
   };
 }
 
-/** Only its plugin reports its turns. */
+/** Observes only the process, because turns are reported by the plugin. */
 function observe(
   { agent_pid, agent_started }: AgentPeer,
   checkAlive: IsAlive = isAlive,

@@ -9,8 +9,8 @@ import type { ResumeResult } from "../adapter.ts";
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
 
 /**
- * `-s <id>`, if the session exists, belongs to no subagent, and belongs to that folder: opencode
- * would silently start in the wrong folder.
+ * The arguments `-s <id>`, if the session exists, belongs to no subagent, and belongs to that
+ * folder. For a session of another folder, opencode would silently start in the wrong folder.
  */
 export function resume(
   data_dir: string,
@@ -31,7 +31,7 @@ function rowOf(db_path: string, id: string): z.infer<typeof Row> | string {
     const row = db.prepare("select directory, parent_id from session where id = ?").get(id);
     return row === undefined ? "no_such_session" : Row.parse(row);
   } catch {
-    // Written by another version, damaged, or unreadable for this user.
+    // The database was written by another version, is damaged, or is unreadable for this user.
     return "session_storage_unreadable";
   }
 }

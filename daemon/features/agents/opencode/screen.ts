@@ -8,12 +8,15 @@ import {
   visibleAscii,
 } from "../screens.ts";
 
-/** The lower edge of the composer; a dialog has none. */
+/** The lower edge of the composer; a dialog has no such edge. */
 const EDGE = /^\s*╹▀{8}/;
 const ROW = /^\s*┃/;
 const PLACEHOLDER = /^Ask anything… "/;
 const DIALOG = new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i");
-/** With wide characters a row is shorter than its columns, and the panel beside it shows. */
+/**
+ * The gap before the panel beside the composer. In a row with wide characters there are fewer
+ * characters than columns, so the text of the panel must be cut off here.
+ */
 const GAP = / {8,}/;
 
 /** The composer is a bar of `┃` rows above its edge; its last row names the agent and model. */
@@ -23,7 +26,8 @@ export const opencodeScreen: Screen = {
   dialogOpen({ lines }) {
     const rows = lines.map(stripEscapes);
     const edge = edgeOf(rows);
-    // The transcript may mention dialogs; an open dialog replaces the composer.
+    // The transcript may mention dialogs, but an open dialog replaces the composer, so rows above a
+    // composer are not searched.
     if ((edge === undefined ? rows : rows.slice(edge)).some((row) => DIALOG.test(row))) return true;
     return edge === undefined ? undefined : false;
   },

@@ -1,4 +1,4 @@
-/** What `mesh setup` writes for opencode: the plugin, and our entry in its MCP servers. Pure. */
+/** What `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP servers. */
 
 import {
   type Edit,
@@ -12,12 +12,15 @@ import { SERVER_NAME } from "../mcp_server_entry.ts";
 import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
-/** The rest of a file that we created; no other program writes it this way. */
+/**
+ * What is left of a file that we created when our entry is removed. No other program writes an
+ * empty file this way.
+ */
 const EMPTY_FILE = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */
 const PLUGIN_HEADER = "/**\n * mesh's plugin for opencode";
 
-/** `plugin/mesh.js`: one file that finds the daemon by itself. */
+/** The content of `plugin/mesh.js`, a single file that finds the daemon by itself. */
 export function installPlugin(before: string): string {
   if (before !== "" && !before.startsWith(PLUGIN_HEADER)) {
     throw new Unchangeable("plugin/mesh.js belongs to another program: remove or rename it first");
@@ -29,7 +32,10 @@ export function removePlugin(before: string): string {
   return before.startsWith(PLUGIN_HEADER) ? "" : before;
 }
 
-/** opencode merges all of its settings files, so our server is in one of those that exist. */
+/**
+ * opencode merges all of its settings files, so one of the existing files gets our server and the
+ * others lose it.
+ */
 export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
   const existing = files.filter(exists);
   const settings = existing.length > 0 ? existing : files.slice(0, 1);
@@ -66,7 +72,7 @@ export function installServer(before: string, mesh: readonly string[]): string {
   return prepend(withoutServer, servers.value_from, `    ${entry}`);
 }
 
-/** Removes our server; the result is empty if nothing else is in a file that we have created. */
+/** Removes our server. The result is empty if we created the file and it holds nothing else. */
 export function removeServer(before: string): string {
   if (before.trim() === "") return before;
   const root = rootOf(before);
@@ -84,7 +90,10 @@ function serverOf(mesh: readonly string[]): Json {
   return { type: "local", command: [...mesh, "mcp"], enabled: true };
 }
 
-/** Recognized by its last argument, wherever mesh was installed at the time. */
+/**
+ * Recognizes our server by its last argument, because mesh may have been installed in another place
+ * at the time.
+ */
 function isMeshServer(server: Json): boolean {
   const command = isObject(server) ? server["command"] : undefined;
   return Array.isArray(command) && command.length > 1 && command.at(-1) === "mcp";

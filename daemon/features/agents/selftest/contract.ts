@@ -25,7 +25,7 @@ export type Verdicts = z.infer<typeof Verdicts>;
 
 export const VERDICTS_FILE = "selftest.json";
 
-/** The file as it is read: an older release wrote the transports as `rungs`. */
+/** The file as it is read. An older release wrote the transports as `rungs`. */
 const StoredVerdicts = z.object({
   agents: z.partialRecord(Backend, z.preprocess(upgradeAgent, TestedAgent)),
 });

@@ -1,13 +1,22 @@
-/** What `mesh selftest` needs of one agent: its first start, its model, its screens, its keys. */
+/**
+ * What `mesh selftest` has to know of one agent: its first start, its model, its screens and its
+ * keys.
+ */
 
-/** One action of the scripted model. A tool call ends its answer; the result starts the next. */
+/**
+ * One action of the scripted model. A tool call ends the model's answer, and the tool's result
+ * starts its next answer.
+ */
 export type Step =
   | { readonly tool: string; readonly args?: Readonly<Record<string, unknown>> }
   | { readonly say: string }
   | { readonly sleep_ms: number };
 
-/** How the model answers a matching prompt; `$1` to `$9` in strings are its captures. */
-export interface Rule {
+/**
+ * How the model answers a matching prompt. In strings, `$1` to `$9` stand for the captures of
+ * `match`.
+ */
+export interface ScriptedReply {
   readonly match: RegExp;
   readonly steps: readonly Step[];
 }
@@ -26,24 +35,27 @@ export interface TestHome {
 
 export interface Fixture {
   readonly model_api: ModelApi;
-  /** Rules beside the usual ones; `forbidden` is a file that needs permission. */
-  rules?(forbidden: string): readonly Rule[];
-  /** The files of a home after the first start: path to text, or to a JSON value. */
+  /**
+   * Replies in addition to the usual ones. `forbidden` is a file that may be created only with the
+   * user's permission.
+   */
+  rules?(forbidden: string): readonly ScriptedReply[];
+  /** The files of a home after the first start, as a map from path to text or to a JSON value. */
   files(place: TestHome, model_url: string): Readonly<Record<string, unknown>>;
-  /** Environment variables beside the home. */
+  /** Environment variables in addition to those of the home. */
   env(model_url: string): Readonly<Record<string, string>>;
   readonly command: readonly string[];
   /** Arguments that resume the folder's last session. */
   readonly resume: readonly string[];
-  /** The composer is shown and empty. */
+  /** Whether the composer is shown and empty. */
   isReady(screen: string): boolean;
-  /** The key to press at a screen of the first start. */
+  /** The key to press at a screen of the first start; undefined at any other screen. */
   atStart?(screen: string): string | undefined;
   readonly dialog: {
     /** A prompt that makes the model call a tool that needs permission; ends with `mark`. */
     prompt(forbidden: string, mark: string): string;
     isOpen(screen: string): boolean;
-    /** The keys that refuse. */
+    /** The keys that refuse the permission. */
     readonly refusal: readonly string[];
   };
   /** Ends processes that outlive the agent's terminals. */

@@ -80,7 +80,8 @@ const answer = tool({
   output: z.object({ ...ClosedFields, outcome: z.string() }),
   async run(args, { caller, call, signal }) {
     const from_peer = mustBePeer(caller, "no ask can have been sent to you");
-    // The human answers through human surfaces; no tool of an agent is one (contract 2).
+    // The human answers only through human surfaces, and an agent's tool is not a human surface
+    // (contract 2).
     const { role } = await call(getPeer, { params: { id: from_peer }, query: {}, signal });
     if (role === "human") {
       throw new Problem("not_an_agent", { why: "the human answers through a human surface" });

@@ -42,13 +42,16 @@ export function toEnding(resolution: Resolution): Ending {
   return { ...ending, reply_attachments };
 }
 
-/** The fields of a closed ask that are shown, wherever it was read. */
+/** The fields of a closed ask that are shown. Every route that returns a closed ask has them. */
 type ResolvedAsk = Pick<
   Resolution,
   "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
 >;
 
-/** A human's reply is an instruction; a peer's is data between tags (contract 5). */
+/**
+ * Formats the result for a model. A human's reply is shown as an instruction. A peer's reply is
+ * shown as data between tags (contract 5).
+ */
 export async function formatEnding(
   ask: ResolvedAsk,
   { caller, call }: { caller: McpCaller; call: Call },

@@ -1,4 +1,7 @@
-/** The tool that lists the asks that wait for the caller, and those it waits for. */
+/**
+ * The tool that lists the asks that the caller has to answer, and the asks whose replies the caller
+ * waits for.
+ */
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
@@ -11,7 +14,7 @@ import { charsPerText, nameTag, quote, truncate } from "../quoting.ts";
 
 /** How many asks one result shows. */
 const SHOWN_ASKS_MAX = 50;
-/** How many closed asks are searched for them. */
+/** How many closed asks are searched for those to show. */
 const SCANNED_MAX = 200;
 
 type Ask = WireResponse<typeof getAsk>;
@@ -73,7 +76,7 @@ const list = tool({
 
 export const PENDING_TOOLS: readonly Tool[] = [list];
 
-/** Open asks, oldest first. An unknown caller can ask by its name, but cannot be asked. */
+/** Open asks, oldest first. An unknown caller can send asks under its name, but cannot be asked. */
 async function openAsks({ caller, call, signal }: ToolContext, direction: Direction | "both") {
   if (direction === "inbound") mustBePeer(caller, "no ask can be sent to you");
   const peer_id = caller.peer_id ?? caller.name;
@@ -81,7 +84,7 @@ async function openAsks({ caller, call, signal }: ToolContext, direction: Direct
   return asks.map((ask) => withDirection(ask, caller.peer_id));
 }
 
-/** Closed asks, newest first, as far as one query reaches. */
+/** Closed asks, newest first. Only the caller's newest `SCANNED_MAX` closed asks are searched. */
 async function closedAsks({ caller, call, signal }: ToolContext, direction: Direction | "both") {
   const peer_id = mustBePeer(caller, "closed asks of unknown callers cannot be listed");
   const query = { state: "closed" as const, peer_id, limit: String(SCANNED_MAX) };
@@ -109,7 +112,9 @@ function toCard(ask: ListedAsk, chars: number): z.input<typeof AskCard> {
   };
 }
 
-/** One section per direction; all texts are between tags, the human's included. */
+/**
+ * Formats asks, in one section per direction. All texts are between tags, including the human's.
+ */
 function formatAsks(
   asks: readonly ListedAsk[],
   { state, chars }: { state: string; chars: number },

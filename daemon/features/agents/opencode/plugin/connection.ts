@@ -4,7 +4,10 @@ import { platform } from "node:process";
 import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
-/** Final close codes: the peer is retired, or this process has a newer connection. */
+/**
+ * Close codes after which no connection is opened: the peer is retired, or this process already has
+ * a newer connection.
+ */
 const FINAL_CODES: ReadonlySet<number> = new Set([4004, 4009]);
 
 export type Frame = Readonly<Record<string, unknown>>;
@@ -17,8 +20,8 @@ export interface Listener {
 }
 
 /**
- * Whether the daemon of this file runs: another user's program could now listen at the address of a
- * daemon that has ended, to obtain the token.
+ * Whether the daemon that wrote this file still runs. If it has ended, another user's program could
+ * listen at its address to obtain the token.
  */
 function isUp({ pid, process_started }: Frame): boolean {
   if (platform !== "linux" || process_started === undefined) return true;
@@ -43,7 +46,7 @@ export class DaemonConnection {
     this.#listener = listener;
   }
 
-  /** Opens a connection. One that is live is closed once the new one is accepted. */
+  /** Opens a connection. A connection that is still open is closed once the new one is accepted. */
   open(): void {
     clearTimeout(this.#timer);
     if (this.#ended) return;
@@ -76,7 +79,10 @@ export class DaemonConnection {
     this.#current?.close();
   }
 
-  /** The address is read each time: a restarted daemon may have another port. */
+  /**
+   * Connects to the daemon. The address is read each time, because a restarted daemon may have
+   * another port.
+   */
   #connect(): WebSocket | undefined {
     try {
       const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");

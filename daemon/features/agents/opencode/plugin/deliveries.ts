@@ -1,16 +1,21 @@
-/** The messages that the daemon sent, and how far each got: no message reaches the agent twice. */
+/**
+ * The messages that the daemon sent, and the state of each, so that no message reaches the agent
+ * twice.
+ */
 
 import type { Frame } from "./connection.ts";
 
-/** Deliveries that are remembered; the oldest accepted ones are forgotten first. */
+/** How many deliveries are remembered. The oldest accepted deliveries are forgotten first. */
 const KNOWN_MAX = 5000;
 
 export interface Delivery {
   readonly id: string;
-  /** The id that the text carries. A prompt that shows it proves that the message was seen. */
+  /**
+   * The id that the text carries. A prompt that contains this id proves that the message was seen.
+   */
   readonly proof: string;
   readonly text: string;
-  /** `unclear`: the call failed, and opencode may have taken the text all the same. */
+  /** `unclear` means that the call failed, but opencode may have taken the text. */
   state: "waiting" | "prompting" | "unclear" | "accepted";
   seen: boolean;
 }
@@ -24,7 +29,7 @@ export class Deliveries {
     this.#send = send;
   }
 
-  /** True for a new message. A known one is reported again, and not queued. */
+  /** Queues a new message and returns true. A known message is reported again, but not queued. */
   take(frame: Frame): boolean {
     const { type, delivery_id: id, correlation_id, framed: text } = frame;
     if (typeof id !== "string" || typeof text !== "string") return false;
@@ -53,13 +58,13 @@ export class Deliveries {
     this.#queue.unshift(delivery);
   }
 
-  /** The daemon keeps undelivered messages and sends them again. */
+  /** Drops all waiting messages. The daemon keeps undelivered messages and sends them again. */
   dropWaiting(): void {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
 
   accepted(delivery: Delivery): void {
-    // The message itself arrived before the call returned.
+    // The message appeared in the transcript before the call returned.
     if (delivery.state === "accepted") return;
     delivery.state = "accepted";
     this.#report(delivery);
@@ -70,7 +75,10 @@ export class Deliveries {
     this.#send({ type: "delivery_ack", delivery_id: id, status: "rejected", detail });
   }
 
-  /** The messages that a prompt in the agent's own transcript shows. */
+  /**
+   * Marks as seen, and returns, the messages whose id appears in a prompt of the agent's
+   * transcript.
+   */
   markSeenIn(text: string): readonly Delivery[] {
     const shown = [...this.#known.values()].filter(({ proof, state }) =>
       state !== "waiting" && text.includes(proof)

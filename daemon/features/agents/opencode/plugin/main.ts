@@ -33,7 +33,10 @@ function environment(): Env {
   );
 }
 
-/** opencode's command line; plugins run in a worker with another one. */
+/**
+ * opencode's command line. It is read from the system, because plugins run in a worker with another
+ * command line.
+ */
 function commandLine(): readonly string[] {
   return readText("/proc/self/cmdline")?.split("\0") ?? commandLineOfPs();
 }

@@ -18,7 +18,7 @@ export interface Client {
       options: OfSession & { readonly body: { readonly parts: readonly TextPart[] } },
     ): Promise<Answer<unknown>>;
   };
-  /** The transport below the client, for routes that it has no method for. */
+  /** The HTTP transport below the client, for routes that the client has no method for. */
   readonly _client?: {
     post(options: {
       readonly url: string;
@@ -54,7 +54,7 @@ export interface Model {
   readonly modelID?: string;
 }
 
-/** The session in events about sessions, else a message. */
+/** The session, in events about sessions. In other events, a message. */
 export interface Info extends Model {
   readonly id?: string;
   readonly role?: string;
@@ -79,7 +79,7 @@ export interface Properties {
   readonly info?: Info;
   readonly part?: Part;
   readonly status?: { readonly type: string };
-  /** The dialog that was answered, and how. */
+  /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;
 }

@@ -11,11 +11,11 @@ import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
 const HOOK_VERSION = "1";
-/** If a turn ended with an unread message, none follows by itself after this time. */
+/** How long opencode may take to start a turn by itself for a message that is still unread. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
-/** At most 262,144 bytes in UTF-8. */
+/** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 
 export class Session {
@@ -28,7 +28,7 @@ export class Session {
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
-  /** Prompts of a resumed session, from an earlier process. */
+  /** The prompts that a resumed session got from an earlier process. */
   #history = "";
   #reading = false;
   #prompting = false;
@@ -78,7 +78,7 @@ export class Session {
 
   #mayPrompt(): boolean {
     if (!this.#turn.takesPrompts || this.#reading) return false;
-    // `opencode run` ends with its turn: a later message would be lost in its transcript.
+    // `opencode run` ends with its turn, so a later message would be lost in its transcript.
     return this.#turn.busy || !this.#args.includes("run");
   }
 
@@ -100,20 +100,20 @@ export class Session {
       const { error, response } = await this.#sessions.prompt(id, delivery.text);
       if (!error) this.#deliveries.accepted(delivery);
       else if (response?.status === 404) {
-        // The session was deleted meanwhile: the next one gets the message.
+        // The session was deleted meanwhile, so the next session gets the message.
         if (this.#id === id) this.#id = undefined;
         this.#deliveries.requeue(delivery);
       } else {
         this.#deliveries.rejected(delivery, `opencode answered ${response?.status ?? "an error"}`);
       }
     } catch {
-      // opencode may have accepted it, so it is not sent again; its own message would prove it.
+      // opencode may have accepted the message. If so, the message appears in the transcript.
       delivery.state = "unclear";
     }
     return true;
   }
 
-  /** The first screen has no session yet. A draft in its composer is kept. */
+  /** Creates a session if the first screen has none yet. Keeps a draft in the composer. */
   async #create(): Promise<string | undefined> {
     const id = await this.#sessions.create();
     if (!id) return undefined;
@@ -150,7 +150,7 @@ export class Session {
     void this.#deliver();
   }
 
-  /** A message of the user, or one of ours, in any session of this process. */
+  /** Handles a message of the user, or one of ours, in any session of this process. */
   async said(id: string, { message, parts }: TranscriptMessage): Promise<void> {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
@@ -166,7 +166,7 @@ export class Session {
     this.#chat("user", text, message.id);
   }
 
-  /** A subagent has a session of its own, which is not served. */
+  /** Whether the session can be the active one. A subagent's session cannot. */
   async #isServed(id: string): Promise<boolean> {
     return this.#id === id || await this.#sessions.isRoot(id);
   }
@@ -205,9 +205,7 @@ export class Session {
     }
   }
 
-  /**
-   * The user interrupted a turn with our messages in its queue: names them instead of repeating.
-   */
+  /** Names messages that are unread because the user interrupted a turn, without their text. */
   async #nameUnread(): Promise<void> {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
     const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;

@@ -1,8 +1,8 @@
-/** The sessions of this opencode, through its client: created, found, read and prompted. */
+/** Creates, finds, reads and prompts the sessions of this opencode, through its client. */
 
 import type { Client, Info } from "./opencode.ts";
 
-/** Messages of a resumed session that are searched for repeats. */
+/** How many messages of a resumed session are searched for messages that already arrived. */
 const HISTORY_MAX = 200;
 
 export class Sessions {

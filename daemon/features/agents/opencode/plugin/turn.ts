@@ -1,9 +1,12 @@
-/** The turn of the active session: busy or idle, its dialogs, its answer, what is unread. */
+/**
+ * The turn of the active session: whether it is busy, its dialogs, its answer, and the unread
+ * messages.
+ */
 
 import type { Frame } from "./connection.ts";
 import type { Info, Model, Part, Properties } from "./opencode.ts";
 
-/** An assistant's message, by the parts of its text. */
+/** An assistant's message. `texts` has its text by the id of the part. */
 interface Answer {
   readonly id: string;
   readonly texts: Map<string, string>;
@@ -14,15 +17,20 @@ export class Turn {
   /** False before the first prompt of a session that this process created. */
   hasBegun = false;
   model: string | undefined;
-  /** Open dialogs: id to session. */
+  /** The open dialogs, as a map from the id of a dialog to its session. */
   readonly #dialogs = new Map<string, string | undefined>();
-  /** After a declined dialog opencode ends the turn without reading what arrived meanwhile. */
+  /**
+   * True after a declined dialog, because opencode then ends the turn without reading what arrived
+   * meanwhile.
+   */
   #declined = false;
   #answer: Answer = { id: "", texts: new Map() };
-  /** Our messages that no answer has followed yet: message id to the delivery's proof. */
+  /**
+   * Our messages that no answer has followed yet, as a map from message id to the delivery's proof.
+   */
   readonly #unread = new Map<string, string>();
 
-  /** Another session became active. */
+  /** Resets the turn, because another session became active. */
   begin({ hasBegun }: { hasBegun: boolean }): void {
     this.busy = false;
     this.hasBegun = hasBegun;
@@ -33,7 +41,10 @@ export class Turn {
     return this.#dialogs.size > 0;
   }
 
-  /** False at a dialog: if it is declined, messages that arrived meanwhile are never read. */
+  /**
+   * Whether a prompt would be read. False at a dialog, because a message that arrives there is
+   * never read if the dialog is declined.
+   */
   get takesPrompts(): boolean {
     return !this.atDialog && !this.#declined;
   }
@@ -45,7 +56,10 @@ export class Turn {
     }
   }
 
-  /** The assistant answers a message, and all earlier ones, since ids ascend. */
+  /**
+   * Called when the assistant answers a message. All earlier messages then count as read, too,
+   * because ids ascend.
+   */
   beginAnswer({ id = "", parentID = "", ...model }: Info): void {
     if (id !== this.#answer.id) this.#answer = { id, texts: new Map() };
     for (const sent of this.#unread.keys()) if (sent <= parentID) this.#unread.delete(sent);
@@ -60,7 +74,7 @@ export class Turn {
     if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
   }
 
-  /** The turn of this session has ended; returns the text of its last answer. */
+  /** Called when the turn of this session has ended. Returns the text of the turn's last answer. */
   end(session: string | undefined): { readonly id: string; readonly text: string } {
     this.busy = false;
     this.#declined = false;

@@ -8,7 +8,7 @@ import { hookAnswer, readHook } from "../../../../../daemon/features/agents/hook
 import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native_transport.ts";
 import { TESTED_VERSION } from "../../../../../daemon/features/agents/claude_code/agent.ts";
 import {
-  isTested,
+  isTestedVersion,
   sessionFor,
   sessionOf,
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";
@@ -318,11 +318,11 @@ Deno.test("a newer patch is accepted if it speaks the tested protocol", () => {
   const session = { pid: 1, sessionId: "s", cwd: "/", peerProtocol: 1 };
   const proved = ["2.1.329", "2.1.330", "2.1.1000"];
   for (const version of proved) {
-    assert.equal(isTested({ ...session, version }, TESTED_VERSION), true, version);
+    assert.equal(isTestedVersion({ ...session, version }, TESTED_VERSION), true, version);
   }
   const unproved = ["2.1.328", "2.2.0", "3.0.0", "2.1.330-beta", "12.1.400"];
   for (const version of unproved) {
-    assert.equal(isTested({ ...session, version }, TESTED_VERSION), false, version);
+    assert.equal(isTestedVersion({ ...session, version }, TESTED_VERSION), false, version);
   }
 });
 

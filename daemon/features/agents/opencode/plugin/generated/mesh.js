@@ -80,7 +80,7 @@ var DaemonConnection = class {
     this.#connectFields = connectFields;
     this.#listener = listener;
   }
-  /** Opens a connection. One that is live is closed once the new one is accepted. */
+  /** Opens a connection. A connection that is still open is closed once the new one is accepted. */
   open() {
     clearTimeout(this.#timer);
     if (this.#ended) return;
@@ -114,7 +114,10 @@ var DaemonConnection = class {
     this.#connecting?.close();
     this.#current?.close();
   }
-  /** The address is read each time: a restarted daemon may have another port. */
+  /**
+   * Connects to the daemon. The address is read each time, because a restarted daemon may have
+   * another port.
+   */
   #connect() {
     try {
       const info = JSON.parse(readText(`${this.#state}/daemon.json`) ?? "{}");
@@ -168,7 +171,7 @@ var Deliveries = class {
   constructor(send) {
     this.#send = send;
   }
-  /** True for a new message. A known one is reported again, and not queued. */
+  /** Queues a new message and returns true. A known message is reported again, but not queued. */
   take(frame) {
     const { type, delivery_id: id, correlation_id, framed: text } = frame;
     if (typeof id !== "string" || typeof text !== "string") return false;
@@ -200,7 +203,7 @@ var Deliveries = class {
     delivery.state = "waiting";
     this.#queue.unshift(delivery);
   }
-  /** The daemon keeps undelivered messages and sends them again. */
+  /** Drops all waiting messages. The daemon keeps undelivered messages and sends them again. */
   dropWaiting() {
     for (const { id } of this.#queue.splice(0)) this.#known.delete(id);
   }
@@ -218,7 +221,10 @@ var Deliveries = class {
       detail
     });
   }
-  /** The messages that a prompt in the agent's own transcript shows. */
+  /**
+   * Marks as seen, and returns, the messages whose id appears in a prompt of the agent's
+   * transcript.
+   */
   markSeenIn(text) {
     const shown = [
       ...this.#known.values()
@@ -338,17 +344,22 @@ var Turn = class {
   /** False before the first prompt of a session that this process created. */
   hasBegun = false;
   model;
-  /** Open dialogs: id to session. */
+  /** The open dialogs, as a map from the id of a dialog to its session. */
   #dialogs = /* @__PURE__ */ new Map();
-  /** After a declined dialog opencode ends the turn without reading what arrived meanwhile. */
+  /**
+   * True after a declined dialog, because opencode then ends the turn without reading what arrived
+   * meanwhile.
+   */
   #declined = false;
   #answer = {
     id: "",
     texts: /* @__PURE__ */ new Map()
   };
-  /** Our messages that no answer has followed yet: message id to the delivery's proof. */
+  /**
+   * Our messages that no answer has followed yet, as a map from message id to the delivery's proof.
+   */
   #unread = /* @__PURE__ */ new Map();
-  /** Another session became active. */
+  /** Resets the turn, because another session became active. */
   begin({ hasBegun }) {
     this.busy = false;
     this.hasBegun = hasBegun;
@@ -357,7 +368,10 @@ var Turn = class {
   get atDialog() {
     return this.#dialogs.size > 0;
   }
-  /** False at a dialog: if it is declined, messages that arrived meanwhile are never read. */
+  /**
+   * Whether a prompt would be read. False at a dialog, because a message that arrives there is
+   * never read if the dialog is declined.
+   */
   get takesPrompts() {
     return !this.atDialog && !this.#declined;
   }
@@ -367,7 +381,10 @@ var Turn = class {
       this.#declined = reply === "reject" || type.endsWith(".rejected");
     }
   }
-  /** The assistant answers a message, and all earlier ones, since ids ascend. */
+  /**
+   * Called when the assistant answers a message. All earlier messages then count as read, too,
+   * because ids ascend.
+   */
   beginAnswer({ id = "", parentID = "", ...model }) {
     if (id !== this.#answer.id) this.#answer = {
       id,
@@ -382,7 +399,7 @@ var Turn = class {
   setModel(model) {
     if (model?.providerID && model.modelID) this.model = `${model.providerID}/${model.modelID}`;
   }
-  /** The turn of this session has ended; returns the text of its last answer. */
+  /** Called when the turn of this session has ended. Returns the text of the turn's last answer. */
   end(session) {
     this.busy = false;
     this.#declined = false;
@@ -446,7 +463,7 @@ var Session = class {
   #turn = new Turn();
   #id;
   #reported = "";
-  /** Prompts of a resumed session, from an earlier process. */
+  /** The prompts that a resumed session got from an earlier process. */
   #history = "";
   #reading = false;
   #prompting = false;
@@ -527,7 +544,7 @@ var Session = class {
     }
     return true;
   }
-  /** The first screen has no session yet. A draft in its composer is kept. */
+  /** Creates a session if the first screen has none yet. Keeps a draft in the composer. */
   async #create() {
     const id = await this.#sessions.create();
     if (!id) return void 0;
@@ -562,7 +579,7 @@ var Session = class {
     }
     void this.#deliver();
   }
-  /** A message of the user, or one of ours, in any session of this process. */
+  /** Handles a message of the user, or one of ours, in any session of this process. */
   async said(id, { message, parts }) {
     if (!await this.#isServed(id)) return;
     this.#serve(id);
@@ -575,7 +592,7 @@ var Session = class {
     }
     this.#chat("user", text, message.id);
   }
-  /** A subagent has a session of its own, which is not served. */
+  /** Whether the session can be the active one. A subagent's session cannot. */
   async #isServed(id) {
     return this.#id === id || await this.#sessions.isRoot(id);
   }
@@ -610,9 +627,7 @@ var Session = class {
       this.#unreadTimer = later(UNREAD_AFTER_MS, () => this.#nameUnread());
     }
   }
-  /**
-   * The user interrupted a turn with our messages in its queue: names them instead of repeating.
-   */
+  /** Names messages that are unread because the user interrupted a turn, without their text. */
   async #nameUnread() {
     if (this.#turn.busy || this.#turn.atDialog || !this.#turn.hasUnread) return;
     const text = `${NOT_READ} ${this.#turn.takeUnread().join(", ")}`;
