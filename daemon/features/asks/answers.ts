@@ -4,14 +4,17 @@ import { Problem } from "kit/core/problem.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 
-/** The scope of a tool permission question, and its one option that permits (contract 3). */
+/**
+ * The scope of a tool permission question, and the only one of its options that permits the tool
+ * (contract 3).
+ */
 export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
 /** Outcomes that need neither an option nor a text. */
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
-/** The refusal of a second answer. */
+/** The error for a second answer to an ask. */
 export function alreadyClosed({ correlation_id, close_reason }: Ask): Problem {
   return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
 }

@@ -129,7 +129,7 @@ export const openAsk = contract({
     to_peer_name: z.string(),
     delivery_state: DeliveryState.nullable(),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
-    /** Only if a routing strategy chose the recipient. */
+    /** Present only if a routing strategy chose the recipient. */
     routing: Routing.optional(),
   }),
   fails: [
@@ -210,7 +210,7 @@ export const ackAsk = contract({
   tunnel: "open",
   body: z.object({
     correlation_id: z.string(),
-    /** Empty or absent: a bare ack. */
+    /** If empty or absent, the ask is acknowledged without a reply. */
     message: TextOrEmpty.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),

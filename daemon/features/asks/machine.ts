@@ -10,7 +10,7 @@ export const askMachine = stateMachine("ask", [
   ["open", "acked",          "closed"],
   ["open", "answered",       "closed"],
   ["open", "declined",       "closed"],
-  ["open", "superseded",     "closed"], // A follow-up with reply_to replaces it.
+  ["open", "superseded",     "closed"], // A follow-up with `reply_to` replaces the ask.
   ["open", "unreachable",    "closed"], // The recipient lost its addressability or is retired.
   ["open", "send_failed",    "closed"],
   ["open", "evicted",        "closed"], // 24 h without an answer.

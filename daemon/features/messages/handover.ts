@@ -15,7 +15,7 @@ export class Handover {
     this.#steps = steps;
   }
 
-  /** Takes what waits for a peer into a reader's hands; it must be settled within 60 s. */
+  /** Leases a peer's queued messages to a reader, which must settle them within 60 s. */
   drain(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() =>
@@ -23,13 +23,17 @@ export class Handover {
     );
   }
 
-  /** Gives a hook what waits, for its agent's next prompt; not to be sent again by itself. */
+  /**
+   * Gives a peer's queued messages to a hook, which adds them to its agent's next prompt. They are
+   * not sent again by themselves.
+   */
   handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() => {
       let bytes = 0;
       const waiting = this.#deliverable(peer_id, limits.messages);
-      // The first goes in any case: cut, it says where the whole is to be had.
+      // The first message always goes. If it is too long it is cut, and says where to get the whole
+      // text.
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
@@ -39,7 +43,10 @@ export class Handover {
     });
   }
 
-  /** What went out to a peer and was never proved; each is named once, by id (architecture 3). */
+  /**
+   * Returns the messages that were sent to a peer and never proved, so that the agent is told their
+   * ids. Each message is returned only once (architecture 3).
+   */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -51,7 +58,10 @@ export class Handover {
     });
   }
 
-  /** What waits for a peer, save what a sender said after a message that a transport tries now. */
+  /**
+   * A peer's queued messages. If a transport is attempting a message now, later messages of the
+   * same sender are left out, so that they do not overtake it.
+   */
   #deliverable(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -60,7 +70,10 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /** Into a reader's hands: attempted and written at once, and safe to be handed over again. */
+  /**
+   * Records that a reader took a message. If the reader does not settle it, the message is handed
+   * over again.
+   */
   #lease(message: StoredMessage): StoredMessage {
     const now = this.#ctx.clock.now();
     const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));

@@ -6,7 +6,10 @@ import type { Delivery } from "./delivery.ts";
 import type { Handover } from "./handover.ts";
 import type { Receipts } from "./receipts.ts";
 
-/** Open drains. Beyond this the oldest is forgotten, and its messages are queued again in 60 s. */
+/**
+ * The maximum number of open drains. Beyond it, the oldest drain is forgotten, and its messages are
+ * queued again when its 60 s have passed.
+ */
 const LEASES_MAX = 10_000;
 
 export interface LeasesDeps {
@@ -20,7 +23,10 @@ export interface LeasesDeps {
 export class Leases {
   readonly #ctx: Context;
   readonly #deps: LeasesDeps;
-  /** The delivery ids of each open drain. In memory: a restart queues them again. */
+  /**
+   * The delivery ids of each open drain. They are only in memory, because a restart queues the
+   * messages again.
+   */
   readonly #leased = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: LeasesDeps) {

@@ -13,9 +13,12 @@ export interface ReachabilityDeps {
   readonly directory: Directory;
   readonly sockets: Sockets;
   readonly agents: {
-    /** The best transport that an adapter knows to this agent. */
+    /** The best transport by which the agent's adapter can reach the agent now. */
     transport(peer: AgentPeer): Transport;
-    /** What failed when this transport was last tested with such an agent. */
+    /**
+     * What failed when this transport was last tested with an agent of this backend; undefined if
+     * nothing failed.
+     */
     degraded(backend: Backend | null, transport: string): string | undefined;
   };
 }

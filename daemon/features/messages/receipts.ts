@@ -9,15 +9,18 @@ import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
-/** What higher features do about deliveries, within the same transaction. */
+/**
+ * Callbacks for the features that build on deliveries. They run in the transaction that changes the
+ * delivery.
+ */
 export interface DeliveryReactions {
-  /** No transport can deliver the message of an ask: its asker is told. */
+  /** No transport can deliver the message of an ask, so the asker must be told. */
   undeliverable(message: StoredMessage): void;
-  /** A surface has shown an inbox item, or failed to. */
+  /** A surface has shown an inbox item, or could not show it. */
   itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
-/** What a surface may say of an item that it was sent (contract 4). */
+/** A surface's report on an inbox item that was sent to it (contract 4). */
 interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
 }
@@ -39,7 +42,7 @@ export class Receipts {
     this.#steps = deps.steps;
   }
 
-  /** A client's word on what it was sent. */
+  /** Applies a client's receipt for a message that was sent to it. */
   receipt(session: Session, ack: DeliveryAck): void {
     const { db } = this.#ctx;
     const isPositive = ack.status === "accepted" || ack.status === "seen";
@@ -47,7 +50,10 @@ export class Receipts {
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 
-  /** Lets a failed delivery wait again; false when nothing of it waits for this peer. */
+  /**
+   * Queues a failed delivery again. Returns false if the delivery is not for this peer, or is
+   * neither failed nor queued.
+   */
   offerAgain(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -58,7 +64,10 @@ export class Receipts {
     });
   }
 
-  /** A prompt that a hook reported: the messages whose ids its frames hold are seen. */
+  /**
+   * Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. Returns how
+   * many messages were newly seen.
+   */
   prove(peer_id: string, ids: readonly string[]): number {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -71,7 +80,7 @@ export class Receipts {
     });
   }
 
-  /** A reader's word on what it drained. */
+  /** Applies a reader's receipt for messages that it drained. */
   settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -95,8 +104,9 @@ export class Receipts {
   }
 
   /**
-   * A surface has shown an item, or could not. Its word counts however late it comes: on a push
-   * that failed before, or one that waits again since the line was lost.
+   * Applies a surface's report that it has shown an item or could not show it. A late report
+   * counts, too: the push may have failed before, or be queued again because the connection was
+   * lost.
    */
   #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
     const { item_id, state } = message;
@@ -111,11 +121,11 @@ export class Receipts {
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
-  /** A definite no of the receiver: another transport, or the end of it. */
+  /** Ends a delivery that its receiver refused. If it was an ask, its asker is told. */
   #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
     const wasSent = state === "attempting" || state === "sent" ||
-      (state === "queued" && attempts > 0); // It waits again: the receiver's word ends that.
+      (state === "queued" && attempts > 0); // It is queued again, but the receiver has refused it.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
     if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });

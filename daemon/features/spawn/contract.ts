@@ -13,7 +13,7 @@ const Variable = z.string().regex(
   /^[A-Za-z_]\w*$/,
   "A variable name: letters, digits and _, not beginning with a digit",
 );
-export const Variables = z.record(Variable, Value);
+export const EnvironmentVariables = z.record(Variable, Value);
 
 /** The command of each backend. No other command is ever started. */
 export const Commands = z.partialRecord(Backend, Argv);
@@ -22,7 +22,7 @@ export type Commands = z.output<typeof Commands>;
 export const Profile = z.object({
   backend: Backend.optional(),
   args: z.array(z.string()).default([]),
-  env: Variables.default({}),
+  env: EnvironmentVariables.default({}),
 });
 export type Profile = z.output<typeof Profile>;
 export const Profiles = z.record(Name, Profile);

@@ -81,7 +81,7 @@ export const askBlocking = contract({
     correlation_id: z.string(),
     outcome: Outcome,
     option_id: nullableString,
-    /** The text beside the option, or the reason why there is no answer. */
+    /** The text given in addition to the option, or the reason why there is no answer. */
     message: nullableString,
   }),
   fails: [

@@ -42,11 +42,13 @@ export interface Candidate {
   readonly status: string;
   readonly turn_state: string | null;
   readonly path: string | null;
-  /** Its last description, whatever its age. */
+  /** The peer's last description, whatever its age. */
   readonly description: string | null;
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
-  /** When the last ask to it was closed, in milliseconds; null without a recent one. */
+  /**
+   * When the last ask to the peer was closed, in milliseconds; null if none was closed recently.
+   */
   readonly last_closed_at: number | null;
 }
 

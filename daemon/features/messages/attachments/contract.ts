@@ -35,7 +35,7 @@ export function toWire(attachments: Attachments): z.input<typeof Attachments> {
 
 type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
 
-/** The tag within a message's frame (contract 5): one line, escaped. */
+/** The tag that shows an attachment in a message's frame (contract 5), as one escaped line. */
 export function toTag({ id, filename, content_type, size, path }: Shown): string {
   const attributes = Object.entries({ id, name: filename, type: content_type, size, path })
     .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);

@@ -1,4 +1,7 @@
-/** SQL of the table `messages`: each row is one message, its delivery, and an ask's outcome. */
+/**
+ * SQL of the table `messages`. Each row is one message with its delivery and, for an ask, the
+ * outcome.
+ */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -140,7 +143,10 @@ export function markWritten(tx: Tx, seq: number, at: number, reason: string | nu
   );
 }
 
-/** A frame went out, maybe again. A receipt that came first keeps its state. */
+/**
+ * Records that a frame went out, perhaps not for the first time. If a receipt came first, the state
+ * that it set is kept.
+ */
 export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
   return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
@@ -193,7 +199,7 @@ export function settle(
 
 const Dropped = z.object({ seq: z.number() });
 
-/** Drops a peer's queued messages and returns their numbers. */
+/** Drops a peer's queued messages and returns their row numbers. */
 export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
   return db.all(
     Dropped,
@@ -205,8 +211,9 @@ export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: nu
 }
 
 /**
- * Messages sent to a peer before `before` and never proved, oldest first. Sockets are left out: a
- * client without receipts never proves a message, and has no hook that could report it.
+ * Messages sent to a peer before `before` and never proved, oldest first. Messages sent by socket
+ * are left out: a client without receipts never proves a message, and has no hook that could tell
+ * its agent.
  */
 export function unproved(
   db: Reader,
@@ -225,7 +232,7 @@ export function markNamed(tx: Tx, seq: number, at: number): void {
   tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
 }
 
-/** Messages that have expired and were not delivered. */
+/** Messages whose time has passed and that are queued, or would be sent again. */
 export function overdue(db: Reader, now: number, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -237,12 +244,12 @@ export function overdue(db: Reader, now: number, limit: number): StoredMessage[]
   );
 }
 
-/** Keeps a message as sent: it is not sent again. */
+/** Makes sure that a message is not sent again. */
 export function stopRepeating(tx: Tx, seq: number): void {
   tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
 }
 
-/** Messages that were being attempted, or are sent and repeatable. */
+/** Messages that are being attempted, or were sent and may be sent again. */
 export function unfinished(db: Reader): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -250,7 +257,7 @@ export function unfinished(db: Reader): StoredMessage[] {
   );
 }
 
-/** The same, of one peer. */
+/** Messages to one peer that are being attempted, or were sent and may be sent again. */
 export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -270,7 +277,7 @@ export function unsettledLeases(db: Reader, before: number, limit: number): Stor
   );
 }
 
-/** Deletes messages by their numbers, which are never given again. */
+/** Deletes messages by their row numbers, which SQLite never uses again. */
 export function remove(tx: Tx, seqs: readonly number[]): void {
   tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
     seqs: JSON.stringify(seqs),
@@ -329,7 +336,7 @@ export function openAskIds(db: Reader, to_peer_id: string): string[] {
 
 const Routing = z.object({ routing: z.string().nullable() });
 
-/** How the recipient of an ask was chosen; null where its sender named it. */
+/** How routing chose the recipient of an ask; null if the asker named the recipient. */
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
   const found = db.get(
     Routing,
@@ -339,7 +346,7 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
   return found?.routing ? JSON.parse(found.routing) : null;
 }
 
-/** Lets a row be found by an id that its asker chose, until the row is deleted. */
+/** Stores the id that an asker chose, so that the row is found by it until the row is deleted. */
 export function insertChosenId(tx: Tx, correlation_id: string, seq: number): void {
   tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
     correlation_id,

@@ -1,4 +1,4 @@
-/** SQL of queues as the dispatcher reads them at every tick: without the texts. */
+/** SQL that reads queues without the texts, for the dispatcher, which reads them at every tick. */
 
 import * as z from "zod";
 import { type Database, rowOf } from "kit/data/sqlite.ts";

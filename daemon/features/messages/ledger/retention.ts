@@ -6,7 +6,7 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
-/** Messages that one tick looks at. */
+/** How many messages one tick looks at. */
 const TICK_ROWS_MAX = 100;
 /** The pause after a pass over all messages. */
 const PAUSE_MS = 60_000;

@@ -14,8 +14,8 @@ export const SELECT_MESSAGE =
   seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 /**
- * Matches a row by one of its ids. An id of ours encodes the row number, so no index is needed; an
- * id that the asker chose is in `chosen_ids`.
+ * Matches a row by one of its ids. An id that the daemon created encodes the row number, so no
+ * index is needed. An id that the asker chose is looked up in `chosen_ids`.
  */
 export const WHERE_ID = `seq = coalesce(
     (select chosen_ids.seq from chosen_ids where chosen_ids.correlation_id = :id),

@@ -34,8 +34,8 @@ export function traceOf({ db, clock }: Context, trace_id: string): Trace {
 }
 
 /**
- * Merges both by time. The usual stages keep their order, as a proof may be stored before the
- * write that it proves.
+ * Merges the usual and the noted stages by time. The usual stages keep their order whatever their
+ * times, because a proof may be stored before the write that it proves.
  */
 function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[]): TraceStage[] {
   let reached = 0;
@@ -96,7 +96,10 @@ function messageStages(
   ];
 }
 
-/** When the time for a proof ended; null if it has one, or will be sent again. */
+/**
+ * When the time for a proof ended; null if it has not ended, or if the message is proved or will be
+ * sent again.
+ */
 function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;
   return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;

@@ -1,4 +1,7 @@
-/** Limits against floods and loops: queue size, rate per pair, hops. Checked last of all. */
+/**
+ * Limits against floods and loops: queue size, rate per pair, hops. They are checked after all
+ * other rules.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -8,9 +11,9 @@ import * as ledger from "../ledger/ledger.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** Queued messages of one peer. */
+  /** How many messages may be queued for one peer. */
   readonly max_per_peer: number;
-  /** Follow-ups in a row without the human; 0 turns the limit off. */
+  /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
   readonly hops: number;
   /** Messages per minute from one sender to one recipient; 0 turns the limit off. */
   readonly pair_per_minute: number;
@@ -49,8 +52,8 @@ export class Limits {
   }
 
   /**
-   * Refuses a message with `queue_full`, `hop_limit` or `rate_limited`, or counts it; a rollback
-   * takes the count back. `willQueue`: the message goes to the recipient's queue.
+   * Counts a message, or refuses it with `queue_full`, `hop_limit` or `rate_limited`. A rollback
+   * undoes the count. `willQueue` says whether the message goes to the recipient's queue.
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): void {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return;
@@ -66,7 +69,10 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /** Every queued message passes here, so the queue need not be counted each time. */
+  /**
+   * Refuses a message if the queue is full. The free places are kept in memory, because every
+   * queued message passes here.
+   */
   #refuseWhenFull({ to: { peer_id } }: LimitedMessage): void {
     const { max_per_peer } = this.#options;
     if (this.#freeSlots.get(peer_id)) return;

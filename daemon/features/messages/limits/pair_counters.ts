@@ -1,7 +1,10 @@
-/** Counts the messages of each sender and recipient in the last minute, in memory. */
+/** Counts the messages of the last minute for each pair of sender and recipient, in memory. */
 
 const WINDOW_SECONDS = 60;
-/** Pairs in memory; beyond this, the pair that was silent for longest is forgotten. */
+/**
+ * The maximum number of pairs in memory. Beyond it, the pair that was silent for longest is
+ * forgotten.
+ */
 export const PAIRS_MAX = 10_000;
 
 interface Slot {
@@ -26,7 +29,7 @@ export class PairCounters {
     return oldest + WINDOW_SECONDS - secondOf(now);
   }
 
-  /** Counts one message; the returned function takes that back. */
+  /** Counts one message. The returned function undoes the count. */
   record(pair: string, now: number): () => void {
     const slots = this.#recentSlots(pair, now);
     const last = slots.at(-1);

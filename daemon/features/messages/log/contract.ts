@@ -46,7 +46,9 @@ export type Message = z.output<typeof Message>;
 const QueryInstant = z.string().meta({ format: "date-time" })
   .transform((text) => text.replace(" ", "+")).pipe(Instant);
 
-/** Without a `kind`, messages of kind `inbox_item` are omitted: they repeat other messages. */
+/**
+ * Without a `kind`, messages of kind `inbox_item` are omitted, because they repeat other messages.
+ */
 export const MessageQuery = z.object({
   q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
     "Words that the text or the reply must contain, all of them, in any order; case and accents " +

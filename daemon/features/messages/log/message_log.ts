@@ -12,12 +12,15 @@ import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./search_terms.ts";
 
-/** The size of the texts on one page. A larger page ends early; its cursor continues it. */
+/**
+ * The maximum size of the texts on one page. A page that would exceed it ends early, and its cursor
+ * continues there.
+ */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
 /** Messages per scan and scans per page, which bound the time of a request. */
 const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
-/** How far the order of numbers and the order of instants may differ, if the clock was set back. */
+/** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -61,7 +64,10 @@ export class Messages {
     return message;
   }
 
-  /** A page, newest first. New messages are above every cursor and do not move it. */
+  /**
+   * A page of messages, newest first. New messages get higher numbers than any cursor, so they do
+   * not shift later pages.
+   */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
     const { q, peer, with: other, kind = null, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
@@ -135,7 +141,10 @@ export class Messages {
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
   }
 
-  /** A number above all messages before `until`. A binary search, as numbers rise with time. */
+  /**
+   * A row number above all messages created before `until`. Found by binary search, because numbers
+   * rise with time.
+   */
   #seqAtOrAfter(until: number): number {
     const { db } = this.#ctx;
     let low = 0, high = ledger.lastSeq(db) + 1;

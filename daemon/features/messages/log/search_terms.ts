@@ -4,7 +4,7 @@
 export interface Search {
   /** The FTS5 query. Every term is quoted, so that no character is syntax. */
   readonly match: string;
-  /** Matches any of its terms in a text without case and accents. */
+  /** Matches any term of the search in a text whose case and accents are removed. */
   readonly pattern: RegExp;
 }
 
@@ -16,12 +16,12 @@ const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 /** Terms beyond this are ignored, as each costs time. */
 const TERMS_MAX = 32;
 /**
- * A shorter prefix is treated as a whole word: it would match a tenth of all words and take long
- * (100 ms among 100,000 messages).
+ * A shorter prefix is treated as a whole word, because it would match a tenth of all words and take
+ * long (100 ms among 100,000 messages).
  */
 const PREFIX_CHARS_MIN = 3;
 
-/** Undefined if the search contains no word, as nothing can match it. */
+/** Parses a search. Undefined if it contains no word, because nothing can match it. */
 export function toSearch(q: string): Search | undefined {
   const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].map(toTerm)
     .filter(({ text }) => wordsOf(text).length > 0).slice(0, TERMS_MAX);
@@ -64,10 +64,12 @@ function foldAccents(text: string): string {
 }
 
 const SNIPPET_CHARS = 160;
-/** Characters before the match. */
+/** How many characters of a snippet stand before the match. */
 const LEAD_CHARS = 40;
 
-/** One line around the first match in the texts; the start of the first text without a match. */
+/**
+ * One line around the first match in the texts. If nothing matches, the start of the first text.
+ */
 export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
     const at = foldAccents(text).search(pattern);

@@ -13,9 +13,15 @@ export interface Connection {
   close(code: number, reason: string): void;
 }
 
-/** Buffered bytes beyond which nothing more is sent; a client that stays above is closed. */
+/**
+ * The maximum of buffered bytes. Above it nothing more is sent, and a client that stays above it is
+ * disconnected.
+ */
 const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
-/** How long a client may stay above: a burst within one turn is not a slow reader. */
+/**
+ * How long a client may stay above that maximum. A burst within one turn does not make it a slow
+ * reader.
+ */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
 const PINGS_UNANSWERED_MAX = 2;
@@ -26,7 +32,7 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
-  /** Whether its messages carry the frame that the agent reads. */
+  /** Whether messages to this client carry the frame that the agent reads. */
   readonly framed: boolean;
   /** The inbox surface or bridge of this connection; null if it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
@@ -35,7 +41,7 @@ export interface Identity {
 export class Session {
   readonly #connection: Connection;
   readonly identity: Identity;
-  /** True once the queue was replayed: new messages are sent at once. */
+  /** True once the queue was replayed, so that new messages are sent at once. */
   isCaughtUp = false;
   /** True while its peer counts as offline: nothing is sent until the peer is back. */
   isSuspended = false;
@@ -63,7 +69,10 @@ export class Session {
     return this.#connection.buffered;
   }
 
-  /** Whether the client sends receipts for this kind; without a receipt it is sent again. */
+  /**
+   * Whether the client sends receipts for this kind of message. If it does, a message without a
+   * receipt is sent again.
+   */
   receipts(kind: StoredMessage["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
