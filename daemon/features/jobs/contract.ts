@@ -33,7 +33,7 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "unavailable",
 ];
 
-/** Whether a fire resumes the session of the last one. */
+/** Whether a fire resumes the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
 const CHECKS_MAX = 16;
@@ -225,7 +225,9 @@ export const updateJob = contract({
 });
 export type JobUpdate = z.output<typeof updateJob.body>;
 
-/** An action on a job, without a body. An action that may start an agent is `admin`. */
+/**
+ * An action on a job, without a body. `tunnel` is `admin` for an action that may start an agent.
+ */
 function jobVerb<const V extends string>(verb: V, tunnel: Tunnel, summary: string) {
   return contract({
     id: `jobs.${verb}`,

@@ -55,7 +55,10 @@ export class Identities {
     return peer_id;
   }
 
-  /** Issues a fresh certificate, if the peer is connected on the session of the old one. */
+  /**
+   * Issues a new certificate, if the peer is connected on the session that the old certificate
+   * names.
+   */
   async renew({ birth_certificate, ...presented }: Renewal) {
     const { certificates } = this.#deps;
     const claims = await certificates.readIgnoringExpiry(birth_certificate);
@@ -91,7 +94,7 @@ export class Identities {
       processes.isAlive(agent_pid, agent_started);
   }
 
-  /** A certificate is bound to its process, if this machine can check that. */
+  /** Refuses a certificate whose process has ended, if this machine can check the process. */
   #mustBeRunning({ agent_pid, agent_started }: Claims, { machine }: StoredPeer): void {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) return;
     if (this.#deps.processes.isAlive(agent_pid, agent_started)) return;

@@ -22,8 +22,8 @@ export class SilentAgents {
   }
 
   /**
-   * Registers the agent of a pane once a message would reach it; the spawn asks again until then.
-   * `resumed_peer_id` is the peer whose session it takes up.
+   * Registers the agent of a pane if a transport reaches it; if not, the spawn calls this again
+   * later. `resumed_peer_id` is the peer whose session the agent resumes.
    */
   async link(
     { backend, tmux_socket, pane_id }: SpawnedPane,

@@ -7,7 +7,9 @@ import { TmuxSocket } from "../peers/contract.ts";
 import { Backend } from "../agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
-/** YAML reads numbers and booleans; an environment holds text. */
+/**
+ * The value of an environment variable. YAML may read it as a number or a boolean; it becomes text.
+ */
 const Value = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 const Variable = z.string().regex(
   /^[A-Za-z_]\w*$/,
@@ -45,7 +47,7 @@ export const spawnConfig = contract({
   returns: z.object({
     enabled: z.boolean(),
     commands: Commands,
-    /** The values of their variables are hidden. */
+    /** The values of the profiles' environment variables are hidden. */
     profiles: z.record(z.string(), ShownProfile),
     allowed_paths: z.array(z.string()),
     circle_boundary: CircleBoundary,
@@ -62,7 +64,9 @@ export const Spawned = z.object({
   tmux_session: z.string(),
   display_name: z.string(),
   registration_state: z.enum(["awaiting", "registered", "timed_out"]),
-  /** Null without a message, and once the message is accepted for delivery. */
+  /**
+   * The state of the request's message; null if there is none, or once it is accepted for delivery.
+   */
   seed_state: z.enum(["awaiting_registration", "undeliverable"]).nullable(),
   warnings: z.array(z.string()),
 });

@@ -1,4 +1,7 @@
-/** What is known of a registration beforehand: that it restarts, was spawned, or was linked. */
+/**
+ * Completes a registration with what the daemon knows about its agent from a restart, a spawn or a
+ * link.
+ */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
@@ -15,7 +18,7 @@ interface Lookups {
   readonly terminals: Pick<Terminals, "isWithin">;
 }
 
-/** Completes a registration that a restart, a spawn or a link of ours expects. */
+/** Completes a registration that a restart, a spawn or a link by the daemon expects. */
 export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegistration {
   return (given, evidence) => {
     const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
@@ -25,7 +28,7 @@ export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegis
   };
 }
 
-/** What was asked for the agent that registers on a pane in which we started one. */
+/** What the spawn request asked for, if the daemon started the agent on the registration's pane. */
 function expectedSpawn(
   db: Reader,
   { pane_id, tmux_socket, backend }: Registration,
@@ -41,8 +44,8 @@ function expectedSpawn(
 }
 
 /**
- * A peer that was linked by its pane and now names its session is the same peer. Pane and pid are
- * in the list of peers for all to read, so the process has to be proved.
+ * The peer that was linked by its pane, if this registration comes from its agent and adds the
+ * session. Everybody can read a peer's pane and pid, so the process must be proved.
  */
 function linkedPeer(
   { db, terminals }: Lookups,
@@ -58,12 +61,12 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-/** Where registrations name their panes. */
+/** Checks the tmux servers that registrations name, and finds the circles of their windows. */
 export class RegistrationPlaces {
   readonly #machine: string;
   readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
 
-  /** `circleOf` returns the circle that a pane's window is, where windows are circles. */
+  /** `circleOf` returns the circle of a pane's window; undefined if circles are not windows. */
   constructor(
     machine: string,
     circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>,
@@ -78,8 +81,8 @@ export class RegistrationPlaces {
   }
 
   /**
-   * The circle of a registration's window, where windows are circles (contract 1). Where a session
-   * is a circle, the registration names it itself.
+   * The circle of a registration's window, if circles are windows (contract 1). If circles are
+   * sessions, the registration names its circle itself.
    */
   async windowCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,

@@ -7,7 +7,7 @@ export const LogEntry = z.object({
   peer_id: z.string().nullable(),
   /** When the spawn or restart was over; null while it is in progress. */
   over_at: z.number().nullable(),
-  /** Whether it is the newest entry of its peer. */
+  /** Whether this is the newest entry of its peer. */
   latest: z.number().transform(Boolean),
 });
 export type LogEntry = z.output<typeof LogEntry>;
