@@ -1,4 +1,4 @@
-/** Job records: made from a request with its defaults, and shortened for a list. */
+/** Makes job records from requests, with their defaults, and shortens them for lists. */
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
@@ -19,7 +19,7 @@ interface Sender {
 /** Resolves the peers that a request names. */
 export interface JobDirectory {
   sender(argument: string): Sender;
-  /** A peer by name or id. Refuses a retired one. */
+  /** A peer by name or id. Throws `peer_retired` if the peer is retired. */
   find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
     readonly peer_id: string;
     readonly circle: string;

@@ -7,7 +7,8 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const jobMachine = stateMachine("job", [
   // from            on              to
   ["queued",         "acquired",     "dispatching"   ], // A lease begins.
-  ["dispatching",    "lease_expired", "queued"       ], // Nothing was sent: another attempt.
+  // Nothing was sent, so another attempt follows.
+  ["dispatching",    "lease_expired", "queued"       ],
   ["dispatching",    "delivered",    "delivered"     ],
   ["dispatching",    "turn_started", "running"       ], // The prompt was seen before its receipt.
   ["delivered",      "turn_started", "running"       ],
@@ -52,13 +53,14 @@ export const jobMachine = stateMachine("job", [
 export type JobState = StateOf<typeof jobMachine>;
 export type JobEvent = EventOf<typeof jobMachine>;
 
-/** An attempt at a job: at most one per job is in progress. */
+/** The states of an attempt. At most one attempt per job is in progress. */
 // deno-fmt-ignore
 export const attemptMachine = stateMachine("attempt", [
   // from       on              to
   ["acquired",  "delivered",    "delivered" ],
   ["acquired",  "turn_started", "running"   ],
-  ["delivered", "turn_started", "running"   ], // Armed: the next assistant turn completes it.
+  // Armed: the next assistant turn completes the attempt.
+  ["delivered", "turn_started", "running"   ],
   ["acquired",  "lease_expired", "lapsed"   ],
   ["delivered", "retried",      "superseded"],
   ["acquired",  "completed",    "completed" ],

@@ -11,7 +11,7 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-/** A message as asks and notifications take it. */
+/** A message in the form that asks and notifications accept. */
 export interface ScheduledMessage {
   readonly from_peer: string;
   readonly to_peer: string;

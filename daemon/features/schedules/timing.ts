@@ -5,7 +5,7 @@ import { nextFire } from "kit/core/cron.ts";
 import type { StoredSchedule } from "./store.ts";
 import { instantOf, problemOf, type When } from "./when.ts";
 
-/** The time zone of a pattern that names none. */
+/** The time zone of a cron pattern if the request names none. */
 export const DEFAULT_TIMEZONE = "UTC";
 
 /** When a schedule fires: at one instant, or by a cron pattern in a time zone. */

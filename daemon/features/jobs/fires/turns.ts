@@ -1,4 +1,7 @@
-/** Turns of executors: a prompt that was seen arms a fire, the next assistant turn completes it. */
+/**
+ * Turns of executors. A fire is armed when its prompt was seen, and completed by the next assistant
+ * turn.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
@@ -11,20 +14,30 @@ import type { StoredAttempt } from "./store.ts";
 
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
-/** After a start: how long an executor without process, pane or session has to reconnect. */
+/** After a start, how long an executor without process, pane or session has to reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** Phases that the daemon sets. Any other phase was reported, and holds the fire open. */
+/**
+ * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
+ * open.
+ */
 const AUTOMATIC_PHASES: readonly (string | null)[] = [null, "acquired", "delivered", TURN_STARTED];
 
 export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   readonly #steps: JobSteps;
-  /** Deliveries of fires in progress: the steps of all others are ignored without a query. */
+  /**
+   * The deliveries of fires in progress. The steps of all other deliveries are ignored without a
+   * query.
+   */
   readonly #watchedDeliveries = new Set<string>();
-  /** Attempts armed when the daemon started: their turns may have ended unnoticed. */
+  /**
+   * Attempts that were armed when the daemon started, so that their turns may have ended unnoticed.
+   */
   readonly #maybeEnded = new Set<string>();
-  /** Attempts delivered when the daemon started, whose executors may not come back. */
+  /**
+   * Attempts that were delivered when the daemon started, and whose executors may not come back.
+   */
   readonly #unreconciled = new Set<string>();
   readonly #checks: Checks;
   #started_at = 0;
@@ -47,7 +60,7 @@ export class Turns {
     this.#deps.delivery.withdraw(delivery_id, reason);
   }
 
-  /** A delivery took a step. Runs inside the delivery's transaction. */
+  /** Called when a delivery takes a step, inside the delivery's transaction. */
   stepped(delivery_id: string, state: State): void {
     if (!this.#watchedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
@@ -72,8 +85,8 @@ export class Turns {
   }
 
   /**
-   * A prompt of this peer contains these delivery ids or attempt ids. The steps of the delivery
-   * report most prompts, but not that of a message that was queued again or deleted.
+   * Called when a prompt of this peer contains these delivery ids or attempt ids. The steps of the
+   * delivery report most prompts, but not the prompt of a message that was queued again or deleted.
    */
   promptSeen(peer_id: string, ids: readonly string[]): void {
     const { db } = this.#ctx;
@@ -87,7 +100,7 @@ export class Turns {
     }
   }
 
-  /** The executor's prompt turn was observed: the fire is armed (specification 3). */
+  /** Arms a fire, because the executor's prompt turn was observed (specification 3). */
   startTurn(job: StoredJob, attempt: StoredAttempt): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact(() => {
@@ -98,7 +111,8 @@ export class Turns {
       }
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
       if (job.state !== "dispatching" && job.state !== "delivered") {
-        // Its state holds it open; once it is `running` again, the next turn completes it.
+        // The job's state holds the fire open. Once the state is `running` again, the next turn
+        // completes the fire.
         return job.phase === phase ? job : this.#steps.change(job, { phase });
       }
       return this.#steps.step(job, "turn_started", {
@@ -109,7 +123,10 @@ export class Turns {
     });
   }
 
-  /** A turn of this peer ended: completes the fires that it armed, unless they are held open. */
+  /**
+   * Called when a turn of this peer ended. Completes the fires that the turn's prompt armed, unless
+   * they are held open.
+   */
   finalMessageSeen(peer_id: string, last_message: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -122,7 +139,7 @@ export class Turns {
     });
   }
 
-  /** Completes a job, after its checks if it has any. */
+  /** Completes a job. If the job has checks, they run first. */
   complete(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db } = this.#ctx;
     if (job.execution.checks.length === 0 || !this.#steps.currentAttempt(job)) {
@@ -135,7 +152,7 @@ export class Turns {
     });
   }
 
-  /** The executor is gone for good: its fires fail (specification 3). */
+  /** Fails the fires of an executor that is gone for good (specification 3). */
   executorDied(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -143,7 +160,7 @@ export class Turns {
     });
   }
 
-  /** The executor is no longer addressable: its undelivered jobs become unavailable. */
+  /** Called when an executor is no longer addressable. Its undelivered jobs become unavailable. */
   unreachable(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -156,7 +173,9 @@ export class Turns {
     });
   }
 
-  /** After a start: moves fires on with their messages, and runs interrupted checks again. */
+  /**
+   * Called after a start. Moves fires on with their messages, and runs interrupted checks again.
+   */
   start(): void {
     const { db, clock } = this.#ctx;
     this.#started_at = clock.now();
@@ -173,7 +192,7 @@ export class Turns {
     for (const job of rows.inChecks(db)) db.afterCommit(() => this.#checks.start(job));
   }
 
-  /** Once a second: fails the fires of dead executors, and of turns that ended unnoticed. */
+  /** Called once a second. Fails the fires of dead executors and of turns that ended unnoticed. */
   tick(): void {
     const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
@@ -189,7 +208,8 @@ export class Turns {
         this.#fail(attempt, "turn_end_unseen");
       }
     }
-    if (reconciles) this.#unreconciled.clear(); // An executor that leaves later may come back.
+    // An executor that goes offline later may come back.
+    if (reconciles) this.#unreconciled.clear();
   }
 
   /** Waits for the checks in progress. */
@@ -214,7 +234,9 @@ export class Turns {
     });
   }
 
-  /** Fails a fire. A job whose checks run is left to them: its turn is over. */
+  /**
+   * Fails a fire. A job whose checks run is not failed: its turn is over, and the checks decide.
+   */
   #fail(attempt: StoredAttempt, state_reason: keyof typeof ERRORS): void {
     const { db } = this.#ctx;
     db.transact(() => {
