@@ -239,9 +239,7 @@ export class Asks {
     return found ? toResolution(found) : PENDING;
   }
 
-  /**
-   * Answers all waiting callers with `pending`, because the daemon shuts down. The asks stay open.
-   */
+  /** Answers all waiting callers with `pending` at the daemon's shutdown. The asks stay open. */
   releaseWaiters(): void {
     this.#closer.releaseWaiters();
   }
@@ -302,10 +300,7 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  /**
-   * Throws `not_the_asker` if the caller is not the asker. The asker's peer id stays valid when its
-   * peer is gone.
-   */
+  /** Throws `not_the_asker`. The asker's own peer id is accepted even when that peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
     if (asker === ask.from_peer_id) return;
     const sender = this.#deps.directory.sender(asker);

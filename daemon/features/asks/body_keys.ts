@@ -20,8 +20,8 @@ export function foldNamedAskKeys(body: unknown): unknown {
 const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}[\]]/gs;
 
 /**
- * Refuses a body in which a key occurs twice in the same spelling. JSON.parse would silently keep
- * the last one (contract 1).
+ * Refuses a body in which a top-level key occurs twice in the same spelling. JSON.parse would
+ * silently keep the last one (contract 1).
  */
 export function refuseRepeatedKeys(text: string): void {
   const seen = new Set<string>();

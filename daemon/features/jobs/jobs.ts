@@ -67,9 +67,9 @@ export class Jobs {
   }
 
   /**
-   * Throws `path_not_allowed` for a folder in which no agent may be started. If spawning is not
-   * configured, the job is accepted nevertheless: it becomes `unavailable`, and can be run once
-   * spawning is configured.
+   * Throws `path_not_allowed` for a folder outside of `spawn.allowed_paths`. If that names no
+   * folder, the job is accepted: it becomes `unavailable`, and can be run once spawning is
+   * configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
     if (path === undefined || !this.#deps.allows_paths) return;

@@ -7,8 +7,7 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const jobMachine = stateMachine("job", [
   // from            on              to
   ["queued",         "acquired",     "dispatching"   ], // A lease begins.
-  // Nothing was sent, so another attempt follows.
-  ["dispatching",    "lease_expired", "queued"       ],
+  ["dispatching",    "lease_expired", "queued"       ], // Nothing was sent; it is tried again.
   ["dispatching",    "delivered",    "delivered"     ],
   ["dispatching",    "turn_started", "running"       ], // The prompt was seen before its receipt.
   ["delivered",      "turn_started", "running"       ],
@@ -59,8 +58,7 @@ export const attemptMachine = stateMachine("attempt", [
   // from       on              to
   ["acquired",  "delivered",    "delivered" ],
   ["acquired",  "turn_started", "running"   ],
-  // Armed: the next assistant turn completes the attempt.
-  ["delivered", "turn_started", "running"   ],
+  ["delivered", "turn_started", "running"   ], // Armed: the next assistant turn ends it.
   ["acquired",  "lease_expired", "lapsed"   ],
   ["delivered", "retried",      "superseded"],
   ["acquired",  "completed",    "completed" ],

@@ -43,8 +43,8 @@ export class Notices {
   }
 
   /**
-   * Asks an executor to stop working on a cancelled job. Needed if it was not started for the job,
-   * because it is not ended then.
+   * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
+   * the job is asked, because any other is ended.
    */
   cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;

@@ -62,7 +62,7 @@ export type StoredMessage = z.output<typeof StoredMessage>;
 /** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
 
-/** A W3C trace context. If it is missing or malformed, the message begins a new trace. */
+/** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
 export const Traceparent = z.string().nullish().catch(undefined)
   .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
 

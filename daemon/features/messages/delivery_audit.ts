@@ -22,7 +22,7 @@ export class DeliveryAudit {
     return Object.fromEntries(entries);
   }
 
-  /** Counts messages by state, and lists the messages that contradict the count. */
+  /** Counts messages by state, and lists the messages whose record is contradictory. */
   audit() {
     const { db, clock } = this.#ctx;
     const now = clock.now();

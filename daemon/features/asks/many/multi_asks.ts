@@ -16,8 +16,8 @@ export class MultiAsks {
   readonly #history_ms: number;
 
   /**
-   * `history_ms` says how long a parent is kept after its creation. It is kept longer while one of
-   * its asks is open.
+   * `history_ms` says how long a parent is kept after its creation. A parent with an open ask is
+   * kept longer.
    */
   constructor(ctx: Context, asks: Asks, history_ms: number) {
     this.#ctx = ctx;

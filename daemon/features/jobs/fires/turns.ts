@@ -27,17 +27,12 @@ export class Turns {
   readonly #deps: FireDeps;
   readonly #steps: JobSteps;
   /**
-   * The deliveries of fires in progress. The steps of all other deliveries are ignored without a
-   * query.
+   * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
    */
   readonly #watchedDeliveries = new Set<string>();
-  /**
-   * Attempts that were armed when the daemon started, so that their turns may have ended unnoticed.
-   */
+  /** Attempts that were armed when the daemon started. Their turns may have ended unnoticed. */
   readonly #maybeEnded = new Set<string>();
-  /**
-   * Attempts that were delivered when the daemon started, and whose executors may not come back.
-   */
+  /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   readonly #checks: Checks;
   #started_at = 0;
@@ -123,10 +118,7 @@ export class Turns {
     });
   }
 
-  /**
-   * Called when a turn of this peer ended. Completes the fires that the turn's prompt armed, unless
-   * they are held open.
-   */
+  /** Called when a turn of this peer ends. Completes its armed fires that are not held open. */
   finalMessageSeen(peer_id: string, last_message: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -173,9 +165,7 @@ export class Turns {
     });
   }
 
-  /**
-   * Called after a start. Moves fires on with their messages, and runs interrupted checks again.
-   */
+  /** Called after a start. Moves fires on with their messages, and reruns interrupted checks. */
   start(): void {
     const { db, clock } = this.#ctx;
     this.#started_at = clock.now();
@@ -234,9 +224,7 @@ export class Turns {
     });
   }
 
-  /**
-   * Fails a fire. A job whose checks run is not failed: its turn is over, and the checks decide.
-   */
+  /** Fails a fire, unless its job's checks run: then the turn is over, and the checks decide. */
   #fail(attempt: StoredAttempt, state_reason: keyof typeof ERRORS): void {
     const { db } = this.#ctx;
     db.transact(() => {
