@@ -9,7 +9,7 @@ import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
-/** Sends messages: the part of `Delivery` that asks use. */
+/** The part of `Delivery` that asks use to send messages. */
 export interface MessageSender {
   send(draft: {
     kind: "ask" | "ack";
@@ -30,7 +30,7 @@ export interface MessageSender {
   release(correlation_id: string, reason: string): boolean;
 }
 
-/** The human's inbox: the part of `Inbox` that asks use. */
+/** The part of `Inbox` that asks use. */
 export interface HumanInbox {
   add(message: StoredMessage, reply_to_item?: string): { item_id: string; surfaces: string[] };
   onAskClosed(ask: Ask): void;
@@ -129,7 +129,10 @@ export class AskCloser {
     return close_reason;
   }
 
-  /** Notifies one side that the ask is closed. In pull mode, the asker fetches the reply. */
+  /**
+   * Notifies one side that the ask is closed. In pull mode the asker is not notified, because it
+   * fetches the reply.
+   */
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",

@@ -1,4 +1,4 @@
-/** Asks: opening, answering, cancelling, waiting and listing, each in one transaction. */
+/** Opens, answers, cancels, waits for and lists asks. Each change is one transaction. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -101,7 +101,7 @@ export class Asks {
     this.#closer = new AskCloser(ctx, deps);
   }
 
-  /** Opens an ask. All checks precede the first write. */
+  /** Opens an ask. All checks come before the first write. */
   open(body: OpenAsk, requestContext: AskContext) {
     const { db, events } = this.#ctx;
     const { directory, delivery, human } = this.#deps;
@@ -281,7 +281,7 @@ export class Asks {
     return this.#deps.ledger.threads({ peer_id, since, limit: THREADS_MAX });
   }
 
-  /** Evicts asks that nobody answered in time; asks to the human do not expire. */
+  /** Evicts asks that nobody answered in time. Asks to the human are never evicted. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const { ledger, ask_ttl_ms, directory } = this.#deps;

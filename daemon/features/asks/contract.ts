@@ -36,7 +36,7 @@ export const Outcome = z.enum([
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-/** A question in a request. It must be answerable. */
+/** A question in a request. It must be possible to answer it. */
 export const GivenQuestion = Question.refine(
   ({ kind, options }) => kind !== "choice" || options.length > 0,
   "A choice needs options",
@@ -81,7 +81,7 @@ export const Ask = z.object({
   close_reason: CloseReasons.nullable(),
   outcome: Outcome.nullable(),
   reply: nullableString,
-  /** The author kind of the reply; null without a responder. */
+  /** The author kind of the reply; null if there is no responder. */
   reply_voice: AuthorKind.nullable(),
   reply_attachments: Attachments,
   responder: nullableString,

@@ -140,7 +140,7 @@ export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
   );
 }
 
-/** The ledger as the asks feature uses it. */
+/** The asks in `messages`, as the service uses them. */
 export function askLedger(db: Database): AskLedger {
   return {
     ask: (correlation_id) => ask(db, correlation_id),

@@ -12,7 +12,7 @@ import type { InboxItem, InboxQuery } from "./contract.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
-/** How many asks a thread is followed back to find its first ask. */
+/** How many asks are followed back at most to find the first ask of a thread. */
 const THREAD_ASKS_MAX = 32;
 
 /**
@@ -31,7 +31,7 @@ export interface InboxDeps {
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** The last row number that retention has looked at, and the end of its pause. */
+  /** The last row number that retention has looked at, and when its pause ends. */
   #cursor = 0;
   #paused_until = 0;
 

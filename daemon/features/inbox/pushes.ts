@@ -124,7 +124,9 @@ export function getSurface(db: Reader, surface: string): Surface | undefined {
   });
 }
 
-/** Stores a surface. A name belongs to one peer, and a peer has one name. */
+/**
+ * Stores a surface. Replaces rows with the same name or peer, because each peer has one surface.
+ */
 export function upsertSurface(
   tx: Tx,
   { surface, peer_id, bridge, at }: {

@@ -80,7 +80,7 @@ export class InboxReplies {
     });
   }
 
-  /** Replies to the item that a surface has rendered as this message, in whole or in part. */
+  /** Replies to the item that a surface has rendered as the message `ref`, in whole or in part. */
   replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
     this.#inbox.mustHuman();
     const { surface } = reply;

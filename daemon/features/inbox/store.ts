@@ -16,7 +16,7 @@ const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, a
   question, read_at, read_by, replied_at, created_at`;
 
 export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
-  /** The first ask of the item's thread; null without a thread. */
+  /** The id of the first ask of the item's thread; null if the item has no thread. */
   readonly thread: string | null;
 };
 

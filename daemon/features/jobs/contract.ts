@@ -43,7 +43,7 @@ const DATA_BYTES_MAX = 65_536;
 const isSmall = (data: unknown) => JSON.stringify(data).length <= DATA_BYTES_MAX;
 const SMALL = `At most ${DATA_BYTES_MAX} bytes of JSON`;
 
-/** Acceptance checks by name (contract 8). A job can run no other program. */
+/** The configured acceptance checks, by name (contract 8). A job can run no other programs. */
 export const Checks = z.record(
   Name,
   z.strictObject({
@@ -78,7 +78,7 @@ const JobBodyFields = z.object({
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
-/** The conflicts between fields of a request, each with the field that is reported. */
+/** Yields the conflicts between fields of a request, each with the field that the error names. */
 function* conflictsOf(
   body: z.output<typeof JobBodyFields>,
 ): Generator<[field: string, message: string]> {

@@ -105,7 +105,7 @@ export function newJob(job_id: string, fields: JobFields, source: JobSource, now
   } satisfies StoredJob;
 }
 
-/** The default title. It does not quote the prompt, which a summary leaves out. */
+/** The default title. It does not quote the prompt, because summaries omit the prompt. */
 function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
   if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
   return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
@@ -150,7 +150,7 @@ export function toBriefTemplate(template: Template): TemplateInList {
   return { ...brief, execution: withoutPrompt(template.execution) };
 }
 
-/** Refuses an action that the state of a job or a template does not allow. */
+/** The error for an action that the state of a job or a template does not allow. */
 export function illegalState(
   record:
     & { readonly state: string }

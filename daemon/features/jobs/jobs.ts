@@ -67,9 +67,8 @@ export class Jobs {
   }
 
   /**
-   * Throws `path_not_allowed` for a folder outside of `spawn.allowed_paths`. If that names no
-   * folder, the job is accepted: it becomes `unavailable`, and can be run once spawning is
-   * configured.
+   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. If that names no folder, accepts
+   * the job: it becomes `unavailable`, and can be run once spawning is configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
     if (path === undefined || !this.#deps.allows_paths) return;

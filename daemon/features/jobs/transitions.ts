@@ -58,7 +58,7 @@ export class JobSteps {
     });
   }
 
-  /** Stores a change that is no step of the state table, such as progress or a phase. */
+  /** Stores a change of fields without a step of the state table, such as progress or a phase. */
   change(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {

@@ -214,7 +214,7 @@ export type Contradiction = z.output<typeof Contradiction>;
 /** One piece of evidence, with its source and age. */
 export const Check = z.object({
   name: z.string(),
-  /** Null when the evidence is neither good nor bad. */
+  /** Null if the evidence is neither good nor bad. */
   ok: z.boolean().nullable(),
   source: nullableString,
   age_seconds: z.number().nullable(),

@@ -1,4 +1,4 @@
-/** The doctor of peers: collects the evidence about a peer, and names its contradictions. */
+/** The doctor of peers: collects the evidence about a peer, and reports contradictions in it. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";

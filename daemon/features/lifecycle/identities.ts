@@ -38,7 +38,10 @@ export class Identities {
     this.#deps = deps;
   }
 
-  /** Checks a certificate and returns its peer. An offline peer comes back (specification 4). */
+  /**
+   * Checks a certificate and returns its peer's id. If the peer is offline, brings it back online
+   * (specification 4).
+   */
   async validate({ birth_certificate, ...presented }: Validation): Promise<string> {
     const claims = await this.#deps.certificates.verify(birth_certificate);
     mustMatchPresented(claims, presented);
@@ -81,7 +84,7 @@ export class Identities {
     return await certificates.issue(claimsOf(peer));
   }
 
-  /** Whether the peer has a socket, or a transport to a process or pane that exists. */
+  /** Whether the peer has a socket, or a transport to a process or pane that still exists. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
     const { reachability, processes, machine } = this.#deps;
     const { peer_id, agent_pid, agent_started } = peer;

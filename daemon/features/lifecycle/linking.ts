@@ -204,7 +204,7 @@ export class Linking {
     return found;
   }
 
-  /** The live peer that is registered on a pane, or on the process in it. */
+  /** The id of the live peer that is registered on a pane, or on the process in that pane. */
   #ownerOf({ pane_id, tmux_socket, foreground }: PaneFacts): string | undefined {
     const { db } = this.#ctx;
     const peersOnPane = rows.byPane(db, pane_id, null).filter((peer) =>

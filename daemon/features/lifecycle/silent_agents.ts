@@ -1,4 +1,4 @@
-/** Links spawned agents that run no hook before their first prompt. */
+/** Links spawned agents whose hooks do not run before the first prompt. */
 
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";

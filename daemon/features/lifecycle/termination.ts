@@ -1,4 +1,4 @@
-/** Kills peers: ends the proved process of a peer, and retires the peer. */
+/** Kills peers: ends the process that is proved to be the peer's, and retires the peer. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";

@@ -42,7 +42,7 @@ export const Delivery = z.object({
 }).meta({ id: "Delivery" });
 export type Delivery = z.output<typeof Delivery>;
 
-/** A delivery as it is stored: the public record and the internal fields. */
+/** A delivery as it is stored: the public record plus internal fields. */
 export const StoredMessage = Delivery.extend({
   seq: z.number().int(),
   circle: nullableString,

@@ -1,4 +1,6 @@
-/** The marker `[mesh` of lines that the daemon writes, and its removal from any other text. */
+/**
+ * The marker `[mesh` begins the lines that the daemon writes; it is neutralized in any other text.
+ */
 
 import { cleanLine, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 
@@ -52,7 +54,7 @@ export function quotedLine(text: string): string {
   return escapeMarkup(neutralizeMarks(cleanLine(text)));
 }
 
-/** Cleans a text for a quoted attribute, on one line. */
+/** Cleans a text for use as a quoted attribute, on one line. */
 export function quotedAttribute(text: string): string {
   return escapeMarkup(neutralizeMarks(cleanLine(text))).replaceAll('"', "&quot;");
 }

@@ -1,4 +1,7 @@
-/** Hands queued messages to readers that fetch them: leases, and the hooks of agents. */
+/**
+ * Hands queued messages to the readers that fetch them: clients that drain a queue, and agents'
+ * hooks.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { PROOF_MS_MAX, type StoredMessage } from "./contract.ts";

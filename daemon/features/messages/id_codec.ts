@@ -7,9 +7,9 @@ import { createHmac } from "node:crypto";
 
 /** Converts row numbers to 12 hex digits and back. */
 export interface IdCodec {
-  /** The digits of a number from 1 to 2^48 - 1. */
+  /** Converts a row number from 1 to 2^48 - 1 to its digits. */
   ident(seq: number): string;
-  /** The number of these digits; null if they are not 12 hex digits. */
+  /** Converts digits back to a row number; null if they are not 12 hex digits. */
   seq(ident: string): number | null;
 }
 

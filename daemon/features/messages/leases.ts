@@ -1,4 +1,7 @@
-/** Draining a queue in two phases: lease, then settle by a receipt within 60 s (contract 3). */
+/**
+ * Drains a queue in two phases: the reader leases messages, and then settles them by a receipt
+ * within 60 s (contract 3).
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -34,7 +37,10 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** Takes a peer's queued messages; drops them if the peer is not addressable (spec 3). */
+  /**
+   * Leases a peer's queued messages to a reader. If the peer is not addressable, drops them (spec
+   * 3).
+   */
   lease(peer_id: string, max_results: number) {
     const { db, ids } = this.#ctx;
     return db.transact(() => {

@@ -1,4 +1,4 @@
-/** How messages reach a peer now: by its socket, or by a transport of its agent's adapter. */
+/** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer } from "../agents/adapter.ts";

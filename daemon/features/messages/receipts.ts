@@ -1,4 +1,4 @@
-/** Receipts and proofs: what a recipient reports of a delivery. */
+/** Applies receipts and proofs: what a recipient reports about its deliveries. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";

@@ -41,7 +41,7 @@ export const Schedule = z.object({
   /** Null once the schedule is settled. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
-  /** Null when the sender is no registered peer. */
+  /** Null if the sender is no registered peer. */
   from_peer_id: nullableString,
   from_peer_name: z.string(),
   /**

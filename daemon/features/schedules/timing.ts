@@ -1,4 +1,4 @@
-/** The timing of a schedule: computed from a request, and changed by an edit. */
+/** Computes the timing of a schedule from a request, and its change by an edit. */
 
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";

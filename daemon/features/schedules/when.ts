@@ -1,4 +1,4 @@
-/** When a one-shot schedule fires: parses an instant or a relative time, and checks its range. */
+/** Parses when a one-shot schedule fires (an instant or a relative time), and checks its range. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";

@@ -63,7 +63,7 @@ export function redact(
     if (short === "") return arg === "--" ? arg : redactValue(arg);
     return rest === "" ? short : `${short}${redactValue(rest)}`;
   });
-  // `KEY=value` in front of a command is an assignment, not a program.
+  // A first argument `KEY=value` is a variable assignment and not the program.
   const name = program.includes("=") ? REDACTED : program.replace(/^.*\//, "");
   return [name, ...redacted, ...supplied];
 }

@@ -1,4 +1,6 @@
-/** What spawns need from other features, and a started agent before it is stored. */
+/**
+ * What spawns need from other features, and the record of a started agent that is not stored yet.
+ */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessControl } from "../../host/processes.ts";

@@ -2,7 +2,7 @@
 
 import { isAbsolute, join, sep } from "node:path";
 
-/** The real path of a folder; undefined for anything else. */
+/** The real path of a folder; undefined if the path is no folder. */
 async function folderOf(path: string): Promise<string | undefined> {
   try {
     const real = await Deno.realPath(path);

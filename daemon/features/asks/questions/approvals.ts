@@ -1,4 +1,7 @@
-/** Gated tools: each use is a blocking question to the human, who allows or denies it. */
+/**
+ * Asks the human before an agent uses a gated tool. Each use is a blocking question, which the
+ * human allows or denies.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Decision } from "../../agents/adapter.ts";
@@ -17,7 +20,7 @@ const PENDING_MAX = 20;
 export interface ApprovalsOptions {
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
-  /** How long the human has to answer; after that the tool is denied. */
+  /** How long the human has to answer. After that, the tool is denied. */
   readonly timeout_seconds: number;
 }
 

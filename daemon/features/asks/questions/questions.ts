@@ -35,7 +35,7 @@ export interface QuestionsDeps {
    * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
    */
   address(peer_id: string): Address | undefined;
-  /** The longest that a blocking question may be held. */
+  /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
   readonly shutdownSignal: AbortSignal;
 }
@@ -128,8 +128,8 @@ export class Questions {
   }
 
   /**
-   * Asks a peer for a text and waits for it. An offline peer is not asked. A peer that goes offline
-   * meanwhile may come back, so it is reported as offline only after the timeout.
+   * Asks a peer for a text and waits for it. A peer that is offline is not asked. A peer that goes
+   * offline during the wait may come back, so it is reported as offline only after the timeout.
    */
   async query(query: Query, request: BlockingRequest): Promise<QueryResult> {
     const { db, clock } = this.#ctx;
@@ -213,7 +213,7 @@ export class Questions {
     return asks.mustGet(id);
   }
 
-  /** A question without options is answered with a text. */
+  /** Makes the structured question. A question without options is answered with a text. */
   #toQuestion({ prompt, options, scope, timeout_seconds, metadata }: AskBlocking): Question {
     return {
       kind: options.length > 0 ? "choice" : "text",

@@ -2,7 +2,7 @@
 
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 
-/** Reduces the confidence of a peer that is not known to be idle. */
+/** The factor on the confidence of a peer that is not known to be idle. */
 const NOT_IDLE_FACTOR = 0.5;
 
 /**

@@ -51,7 +51,7 @@ export interface ProgramResult {
   readonly output: string;
 }
 
-/** The real folder of a path, or why it may not be used. */
+/** The real path of a folder, or the reason why the folder may not be used. */
 export type Folder =
   | { readonly ok: true; readonly folder: string }
   | { readonly ok: false; readonly why: string };

@@ -120,7 +120,7 @@ export class Dispatch {
   #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
     const { db } = this.#ctx;
     const creator = job.created_by_peer_id;
-    // A creator that was closed meanwhile cannot be a sender.
+    // A creator that was closed in the meantime cannot be a sender.
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.peers.get(creator);
     const { delivery_id, state } = this.#deps.delivery.send({

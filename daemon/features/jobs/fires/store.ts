@@ -4,7 +4,7 @@ import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Attempt } from "../record.ts";
 
-/** An attempt as stored: the record, its job, and whether its executor is to be ended. */
+/** An attempt as stored: the record, its job's id, and whether its executor must be ended. */
 export const StoredAttempt = Attempt.extend({
   job_id: z.string(),
   /**
@@ -85,7 +85,7 @@ export function releasing(db: Reader): StoredAttempt[] {
 
 const Count = z.object({ count: z.number() });
 
-/** How many agents run that were started for a fire. */
+/** How many agents that were started for a fire still run. */
 export function ownExecutors(db: Reader): number {
   const found = db.get(
     Count,

@@ -48,7 +48,9 @@ export class Turns {
     this.#watchedDeliveries.add(delivery_id);
   }
 
-  /** Drops the attempt's message if it is still queued, and ignores its further steps. */
+  /**
+   * Drops the attempt's message if it is still queued, and ignores further steps of the delivery.
+   */
   withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
     this.#watchedDeliveries.delete(delivery_id);
@@ -63,7 +65,7 @@ export class Turns {
     this.applyDeliveryState(attempt, state);
   }
 
-  /** Moves a fire on with its message: delivered, seen, or failed. */
+  /** Applies a state of its message to a fire: delivered, seen, or failed. */
   applyDeliveryState(attempt: StoredAttempt, state: State): void {
     const job = rows.get(this.#ctx.db, attempt.job_id);
     if (!job) return;

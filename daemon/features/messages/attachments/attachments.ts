@@ -39,7 +39,7 @@ export interface AttachmentsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** A file that is on the disk and not yet in the table. */
+/** A file that is stored on the disk but has no row yet. */
 type WrittenFile = Pick<
   rows.StoredAttachment,
   "id" | "filename" | "size" | "content_type" | "sha256" | "file"
@@ -48,7 +48,7 @@ type WrittenFile = Pick<
 export class Attachments {
   readonly #ctx: Context;
   readonly #deps: AttachmentsDeps;
-  /** Running uploads, with the bytes received so far. */
+  /** The running uploads. `bytes` counts what each has received so far. */
   readonly #uploads = new Set<{ bytes: number }>();
 
   constructor(ctx: Context, deps: AttachmentsDeps) {

@@ -28,7 +28,7 @@ export type Attachment = z.output<typeof Attachment>;
 export const Attachments = z.array(Attachment);
 export type Attachments = z.output<typeof Attachments>;
 
-/** The JSON form, for sockets and table rows. */
+/** The JSON form of attachments, for sockets and table rows. */
 export function toWire(attachments: Attachments): z.input<typeof Attachments> {
   return z.encode(Attachments, attachments);
 }
@@ -44,7 +44,10 @@ export function toTag({ id, filename, content_type, size, path }: Shown): string
 
 const Id = z.string().max(64);
 
-/** The attachments of a request: ids, or objects with an `id` such as an upload's response. */
+/**
+ * The attachments of a request: ids, or objects that have an `id`, such as the response to an
+ * upload.
+ */
 export const Attaching = z.array(
   z.union([Id, z.object({ id: Id })], "Give an id such as att-…, or an object with an id"),
 ).max(ATTACHMENTS_MAX).transform((given) => [

@@ -1,4 +1,6 @@
-/** A streaming reader of multipart/form-data (RFC 7578): no part is held in memory as a whole. */
+/**
+ * Reads multipart/form-data (RFC 7578) as a stream, so that no part is held in memory as a whole.
+ */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -9,7 +11,7 @@ const [CR, LF] = [13, 10];
 /** One field of a form. Bytes that are not read are skipped when the next part is requested. */
 export interface Part {
   readonly name: string;
-  /** Undefined for a field that is not a file. */
+  /** Undefined if the field is not a file. */
   readonly filename: string | undefined;
   readonly content_type: string;
   readonly bytes: AsyncIterable<Uint8Array>;

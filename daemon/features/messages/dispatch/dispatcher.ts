@@ -33,7 +33,7 @@ export class Dispatcher {
   readonly #ctx: Context;
   readonly #steps: Steps;
   readonly #deps: DispatcherDeps;
-  /** The running pass of each peer; `repeat` is set when a wake-up came during it. */
+  /** The running pass of each peer. `repeat` is set if the peer was woken during the pass. */
   readonly #passes = new Map<string, { repeat: boolean; done: Promise<void> }>();
   readonly #outgoingCache = new OutgoingCache();
   #closing = false;
@@ -61,7 +61,7 @@ export class Dispatcher {
     }).finally(() => this.#passes.delete(peer_id));
   }
 
-  /** Starts no new attempt; resolves when the running ones have ended. */
+  /** Starts no new attempts. Resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closing = true;
     await Promise.all([...this.#passes.values()].map(({ done }) => done));

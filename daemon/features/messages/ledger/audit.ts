@@ -6,7 +6,7 @@ import type { StoredMessage, UnaccountedDelivery } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { DELIVERY_ID, SELECT_MESSAGE, StoredMessageRow } from "./rows.ts";
 
-/** How many unaccounted messages are listed. */
+/** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
 /**
  * How long a message may be `attempting`. Every transport finishes an attempt well within this
@@ -35,7 +35,7 @@ export function deliveries(
 
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
-/** The conservation count: how many messages are in each state. */
+/** Counts the messages in each state. Together they are all stored messages. */
 export function counts(db: Reader): { state: string; count: number }[] {
   return db.all(StateCount, "select state, count(*) as count from messages group by state");
 }
@@ -53,7 +53,7 @@ export function unprovedCount(db: Reader, before: number): number {
   return found?.count ?? 0;
 }
 
-/** Facts of other features about a message's recipient. */
+/** What the audit asks other features about a message's recipient. */
 export interface AuditLookups {
   /** Whether messages may wait for a peer. */
   canQueueFor(peer_id: string): boolean;

@@ -87,7 +87,7 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
 
 const Count = z.object({ count: z.number() });
 
-/** How many asks and notifications wait for a peer; stops counting at `limit`. */
+/** How many asks and notifications wait for a peer. Counts up to `limit` only. */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   const found = db.get(
     Count,
@@ -105,7 +105,7 @@ export function waitingCount(db: Reader, to_peer_id: string, limit: number): num
 
 const PeerId = z.object({ to_peer_id: z.string() });
 
-/** Peers with queued messages. The recursion visits each peer once, not each message. */
+/** Peers with queued messages. The recursion takes one step per peer, not one per message. */
 export function peersWaiting(db: Reader): string[] {
   return db.all(
     PeerId,
@@ -173,7 +173,7 @@ export function requeue(tx: Tx, seq: number, reason: string | null): void {
   );
 }
 
-/** Sets the reason why a peer's queued messages still wait. */
+/** Stores why a peer's queued messages still wait. */
 export function setBlockedReason(tx: Tx, to_peer_id: string, reason: string): void {
   tx.run(
     `update messages set reason = :reason

@@ -27,7 +27,7 @@ export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | u
 
 const ReasonRow = z.object({ reason: z.string().nullable() });
 
-/** The reason on the last queued message of a peer. */
+/** The reason that is stored on the last queued message of a peer. */
 export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
   return db.get(
     ReasonRow,

@@ -1,4 +1,4 @@
-/** Columns and lookup of message rows, shared by all statements on `messages`. */
+/** The columns of message rows and the lookup by id, shared by all statements on `messages`. */
 
 import { rowOf } from "kit/data/sqlite.ts";
 import { StoredMessage } from "../contract.ts";
@@ -27,7 +27,7 @@ export function idParams(id: string): { id: string; ident: string } {
   return { id, ident: identOf(id) };
 }
 
-/** The 12 hex digits that a row's ids share; empty for an id that the asker chose. */
+/** The 12 hex digits that a row's ids share; empty if the asker chose the id. */
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
 }

@@ -34,7 +34,7 @@ export function stagesOf(db: Reader, ident: string) {
   });
 }
 
-/** Deletes the stages of messages, by the digits of their ids. */
+/** Deletes the stages of messages. `idents` are the hex digits of the messages' ids. */
 export function removeStages(tx: Tx, idents: readonly string[]): void {
   tx.run("delete from stages where ident in (select value from json_each(:idents))", {
     idents: JSON.stringify(idents),

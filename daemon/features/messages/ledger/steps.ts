@@ -65,7 +65,7 @@ export class Steps {
     return this.#step(message, "refused", (tx, { seq }) => ledger.requeue(tx, seq, reason));
   }
 
-  /** Bytes went out. `reason` says why the outcome is unclear, if it is. */
+  /** Bytes went out. If the outcome is unclear, `reason` says why. */
   written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
     const at = this.#ctx.clock.now();
     return this.#step(message, "written", (tx, { seq }) => {
@@ -157,7 +157,7 @@ export class Steps {
     return stepped;
   }
 
-  /** Publishes a new state: to the listener at once, to the metrics after the commit. */
+  /** Publishes a new state: at once to the listener, and after the commit to the metrics. */
   publish({ delivery_id, kind, to_peer_id, state, transport, created_at }: SteppedMessage): void {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);

@@ -46,7 +46,9 @@ function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[])
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
-/** How routing found the recipient: strategy, confidence, and the reason of a fallback. */
+/**
+ * Describes how routing chose the recipient: strategy, confidence, and why the fallback was used.
+ */
 function describeRoute(
   { arm, routed_to, confidence, fallback_reason }: Record<string, unknown>,
 ): string {

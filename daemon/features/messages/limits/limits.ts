@@ -15,7 +15,7 @@ export interface LimitsOptions {
   readonly max_per_peer: number;
   /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
   readonly hops: number;
-  /** Messages per minute from one sender to one recipient; 0 turns the limit off. */
+  /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
   readonly pair_per_minute: number;
 }
 
@@ -30,7 +30,9 @@ export interface LimitedMessage {
   readonly notice?: boolean;
 }
 
-/** The kinds that peers start. Replies, inbox items and notices of the daemon are not limited. */
+/**
+ * The kinds of messages that are limited. Replies, inbox items and notices of the daemon are not.
+ */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
 /** Unregistered senders choose their names freely, so all of them share one count. */
@@ -39,10 +41,10 @@ const UNREGISTERED = "";
 export class Limits {
   readonly #ctx: Context;
   readonly #options: LimitsOptions;
-  /** The human's peer id; undefined without a human. */
+  /** The human's peer id; undefined if no human is registered. */
   readonly #humanId: () => string | undefined;
   readonly #pairCounters = new PairCounters();
-  /** How many messages each queue can take before it must be counted again. */
+  /** How many messages each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
   constructor(ctx: Context, options: LimitsOptions, humanId: () => string | undefined) {
@@ -82,8 +84,9 @@ export class Limits {
   }
 
   /**
-   * Each follow-up is a hop. An ask from or to the human restarts the count. A sender that omits
-   * `reply_to` starts a new chain; the rate limit bounds such loops.
+   * Refuses a follow-up in a chain that is too long. Each follow-up is a hop, and an ask from or to
+   * the human restarts the count. A sender that omits `reply_to` starts a new chain, so the rate
+   * limit bounds such loops.
    */
   #refuseLongChain({ to, voice }: LimitedMessage, reply_to: string): void {
     const { hops: limit } = this.#options;

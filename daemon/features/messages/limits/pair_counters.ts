@@ -13,14 +13,16 @@ interface Slot {
 }
 
 export class PairCounters {
-  /** The slots of each pair, oldest first; the pairs are ordered by their latest slot. */
+  /**
+   * The slots of each pair, oldest slot first. The pairs are in the order of their latest slots.
+   */
   readonly #slots = new Map<string, Slot[]>();
 
   get size(): number {
     return this.#slots.size;
   }
 
-  /** Seconds until this pair may send one more message; 0 if it may now. */
+  /** How many seconds until this pair may send one more message; 0 if it may do so now. */
   secondsUntilAllowed(pair: string, limit: number, now: number): number {
     const slots = this.#recentSlots(pair, now);
     const sent = slots.reduce((sum, { count }) => sum + count, 0);
@@ -52,7 +54,10 @@ export class PairCounters {
     }
   }
 
-  /** Drops slots before the window, and future slots left by a clock that was set back. */
+  /**
+   * Returns a pair's slots within the window. Drops older slots, and future slots that were left by
+   * a clock that was set back.
+   */
   #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();

@@ -13,8 +13,8 @@ const deliveryFields = Delivery.shape;
 
 /**
  * One message of the log. `message_id` is the `correlation_id` of an ask and the `delivery_id` of
- * any other kind; `state` is the delivery's. An ask has its close reason and its reply, an ack the
- * close reason that it reports. Only the results of a search have a `snippet`.
+ * any other kind. `state` is the state of the delivery. An ask has its own close reason and reply;
+ * an ack has the close reason that it reports. Only search results have a `snippet`.
  */
 export const Message = z.object({
   message_id: z.string(),

@@ -17,7 +17,9 @@ import { type Search, snippetOf, toSearch } from "./search_terms.ts";
  * continues there.
  */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/** Messages per scan and scans per page, which bound the time of a request. */
+/**
+ * How many messages one scan reads, and how many scans make one page. They bound a request's time.
+ */
 const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
 /** How far row numbers and instants may be out of order because the clock was set back. */
@@ -26,7 +28,7 @@ const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export interface MessagesDeps {
   readonly idCodec: IdCodec;
-  /** The peer that an argument names; refuses with `unknown_peer` or `ambiguous_peer`. */
+  /** The peer that an argument names. Throws `unknown_peer` or `ambiguous_peer`. */
   resolve(argument: string): { peer_id: string };
   readonly retention: RetentionLimits;
   readonly shutdownSignal: AbortSignal;
@@ -93,7 +95,7 @@ export class Messages {
     };
   }
 
-  /** Once a second: indexes new texts, and deletes old messages. */
+  /** Called once a second. Indexes new texts, and deletes old messages. */
   tick(now: number): void {
     this.#indexer.tick();
     this.#retention.tick(now);
@@ -135,7 +137,7 @@ export class Messages {
     return { hits, next: last === undefined ? null : this.#nextFloor(last, request.filter) };
   }
 
-  /** The number below which the next scan starts; null if everything below is too old. */
+  /** The number below which the next scan starts; null if all older messages are before `since`. */
   #nextFloor(floor: number, { since }: Filter): number | null {
     const older = rows.newestBelow(this.#ctx.db, floor);
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
@@ -158,7 +160,9 @@ export class Messages {
     return low;
   }
 
-  /** A cursor encodes the number of the last message of a page; any other value is refused. */
+  /**
+   * Decodes a cursor, which is the number of the last message of a page. Refuses any other value.
+   */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;
@@ -180,7 +184,7 @@ export class Messages {
   }
 }
 
-/** The hits that fit on a page; the first one always does. */
+/** The hits that fit on a page. The first hit is always included. */
 function fittingPage(hits: readonly Hit[]): Hit[] {
   let bytes = 0;
   return hits.filter((hit, at) => (bytes += hit.bytes) <= PAGE_BYTES_MAX || at === 0);

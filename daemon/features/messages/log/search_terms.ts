@@ -8,12 +8,15 @@ export interface Search {
   readonly pattern: RegExp;
 }
 
-/** `"a phrase"`, closed or not, or a run of other characters; a `*` after either makes a prefix. */
+/**
+ * Matches a phrase in quotes (the closing quote may be missing) or a run of other characters. A `*`
+ * after either makes its last word a prefix.
+ */
 const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
 /** A word for FTS5's tokenizer `unicode61`; all other characters separate words. */
 const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 
-/** Terms beyond this are ignored, as each costs time. */
+/** The maximum number of terms. Further terms are ignored, because each costs time. */
 const TERMS_MAX = 32;
 /**
  * A shorter prefix is treated as a whole word, because it would match a tenth of all words and take
@@ -37,7 +40,7 @@ export function toSearch(q: string): Search | undefined {
 
 interface Term {
   readonly text: string;
-  /** Whether its last word is a prefix. */
+  /** Whether the last word of `text` is a prefix. */
   readonly isPrefix: boolean;
 }
 
@@ -58,7 +61,10 @@ function wordsOf(text: string): string[] {
   return text.match(WORD) ?? [];
 }
 
-/** Removes case and accents. A composed (NFC) text, as nearly all are, keeps its length. */
+/**
+ * Removes case and accents. The length of a composed (NFC) text does not change; nearly all texts
+ * are composed.
+ */
 function foldAccents(text: string): string {
   return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
 }

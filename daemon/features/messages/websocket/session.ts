@@ -1,4 +1,7 @@
-/** One open `/ws` connection: sending, its buffer limit, pings. It knows no delivery rules. */
+/**
+ * One open `/ws` connection: sends frames, limits its buffer, pings the client. It knows no
+ * delivery rules.
+ */
 
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
@@ -43,7 +46,7 @@ export class Session {
   readonly identity: Identity;
   /** True once the queue was replayed, so that new messages are sent at once. */
   isCaughtUp = false;
-  /** True while its peer counts as offline: nothing is sent until the peer is back. */
+  /** True while the peer counts as offline. Nothing is sent until the peer is back. */
   isSuspended = false;
   #pinged_at: number;
   #unansweredPings = 0;
@@ -114,7 +117,7 @@ export class BadFrameLimit {
   #windowStart = 0;
   #count = 0;
 
-  /** Counts one more bad frame; true if the limit is reached. */
+  /** Counts one more bad frame. Returns true if there are too many. */
   isExceeded(now: number): boolean {
     if (now - this.#windowStart > BAD_FRAMES_WINDOW_MS) {
       this.#windowStart = now;

@@ -1,4 +1,4 @@
-/** Open `/ws` sessions by peer, and the sending of queued and new messages to them. */
+/** Holds the open `/ws` sessions by peer, and sends queued and new messages to them. */
 
 import type { Context } from "kit/data/context.ts";
 import { frame } from "../dispatch/framing.ts";
@@ -18,10 +18,10 @@ const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
 /** How long a replay pauses while its limit of characters is buffered. */
 const REPLAY_DELAY_MS = 20;
 
-/** An accepted message, as its sender may observe it. */
+/** An accepted message, with the state that its sender may observe. */
 export interface Ticket {
   readonly message: StoredMessage;
-  /** The current state; it advances when the frame goes out. */
+  /** The current state of the message. It changes when the frame goes out. */
   state: StoredMessage["state"];
 }
 
@@ -145,7 +145,7 @@ export class Sockets {
     this.#written.push(ticket.message);
   }
 
-  /** Sends a message as a plain frame, without a delivery; false if it cannot be sent. */
+  /** Sends a message as a plain frame that has no delivery. Returns false if it cannot be sent. */
   write(peer_id: string, message: StoredMessage): boolean {
     return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
   }
@@ -164,7 +164,7 @@ export class Sockets {
     return found;
   }
 
-  /** Once a second: pings sessions, and replays the queues of the peers in `waiting`. */
+  /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */
   tick(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
@@ -239,7 +239,7 @@ export class Sockets {
     if (session.open) void this.#replayLater(session);
   }
 
-  /** Queues sent messages without a receipt again, if the client drops repeats. */
+  /** Queues messages again that were sent without a receipt, if their client drops repeats. */
   #requeueUnconfirmed(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {

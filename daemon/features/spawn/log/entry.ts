@@ -1,4 +1,4 @@
-/** An entry of the tables of spawns and restarts, with the fields that decide its retention. */
+/** An entry of the table of spawns or restarts, with the fields that decide how long it is kept. */
 
 import * as z from "zod";
 

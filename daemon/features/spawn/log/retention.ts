@@ -1,4 +1,6 @@
-/** Deletes old spawns and restarts, a few per tick. Entries that a peer needs stay. */
+/**
+ * Deletes old spawns and restarts, a few per tick. Entries that an existing peer needs are kept.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";

@@ -39,7 +39,7 @@ export interface RestartPlan {
   readonly command: Command;
   readonly would_run: readonly string[];
   readonly resume_mode: Restart["resume_mode"];
-  /** The process to stop; undefined when it has ended, and its pane is dead. */
+  /** The process to stop; undefined if it has ended and its pane is dead. */
   readonly process: { pid: number; started: string } | undefined;
 }
 

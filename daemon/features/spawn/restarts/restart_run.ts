@@ -46,7 +46,7 @@ export class RestartRun {
     this.#restart_id = restart_id;
   }
 
-  /** Never rejects: a failure is stored with the restart. */
+  /** Runs the restart. Never rejects, because a failure is stored with the restart. */
   async run(): Promise<void> {
     const { socket, pane } = this.#plan;
     const { terminals, shutdownSignal } = this.#deps;
