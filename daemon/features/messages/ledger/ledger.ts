@@ -1,7 +1,4 @@
-/**
- * SQL of the table `messages`. Each row is one message with its delivery and, for an ask, the
- * outcome.
- */
+/** SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -143,10 +140,7 @@ export function markWritten(tx: Tx, seq: number, at: number, reason: string | nu
   );
 }
 
-/**
- * Records that a frame went out, perhaps not for the first time. If a receipt came first, the state
- * that it set is kept.
- */
+/** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
 export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
   return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
@@ -346,7 +340,7 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
   return found?.routing ? JSON.parse(found.routing) : null;
 }
 
-/** Stores the id that an asker chose, so that the row is found by it until the row is deleted. */
+/** Stores the id that an asker chose, by which the row is found until it is deleted. */
 export function insertChosenId(tx: Tx, correlation_id: string, seq: number): void {
   tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
     correlation_id,
