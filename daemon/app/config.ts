@@ -12,7 +12,12 @@ import { messageOf } from "kit/core/text.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { isReserved } from "../features/peers/schemas.ts";
-import { CircleBoundary, Commands, Profiles, Variables } from "../features/spawn/contract.ts";
+import {
+  CircleBoundary,
+  Commands,
+  EnvironmentVariables,
+  Profiles,
+} from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
 import { RelaySecret, RelayUrl } from "./relay_settings.ts";
@@ -78,7 +83,7 @@ export const SETTINGS = {
   "spawn.commands":                   map(Commands, "a map from a backend to its command, a list of words") .default({}),
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              wordList                                                  .default([]),
-  "spawn.env":                        map(Variables, "a map from a variable to its value")   .default({}),
+  "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),

@@ -1,17 +1,20 @@
-/** Typed answers of structured questions, and resolutions of asks. */
+/** Validates typed answers to structured questions, and makes the responses to waits for asks. */
 
 import { Problem } from "kit/core/problem.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 
-/** The scope of a tool permission question, and its one option that permits (contract 3). */
+/**
+ * The scope of a tool permission question, and the only one of its options that permits the tool
+ * (contract 3).
+ */
 export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
 /** Outcomes that need neither an option nor a text. */
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
-/** The refusal of a second answer. */
+/** The error for a second answer to an ask. */
 export function alreadyClosed({ correlation_id, close_reason }: Ask): Problem {
   return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
 }
@@ -36,8 +39,8 @@ export interface GivenAnswer {
 }
 
 /**
- * Validates an answer. A `choice` needs an option, by `option_id` or by a text with its id or
- * title; a `text` needs a text; an `acknowledge` and any refusal need neither.
+ * Validates an answer. A `choice` needs an option: `option_id`, or a text that is an option's id or
+ * title. A `text` needs a text. An `acknowledge`, and any refusal, needs neither.
  */
 export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const { kind } = question;
@@ -72,7 +75,7 @@ function chosenOptionOf(question: Question, { option_id, text }: GivenAnswer, is
   return chooseOption(question, text);
 }
 
-/** The reply text of an answer; null without text and message. */
+/** The reply text of an answer; null if it has neither a text nor a message. */
 export function replyOf({ text, message }: TypedAnswer): string | null {
   return [text, message].filter((part) => part !== null).join("\n") || null;
 }

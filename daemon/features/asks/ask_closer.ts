@@ -9,7 +9,7 @@ import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
-/** Sends messages: the part of `Delivery` that asks use. */
+/** The part of `Delivery` that asks use to send messages. */
 export interface MessageSender {
   send(draft: {
     kind: "ask" | "ack";
@@ -30,7 +30,7 @@ export interface MessageSender {
   release(correlation_id: string, reason: string): boolean;
 }
 
-/** The human's inbox: the part of `Inbox` that asks use. */
+/** The part of `Inbox` that asks use. */
 export interface HumanInbox {
   add(message: StoredMessage, reply_to_item?: string): { item_id: string; surfaces: string[] };
   onAskClosed(ask: Ask): void;
@@ -47,7 +47,9 @@ export interface AskCloserDeps {
   readonly ledger: { close(closed: Ask, at: number): void };
   readonly delivery: MessageSender;
   readonly human: HumanInbox;
-  /** A peer's address by its exact id, however it fares. */
+  /**
+   * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
+   */
   address(peer_id: string): Address | undefined;
 }
 
@@ -58,9 +60,9 @@ export interface ClosingDetails {
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
-  /** True if someone other than the recipient closed it. */
+  /** True if someone other than the recipient closed the ask. */
   readonly elsewhere?: boolean;
-  /** The outcome, if it differs from that of the close reason. */
+  /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
   readonly attachments?: Attachments;
 }
@@ -104,7 +106,7 @@ export class AskCloser {
       closed_at: at,
     };
     ledger.close(closedAsk, at);
-    // An answer of the recipient proves the delivery; anyone else's does not.
+    // An answer from the recipient proves the delivery; an answer from anyone else does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);
@@ -127,7 +129,10 @@ export class AskCloser {
     return close_reason;
   }
 
-  /** Notifies one side that the ask is closed. In pull mode, the asker fetches the reply. */
+  /**
+   * Notifies one side that the ask is closed. In pull mode the asker is not notified, because it
+   * fetches the reply.
+   */
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
@@ -158,10 +163,10 @@ export class AskCloser {
     if (to.role === "human") this.#deps.human.add(ticket.message);
   }
 
-  /** The author kind of the message that tells `side` of the end. */
+  /** The author kind of the ack that tells `side` that the ask is closed. */
   #authorKindOf(ask: Ask, side: "asker" | "recipient", proven_human: boolean): AuthorKind {
     const { directory, address } = this.#deps;
-    if (ask.responder === null) return "peer"; // The daemon closed it.
+    if (ask.responder === null) return "peer"; // The daemon closed the ask.
     const [peer_id, name] = side === "asker"
       ? [ask.to_peer_id, ask.to_peer_name]
       : [ask.from_peer_id, ask.from_peer_name];
@@ -186,7 +191,7 @@ export class AskCloser {
     }
   }
 
-  /** Resolves all waiters without an ask: the daemon shuts down, the asks stay open. */
+  /** Resolves all waiters without an ask, because the daemon shuts down. The asks stay open. */
   releaseWaiters(): void {
     for (const waiters of this.#waiters.values()) waiters.forEach((resolve) => resolve(undefined));
   }

@@ -1,4 +1,7 @@
-/** The events of a new ask: `ask`, and `question` for a structured one. They carry no text. */
+/**
+ * Publishes the events of a new ask: `ask`, and `question` if it has a structured question. They
+ * carry no text.
+ */
 
 import type { EventLog } from "kit/data/events.ts";
 import type { AskFields, StoredMessage } from "../messages/contract.ts";

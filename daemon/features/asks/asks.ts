@@ -1,4 +1,4 @@
-/** Asks: opening, answering, cancelling, waiting and listing, each in one transaction. */
+/** Opens, answers, cancels, waits for and lists asks. Each change is one transaction. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -25,7 +25,7 @@ import { askMachine, type CloseReason } from "./machine.ts";
 import { publishOpened } from "./ask_events.ts";
 import type { Routing } from "./routing/contract.ts";
 
-/** Asks that one tick evicts, so that a tick stays short. */
+/** How many asks one tick evicts, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
 /** The part of the peers' directory that asks use. */
@@ -37,10 +37,13 @@ interface Directory {
   authorKindOf(from: Pick<Sender, "role" | "name">, proven_human?: boolean): AuthorKind;
 }
 
-/** Threads per history request; the next request starts at the last `closed_at`. */
+/**
+ * The maximum number of threads per history request. The next request starts at the last
+ * `closed_at`.
+ */
 const THREADS_MAX = 1000;
 
-/** Which asks to list: newest first, below a row number. */
+/** Which asks to list, newest first. Only asks with row numbers below `before` are listed. */
 export interface Page {
   readonly state: string | null;
   readonly peer_id: string | null;
@@ -65,9 +68,13 @@ export interface AsksDeps {
   readonly ledger: AskLedger;
   readonly delivery: MessageSender;
   readonly human: HumanInbox;
-  /** The records of what is attached; refuses what is unknown. */
+  /**
+   * The records of the attachments with these ids. Throws `unknown_attachment` if an id is unknown.
+   */
   attach(ids?: readonly string[]): Attachments;
-  /** A peer's address by its exact id, however it fares. */
+  /**
+   * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
+   */
   address(peer_id: string): Address | undefined;
   readonly ask_ttl_ms: number;
 }
@@ -77,9 +84,9 @@ export interface AskContext {
   /** Whether the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
-  /** The parent, if this ask is part of an ask to many. */
+  /** The id of the ask to many that this ask is part of. */
   readonly parent_id?: string | undefined;
-  /** How the recipient was chosen, if the ask named none. */
+  /** How routing chose the recipient, if the ask named no recipient. */
   readonly routing?: Routing;
 }
 
@@ -94,7 +101,7 @@ export class Asks {
     this.#closer = new AskCloser(ctx, deps);
   }
 
-  /** Opens an ask. All checks precede the first write. */
+  /** Opens an ask. All checks come before the first write. */
   open(body: OpenAsk, requestContext: AskContext) {
     const { db, events } = this.#ctx;
     const { directory, delivery, human } = this.#deps;
@@ -165,7 +172,7 @@ export class Asks {
     });
   }
 
-  /** Cancels an ask; only its asker may. */
+  /** Cancels an ask. Only its asker may do so. */
   cancel(
     correlation_id: string,
     { asker, reason }: { asker: string; reason: string | undefined },
@@ -232,12 +239,12 @@ export class Asks {
     return found ? toResolution(found) : PENDING;
   }
 
-  /** Answers all waiting callers with `pending`: the daemon shuts down, the asks stay open. */
+  /** Answers all waiting callers with `pending` at the daemon's shutdown. The asks stay open. */
   releaseWaiters(): void {
     this.#closer.releaseWaiters();
   }
 
-  /** Closes asks; shared with the questions. */
+  /** The closer of asks, which structured questions use, too. */
   get closer(): AskCloser {
     return this.#closer;
   }
@@ -274,7 +281,7 @@ export class Asks {
     return this.#deps.ledger.threads({ peer_id, since, limit: THREADS_MAX });
   }
 
-  /** Evicts asks that nobody answered in time; asks to the human do not expire. */
+  /** Evicts asks that nobody answered in time. Asks to the human are never evicted. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const { ledger, ask_ttl_ms, directory } = this.#deps;
@@ -293,7 +300,7 @@ export class Asks {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  /** Refuses a caller that is not the asker. The asker's id stays valid when its peer is gone. */
+  /** Throws `not_the_asker`. The asker's own peer id is accepted even when that peer is gone. */
   mustBeAsker(ask: Ask, asker: string): void {
     if (asker === ask.from_peer_id) return;
     const sender = this.#deps.directory.sender(asker);
@@ -304,7 +311,7 @@ export class Asks {
   }
 }
 
-/** How an ack closes an ask: a message answers a choice by naming one of its options. */
+/** How an ack closes an ask. If the ask is a choice, a message must name one of its options. */
 function toAckClosing(
   { question }: Ask,
   message: string,

@@ -1,8 +1,11 @@
-/** Normalizes the keys of an `/ask` body: any case matches, `to_peer` look-alikes are refused. */
+/**
+ * Normalizes the keys of an `/ask` body. Keys match in any case; keys that look like `to_peer` are
+ * refused.
+ */
 
 import { Problem } from "kit/core/problem.ts";
 
-/** `foldAskKeys` for `routing.strategy: static`: refuses a body without `to_peer`. */
+/** `foldAskKeys` for `routing.strategy: static`, where a body without `to_peer` is refused, too. */
 export function foldNamedAskKeys(body: unknown): unknown {
   const ask = foldAskKeys(body);
   if (isRecord(ask) && !Object.hasOwn(ask, "to_peer")) throw new Problem("no_target", {});
@@ -10,12 +13,16 @@ export function foldNamedAskKeys(body: unknown): unknown {
 }
 
 /**
- * A JSON string, with the colon after it if it is a key; or a bracket. An unclosed string matches,
- * too: otherwise the search would restart at each later quote and take quadratic time.
+ * Matches a JSON string (with the colon after it if it is a key) or a bracket. An unclosed string
+ * matches, too, because otherwise the search would restart at each later quote and take quadratic
+ * time.
  */
 const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?)?|[{}[\]]/gs;
 
-/** Refuses a key that occurs twice in the same spelling, which JSON.parse hides (contract 1). */
+/**
+ * Refuses a body in which a top-level key occurs twice in the same spelling. JSON.parse would
+ * silently keep the last one (contract 1).
+ */
 export function refuseRepeatedKeys(text: string): void {
   const seen = new Set<string>();
   let depth = 0;
@@ -32,7 +39,7 @@ export function refuseRepeatedKeys(text: string): void {
 
 /**
  * Folds top-level keys to lower case (contract 1, "Keys of /ask"; specification 7, routing rules).
- * A `to_peer` that is null, empty or blank is not absent: it is an unknown peer.
+ * A `to_peer` that is null, empty or blank counts as an unknown peer, not as absent.
  */
 export function foldAskKeys(body: unknown): unknown {
   if (!isRecord(body)) return body;
@@ -55,7 +62,7 @@ export function foldAskKeys(body: unknown): unknown {
   return ask;
 }
 
-/** The Latin base letters of a key: NFKD decomposes wide, accented and styled letters. */
+/** The Latin base letters of a key. NFKD decomposes wide, accented and styled letters into them. */
 function latinLettersOf(key: string): string {
   return key.normalize("NFKD").replaceAll(/[^a-z]/g, "");
 }

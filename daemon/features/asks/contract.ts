@@ -36,7 +36,7 @@ export const Outcome = z.enum([
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-/** A question in a request. It must be answerable. */
+/** A question in a request. It must be possible to answer it. */
 export const GivenQuestion = Question.refine(
   ({ kind, options }) => kind !== "choice" || options.length > 0,
   "A choice needs options",
@@ -81,7 +81,7 @@ export const Ask = z.object({
   close_reason: CloseReasons.nullable(),
   outcome: Outcome.nullable(),
   reply: nullableString,
-  /** The author kind of the reply; null without a responder. */
+  /** The author kind of the reply; null if there is no responder. */
   reply_voice: AuthorKind.nullable(),
   reply_attachments: Attachments,
   responder: nullableString,
@@ -129,7 +129,7 @@ export const openAsk = contract({
     to_peer_name: z.string(),
     delivery_state: DeliveryState.nullable(),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
-    /** Only if a routing strategy chose the recipient. */
+    /** Present only if a routing strategy chose the recipient. */
     routing: Routing.optional(),
   }),
   fails: [
@@ -210,7 +210,7 @@ export const ackAsk = contract({
   tunnel: "open",
   body: z.object({
     correlation_id: z.string(),
-    /** Empty or absent: a bare ack. */
+    /** If empty or absent, the ask is acknowledged without a reply. */
     message: TextOrEmpty.optional(),
     attachments: Attaching.optional(),
     from_peer: Sender.optional(),

@@ -10,8 +10,8 @@ export const askMachine = stateMachine("ask", [
   ["open", "acked",          "closed"],
   ["open", "answered",       "closed"],
   ["open", "declined",       "closed"],
-  ["open", "superseded",     "closed"], // A follow-up with reply_to replaces it.
-  ["open", "unreachable",    "closed"], // The recipient lost its addressability or is retired.
+  ["open", "superseded",     "closed"], // A follow-up with `reply_to` replaces the ask.
+  ["open", "unreachable",    "closed"], // The recipient is not addressable any more, or retired.
   ["open", "send_failed",    "closed"],
   ["open", "evicted",        "closed"], // 24 h without an answer.
   ["open", "cancelled",      "closed"],

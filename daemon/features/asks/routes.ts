@@ -16,27 +16,29 @@ interface KnownPeer {
   readonly mesh_session_id: string | null;
 }
 
-/** What the routes need beyond the service. */
+/** What the routes need in addition to the service. */
 export interface AskRoutesDeps {
   /** Whether the request has a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Refuses an agent's answer to a question that only the human may answer. */
+  /** Throws `human_not_proven` if an agent answers a question that only the human may answer. */
   mayAnswer(correlation_id: string, caller: Caller): void;
   resolveSender(argument: string): { peer_id: string | null; name: string };
   findByPane(pane_id: string, tmux_socket: string | undefined): KnownPeer & { name: string };
-  /** A peer by name, or by the id of any peer ever known: messages outlive peers. */
+  /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
   findEverKnown(argument: string): KnownPeer;
-  /** The sender of a request: a peer's id, or the name of an unregistered sender. */
+  /** The sender of a request as a string: a peer's id, or the name of an unregistered sender. */
   senderOf(body: { from_peer: string; circle?: string | undefined }): string;
   /** The current state of a message. */
   stateOf(id: string): z.output<typeof DeliveryState> | undefined;
-  /** Chooses recipients of asks without one; undefined under `routing.strategy: static`. */
+  /**
+   * Chooses the recipient of an ask that names none; undefined if `routing.strategy` is `static`.
+   */
   readonly router: Router | undefined;
 }
 
 type OpenedAsk = z.output<typeof contracts.openAsk.returns>;
 
-/** A repeated request gets the ids of the first and the current state of its delivery. */
+/** A repeated request gets the ids of the first response and the current state of the delivery. */
 function replayOf({ senderOf, stateOf }: AskRoutesDeps) {
   return {
     sender: ({ body }: { body: Parameters<AskRoutesDeps["senderOf"]>[0] }) => senderOf(body),

@@ -1,4 +1,4 @@
-/** SQL that reads asks from `messages`: one, a page, the open ones, closed threads. */
+/** SQL that reads asks from `messages`: single asks, pages, open asks, closed threads. */
 
 import * as z from "zod";
 import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
@@ -15,7 +15,7 @@ const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, t
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
   responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
 const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;
-/** The same with the row number, which is the cursor of pages. */
+/** Selects asks with their row numbers, which are the cursors of pages. */
 const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
 
 export function ask(db: Reader, correlation_id: string): Ask | undefined {
@@ -97,7 +97,10 @@ export function stale(
 
 const ThreadRow = rowOf(Thread);
 
-/** Asks closed after `since`, oldest first. All of the last instant are included at the limit. */
+/**
+ * Asks closed after `since`, oldest first. If several were closed at the instant at which the limit
+ * is reached, all of these are included.
+ */
 export function threads(
   db: Reader,
   params: { peer_id: string; since: number; limit: number },
@@ -137,7 +140,7 @@ export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
   );
 }
 
-/** The ledger as the asks feature uses it. */
+/** The asks in `messages`, as the service uses them. */
 export function askLedger(db: Database): AskLedger {
   return {
     ask: (correlation_id) => ask(db, correlation_id),

@@ -99,11 +99,14 @@ const reply = {
   text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
   attachments: Attaching.optional(),
-  /** The surface's id of the reply itself; an ask that the reply opens has it as its origin. */
+  /**
+   * The surface's own id of the reply message. If the reply opens an ask, the id is part of the
+   * ask's origin.
+   */
   ref: Ref.pipe(z.string().max(255)).optional(),
 };
 
-/** The refusals of a reply's ask. The item's sender may be gone by now. */
+/** Errors of the ask that a reply answers or opens. The item's sender may be gone by now. */
 const replyFails = [
   "unknown_attachment",
   "unknown_option",

@@ -12,10 +12,12 @@ import type { InboxItem, InboxQuery } from "./contract.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
-/** How many asks a thread is followed back to find its first ask. */
+/** How many asks are followed back at most to find the first ask of a thread. */
 const THREAD_ASKS_MAX = 32;
 
-/** Items that retention looks at per tick, and its pause after a pass over all items. */
+/**
+ * How many items retention looks at per tick, and how long it pauses after a pass over all items.
+ */
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
@@ -29,7 +31,7 @@ export interface InboxDeps {
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** The last row number that retention has looked at, and the end of its pause. */
+  /** The last row number that retention has looked at, and when its pause ends. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -79,7 +81,7 @@ export class Inbox {
     return item;
   }
 
-  /** Marks an item as read, for every surface; repeating it changes nothing. */
+  /** Marks an item as read, for every surface. Does nothing if the item is already read. */
   read(item_id: string, surface: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -90,7 +92,10 @@ export class Inbox {
     });
   }
 
-  /** Marks the item of a closed ask as read and replied, if the human answered it anywhere. */
+  /**
+   * Marks the item of a closed ask as read and replied, if the human answered the ask on any
+   * surface.
+   */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
     const item = rows.itemOfAsk(db, ask.correlation_id);
@@ -106,7 +111,7 @@ export class Inbox {
     this.publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
-  /** Once a second: deletes items that were read long ago, unless their ask is open. */
+  /** Called once a second. Deletes items that were read long ago, unless their ask is open. */
   tick(now: number): void {
     if (now < this.#paused_until) return;
     const { db } = this.#ctx;
@@ -131,7 +136,10 @@ export class Inbox {
     return rows.renderedThrough(db, { ...filter, digits: stripLeadingZeros(through_ref) });
   }
 
-  /** The first ask of an ask's thread: from a stored item, or by following `reply_to`. */
+  /**
+   * The id of the first ask in an ask's thread, which a stored item knows or which `reply_to` leads
+   * to.
+   */
   #threadOf(correlation_id: string | null): string | null {
     let first = correlation_id;
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {

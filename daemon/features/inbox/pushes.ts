@@ -41,7 +41,9 @@ export function upsert(tx: Tx, push: StoredPush): void {
   );
 }
 
-/** The pushes of items since then that the surface has not shown, oldest first. */
+/**
+ * The pushes that a surface has not shown yet, of items created since `since`, oldest item first.
+ */
 export function unpushedSince(db: Reader, surface: string, since: number): StoredPush[] {
   return db.all(
     Row,
@@ -55,8 +57,11 @@ export function unpushedSince(db: Reader, surface: string, since: number): Store
 
 const Ref = z.object({ surface_ref: z.string().nullable() });
 
-/** The surface's last ref in the item's thread, before the item itself. */
-export function lastRef(db: Reader, surface: string, item_id: string): string | null {
+/**
+ * The surface's ref of the latest item that precedes this item in its thread; null if there is
+ * none.
+ */
+export function previousRefInThread(db: Reader, surface: string, item_id: string): string | null {
   const found = db.get(
     Ref,
     `select surface_ref from inbox_items as item
@@ -69,7 +74,10 @@ export function lastRef(db: Reader, surface: string, item_id: string): string | 
   return found?.surface_ref ?? null;
 }
 
-/** Stores a ref. If the surface reuses it, it stands for the last item. */
+/**
+ * Stores which item a surface's ref stands for. If the surface reuses the ref, it stands for the
+ * newer item.
+ */
 export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): void {
   tx.run(
     `insert into push_refs (surface, ref, item_id) values (:surface, :ref, :item_id)
@@ -80,7 +88,9 @@ export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): 
 
 const ItemId = z.object({ item_id: z.string() });
 
-/** The item of a ref: an exact match first, else one with the same decimal digits. */
+/**
+ * The item that a ref stands for. An exact match comes before a ref with the same decimal digits.
+ */
 export function byRef(
   db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
@@ -98,7 +108,7 @@ export function byRef(
 const Surface = z.object({ surface: z.string(), peer_id: z.string() });
 export type Surface = z.output<typeof Surface>;
 
-/** Surfaces, without bridges, that were connected since then. */
+/** Surfaces that were connected since `since`, without bridges. */
 export function recentSurfaces(db: Reader, since: number): Surface[] {
   return db.all(
     Surface,
@@ -114,7 +124,9 @@ export function getSurface(db: Reader, surface: string): Surface | undefined {
   });
 }
 
-/** Stores a surface. A name belongs to one peer, and a peer has one name. */
+/**
+ * Stores a surface. Replaces rows with the same name or peer, because each peer has one surface.
+ */
 export function upsertSurface(
   tx: Tx,
   { surface, peer_id, bridge, at }: {

@@ -1,4 +1,6 @@
-/** Replies to inbox items: each answers the item's ask, or opens a new ask to its sender. */
+/**
+ * Replies to inbox items. A reply answers the item's ask, or opens a new ask to the item's sender.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -16,7 +18,10 @@ export interface ReplyAuthor {
   readonly proven_human: boolean;
 }
 
-/** The message on a surface that opened an ask of the human (specification 2), if any. */
+/**
+ * The message on a surface by which the human opened an ask (specification 2); null if there is
+ * none.
+ */
 type Origin = { readonly surface: string; readonly ref: string } | null;
 
 interface ReplyInput {
@@ -27,7 +32,7 @@ interface ReplyInput {
   readonly ref?: string | undefined;
 }
 
-/** The text for a reply with attachments only, as an ask needs a text. */
+/** The text of an ask that a reply opens with attachments only, because an ask needs a text. */
 const FILES_ONLY_TEXT = "(see the attached files)";
 
 const DECIMAL = /^\d+$/;
@@ -51,7 +56,10 @@ export class InboxReplies {
     this.#questions = questions;
   }
 
-  /** Answers the item's ask if it is open; else opens an ask to its sender (specification 4). */
+  /**
+   * Answers the item's ask if that ask is open; otherwise opens an ask to the item's sender
+   * (specification 4).
+   */
   reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -72,7 +80,7 @@ export class InboxReplies {
     });
   }
 
-  /** Replies to the item that a surface has rendered as this message, in whole or in part. */
+  /** Replies to the item that a surface has rendered as the message `ref`, in whole or in part. */
   replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
     this.#inbox.mustHuman();
     const { surface } = reply;

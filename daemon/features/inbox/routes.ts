@@ -9,7 +9,7 @@ import type { InboxReplies } from "./replies.ts";
 export interface InboxRoutesDeps {
   readonly inbox: Inbox;
   readonly replies: InboxReplies;
-  /** Whether the caller is a registered agent or a process that one started. */
+  /** Whether the caller is a registered agent or a process that an agent started. */
   isAgent(caller: Caller): boolean;
 }
 
@@ -31,7 +31,10 @@ export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route
   ].map((route) => requireHuman(inbox, route));
 }
 
-/** Without a human, every inbox route is a 503 before any other check (specification 7). */
+/**
+ * If no human is registered, every inbox route responds with a 503 before any other check
+ * (specification 7).
+ */
 function requireHuman(inbox: Inbox, { contract, run }: Route): Route {
   return {
     contract,

@@ -16,7 +16,7 @@ const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, a
   question, read_at, read_by, replied_at, created_at`;
 
 export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
-  /** The first ask of the item's thread; null without a thread. */
+  /** The id of the first ask of the item's thread; null if the item has no thread. */
   readonly thread: string | null;
 };
 
@@ -50,7 +50,7 @@ export function get(db: Reader, item_id: string): InboxItem | undefined {
   return row && toItem(db, row);
 }
 
-/** Newest first. */
+/** The newest items, newest first. */
 export function list(db: Reader, limit: number): InboxItem[] {
   return db.all(Row, `select ${COLUMNS} from inbox_items order by seq desc limit :limit`, {
     limit,
@@ -86,7 +86,10 @@ export function rendered(
   ).map((row) => toItem(db, row));
 }
 
-/** The same, up to and including a ref; `digits` has no leading zeros. */
+/**
+ * Items that a surface has shown with a ref up to and including `digits`, the highest ref first.
+ * `digits` is a decimal number without leading zeros.
+ */
 export function renderedThrough(
   db: Reader,
   filter: { surface: string; unread: boolean; limit: number; digits: string },
@@ -116,7 +119,7 @@ export function itemOfAsk(db: Reader, correlation_id: string): InboxItem | undef
 
 const Thread = z.object({ thread: z.string().nullable() });
 
-/** The thread of the items of an ask. */
+/** The id of the thread that an ask's inbox items share. */
 export function threadOf(db: Reader, correlation_id: string): string | null {
   const found = db.get(
     Thread,
@@ -157,7 +160,9 @@ const Old = z.object({
   correlation_id: z.string().nullable(),
 });
 
-/** Items that were read before an instant, by row number. */
+/**
+ * Items that were read before an instant and have row numbers above `after`, lowest number first.
+ */
 export function readBefore(
   db: Reader,
   part: { before: number; after: number; limit: number },

@@ -15,9 +15,11 @@ import * as pushes from "./pushes.ts";
 import type { StoredPush } from "./pushes.ts";
 import * as rows from "./store.ts";
 
-/** How old an item may be that a connecting surface is sent again (contract 4). */
+/** The maximum age of the items that are sent to a surface when it connects (contract 4). */
 const CATCH_UP_MS = 24 * 3_600_000;
-/** How long items are kept for a surface that is disconnected. */
+/**
+ * How long a disconnected surface is still offered new items, which it gets when it connects again.
+ */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
 const DASHBOARD = "dashboard";
@@ -29,7 +31,7 @@ export interface ConnectedSurface {
   readonly bridge: boolean;
 }
 
-/** A surface's receipt of an item (specification 4). */
+/** A surface's receipt for an item (specification 4). */
 export interface SurfaceReceipt {
   readonly status: "pushed" | "failed";
   readonly surface_ref?: string | null | undefined;
@@ -72,7 +74,10 @@ export class Surfaces {
     return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
-  /** Offers a new item to every surface, recently disconnected ones included. */
+  /**
+   * Offers a new item to every surface, including recently disconnected surfaces. Returns the names
+   * of the connected surfaces and bridges.
+   */
   offer(item: InboxItemSummary, message: StoredMessage): string[] {
     const { db } = this.#ctx;
     const connectedSurfaces = this.#connected();
@@ -89,7 +94,9 @@ export class Surfaces {
     return this.names();
   }
 
-  /** A surface has connected: sends the items that it has not shown yet (contract 4). */
+  /**
+   * Called when a surface has connected. Sends it the items that it has not shown yet (contract 4).
+   */
   onConnected({ name, peer_id, bridge }: ConnectedSurface): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -107,7 +114,7 @@ export class Surfaces {
     });
   }
 
-  /** A surface has disconnected: stores the time. */
+  /** Called when a surface has disconnected. Stores the time. */
   onDisconnected(name: string): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => pushes.markSeen(tx, name, clock.now()));
@@ -115,7 +122,7 @@ export class Surfaces {
 
   /**
    * Records a surface's receipt. A later failure does not undo a successful push. All refs are
-   * kept, those of a push that failed half way included.
+   * kept, including the refs of a push that failed half way.
    */
   receipt(surface: string, item_id: string, receipt: SurfaceReceipt): void {
     const { db, clock, events } = this.#ctx;
@@ -140,7 +147,10 @@ export class Surfaces {
     });
   }
 
-  /** Counts an open dashboard stream. An item whose event it has flushed counts as pushed. */
+  /**
+   * Counts a dashboard stream as open until it is disposed. `markPushed` is called for each event
+   * that the stream has flushed; the item of such an event counts as pushed.
+   */
   dashboard(): Disposable & { markPushed(event: MeshEvent): void } {
     this.#dashboards++;
     return {
@@ -194,7 +204,10 @@ export class Surfaces {
     db.transact((tx) => pushes.upsert(tx, { ...before, delivery_id }));
   }
 
-  /** Sends a bridge the item as a plain frame, which proves the write only (specification 4). */
+  /**
+   * Sends an item to a bridge as a plain frame. Bridges send no receipts, so the push proves only
+   * that the frame was written (specification 4).
+   */
   #write(
     { name, peer_id }: ConnectedSurface,
     item: InboxItemSummary,
@@ -203,7 +216,7 @@ export class Surfaces {
     const { db, clock, events } = this.#ctx;
     const { item_id, text } = item;
     const kind = message.kind === "ask" ? "ask" as const : "notify" as const;
-    // The human's own connection gets the message as any peer would.
+    // The human's own connection gets the message in the same form as any peer.
     const own = message.to_peer_id === peer_id;
     const written = this.#deps.sockets.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
@@ -217,11 +230,17 @@ export class Surfaces {
   }
 }
 
-/** The frame of an item for a surface, with the surface's last ref in the same thread. */
+/**
+ * The frame of an item for a surface, with the surface's ref of the previous item in the same
+ * thread.
+ */
 export function inboxItemFrame(db: Reader, item_id: string, surface: string) {
   const item = rows.get(db, item_id);
   if (!item) throw new Error(`Cannot send inbox item "${item_id}": it was deleted`);
-  return { item: z.encode(InboxItem, item), reply_to_ref: pushes.lastRef(db, surface, item_id) };
+  return {
+    item: z.encode(InboxItem, item),
+    reply_to_ref: pushes.previousRefInThread(db, surface, item_id),
+  };
 }
 
 function isReceiver({ dropped_at, status, addressable }: Address): boolean {

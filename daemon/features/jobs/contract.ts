@@ -33,7 +33,7 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "unavailable",
 ];
 
-/** Whether a fire resumes the session of the last one. */
+/** Whether a fire resumes the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
 const CHECKS_MAX = 16;
@@ -43,7 +43,7 @@ const DATA_BYTES_MAX = 65_536;
 const isSmall = (data: unknown) => JSON.stringify(data).length <= DATA_BYTES_MAX;
 const SMALL = `At most ${DATA_BYTES_MAX} bytes of JSON`;
 
-/** Acceptance checks by name (contract 8). A job can run no other program. */
+/** The configured acceptance checks, by name (contract 8). A job can run no other programs. */
 export const Checks = z.record(
   Name,
   z.strictObject({
@@ -78,7 +78,7 @@ const JobBodyFields = z.object({
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
-/** The conflicts between fields of a request, each with the field that is reported. */
+/** Yields the conflicts between fields of a request, each with the field that the error names. */
 function* conflictsOf(
   body: z.output<typeof JobBodyFields>,
 ): Generator<[field: string, message: string]> {
@@ -225,7 +225,9 @@ export const updateJob = contract({
 });
 export type JobUpdate = z.output<typeof updateJob.body>;
 
-/** An action on a job, without a body. An action that may start an agent is `admin`. */
+/**
+ * An action on a job, without a body. `tunnel` is `admin` for an action that may start an agent.
+ */
 function jobVerb<const V extends string>(verb: V, tunnel: Tunnel, summary: string) {
   return contract({
     id: `jobs.${verb}`,

@@ -30,7 +30,7 @@ export class Executors {
     this.#deps = deps;
   }
 
-  /** Undefined for an unknown or closed peer. */
+  /** The fields of a peer that a fire needs; undefined if it was never registered or is closed. */
   get(peer_id: string): ExecutorPeer | undefined {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || peer.closed) return undefined;
@@ -39,7 +39,10 @@ export class Executors {
     return { peer_id, status, addressable, turn_state, turn_at, path };
   }
 
-  /** Whether it is retired, or its process has ended and no restart replaces it. */
+  /**
+   * Whether a peer is closed or retired, or its process is proved to have ended and no restart
+   * replaces the process.
+   */
   isDead(peer_id: string): boolean {
     const { db } = this.#ctx;
     const { machine: here, processes } = this.#deps;
@@ -51,7 +54,7 @@ export class Executors {
     return !processes.isAlive(agent_pid, agent_started) && !isRestarting(db, peer_id);
   }
 
-  /** Whether it is offline, without a process, pane or session that could identify it. */
+  /** Whether a peer is offline and has no process, pane or session by which it could be found. */
   isUntraceable(peer_id: string): boolean {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || isLive(peer)) return false;
@@ -59,7 +62,10 @@ export class Executors {
     return agent_pid === null && pane_id === null && runtime_session_id === null;
   }
 
-  /** Starts an agent, which resumes a session if its adapter supports it and finds the session. */
+  /**
+   * Starts an agent. It resumes the session of the peer `resumes`, if its adapter supports that and
+   * the session is on the disk.
+   */
   async start({ resumes, mark, ...request }: StartRequest): Promise<StartedExecutor> {
     const { spawns } = this.#deps;
     const extraArgs = resumes === undefined
@@ -74,7 +80,7 @@ export class Executors {
     };
   }
 
-  /** Ends the agent that was spawned for a fire; false if the daemon shuts down first. */
+  /** Ends the agent that was spawned for a fire. Returns false if the daemon shuts down first. */
   async release(
     spawn_id: string,
     peer_id: string | null,
@@ -95,7 +101,7 @@ export class Executors {
     }
     if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(toAgentPeer(peer));
     const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
-    // The peer may run in another process by now, which is left alone.
+    // If another execution has taken the peer's place in the meantime, it is left alone.
     if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {
       peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
     }
@@ -118,8 +124,8 @@ export class Executors {
 const BARE_ID = /\b(?:notif|attempt)-[0-9a-f]{12}\b/g;
 
 /**
- * The ids in a prompt that may belong to a fire: those in message frames, or, in a prompt without
- * frames, every id of a notification or an attempt.
+ * The ids in a prompt that may name a fire. If the prompt contains frames, these are the ids of the
+ * frames; otherwise every id of a message or an attempt.
  */
 export function fireIdsIn(prompt: string, framed_ids: readonly string[]): readonly string[] {
   return prompt.includes("[mesh") ? framed_ids : prompt.match(BARE_ID) ?? [];

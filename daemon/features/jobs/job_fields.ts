@@ -1,4 +1,4 @@
-/** Job records: made from a request with its defaults, and shortened for a list. */
+/** Makes job records from requests, with their defaults, and shortens them for lists. */
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
@@ -11,7 +11,7 @@ import type { StoredTemplate } from "./templates/store.ts";
 /** Resolves the peers that a request names. */
 export interface JobDirectory {
   sender(argument: string): Sender;
-  /** A peer by name or id. Refuses a retired one. */
+  /** A peer by name or id. Throws `peer_retired` if the peer is retired. */
   find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
     readonly peer_id: string;
     readonly circle: string;
@@ -97,7 +97,7 @@ export function newJob(job_id: string, fields: JobFields, source: JobSource, now
   } satisfies StoredJob;
 }
 
-/** The default title. It does not quote the prompt, which a summary leaves out. */
+/** The default title. It does not quote the prompt, because summaries omit the prompt. */
 function titleOf({ kind = "task", path, backend, assigned_peer }: JobBody): string {
   if (assigned_peer !== undefined) return `A ${kind} for ${assigned_peer}`.slice(0, 255);
   return `A ${kind} for ${backend} in ${path?.split("/").filter(Boolean).at(-1) ?? "/"}`
@@ -142,7 +142,7 @@ export function toBriefTemplate(template: Template): TemplateInList {
   return { ...brief, execution: withoutPrompt(template.execution) };
 }
 
-/** Refuses an action that the state of a job or a template does not allow. */
+/** The error for an action that the state of a job or a template does not allow. */
 export function illegalState(
   record:
     & { readonly state: string }

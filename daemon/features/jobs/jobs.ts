@@ -1,4 +1,4 @@
-/** Jobs: creates, lists, runs, retries, cancels and forgets them. */
+/** Creates, lists, runs, retries, cancels and deletes jobs. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -25,10 +25,10 @@ import type { StoredJob } from "./store.ts";
 import { Templates } from "./templates/templates.ts";
 import { JobUpdates } from "./updates.ts";
 
-/** Attempts that a job's record shows, the newest. */
+/** How many attempts a job's record shows; the newest are shown. */
 const ATTEMPTS_SHOWN_MAX = 20;
 const FORGET_ROWS_MAX = 100;
-/** Settled jobs that a list without a limit shows. */
+/** How many settled jobs a list without a limit shows. */
 export const SETTLED_SHOWN_MAX = 200;
 
 export interface JobsDeps extends FireDeps {
@@ -67,8 +67,8 @@ export class Jobs {
   }
 
   /**
-   * Refuses a folder in which no agent may be started. Where spawning is not configured the job is
-   * accepted: it becomes `unavailable`, and can be run once spawning is configured.
+   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. If that names no folder, accepts
+   * the job: it becomes `unavailable`, and can be run once spawning is configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
     if (path === undefined || !this.#deps.allows_paths) return;
@@ -76,7 +76,7 @@ export class Jobs {
     if (!found.ok) throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
-  /** Creates a job; with `cron` a template. */
+  /** Creates a job, or a template if `cron` is given. */
   create(body: JobBody, { proven_human }: { proven_human: boolean }): Job | Template {
     const fields = toJobFields(body, proven_human, this.#deps);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
@@ -114,7 +114,7 @@ export class Jobs {
     return this.toJob(this.#updates.apply(id, update));
   }
 
-  /** Starts a queued job now, or retries a failed one; fires a template. */
+  /** Starts a queued job now, retries a failed or unavailable job, or fires a template. */
   run(id: string): Job | Template {
     if (isTemplate(id)) {
       return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
@@ -159,17 +159,17 @@ export class Jobs {
     return this.#templates.resume(id);
   }
 
-  /** A delivery took a step. Runs inside the delivery's transaction. */
+  /** Called when a delivery takes a step, inside the delivery's transaction. */
   stepped(...step: Parameters<Fires["turns"]["stepped"]>): void {
     this.#fires.turns.stepped(...step);
   }
 
-  /** A prompt of a peer contains these delivery ids or attempt ids. */
+  /** Called when a prompt of a peer contains these delivery ids or attempt ids. */
   promptSeen(peer_id: string, ids: readonly string[]): void {
     this.#fires.turns.promptSeen(peer_id, ids);
   }
 
-  /** A turn of a peer ended with this message. */
+  /** Called when a turn of a peer ended with this message. */
   finalMessageSeen(peer_id: string, last_message: string): void {
     this.#fires.turns.finalMessageSeen(peer_id, last_message);
   }
@@ -212,7 +212,7 @@ export class Jobs {
     await this.#fires.close();
   }
 
-  /** The record that routes return. */
+  /** The public record of a job, which routes return. */
   toJob(stored: StoredJob): Job {
     const { attempt_count, current_attempt_id, lease_until, ...job } = stored;
     const shown = attempts.ofJob(this.#ctx.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
@@ -239,7 +239,7 @@ export class Jobs {
     }).done;
   }
 
-  /** Queues a job again. The results of the last attempt stay with that attempt. */
+  /** Queues a job again. The attempt in progress ends, and the job's results are cleared. */
   #restart(job: StoredJob, action: "run" | "retry"): StoredJob {
     const { clock } = this.#ctx;
     if (!jobMachine.accepts(job.state, "retried")) throw illegalState(job, action);

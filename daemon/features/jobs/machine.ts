@@ -7,7 +7,7 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const jobMachine = stateMachine("job", [
   // from            on              to
   ["queued",         "acquired",     "dispatching"   ], // A lease begins.
-  ["dispatching",    "lease_expired", "queued"       ], // Nothing was sent: another attempt.
+  ["dispatching",    "lease_expired", "queued"       ], // Nothing was sent; it is tried again.
   ["dispatching",    "delivered",    "delivered"     ],
   ["dispatching",    "turn_started", "running"       ], // The prompt was seen before its receipt.
   ["delivered",      "turn_started", "running"       ],
@@ -52,13 +52,13 @@ export const jobMachine = stateMachine("job", [
 export type JobState = StateOf<typeof jobMachine>;
 export type JobEvent = EventOf<typeof jobMachine>;
 
-/** An attempt at a job: at most one per job is in progress. */
+/** The states of an attempt. At most one attempt per job is in progress. */
 // deno-fmt-ignore
 export const attemptMachine = stateMachine("attempt", [
   // from       on              to
   ["acquired",  "delivered",    "delivered" ],
   ["acquired",  "turn_started", "running"   ],
-  ["delivered", "turn_started", "running"   ], // Armed: the next assistant turn completes it.
+  ["delivered", "turn_started", "running"   ], // Armed: the next assistant turn ends it.
   ["acquired",  "lease_expired", "lapsed"   ],
   ["delivered", "retried",      "superseded"],
   ["acquired",  "completed",    "completed" ],

@@ -5,7 +5,7 @@ import { cleanLine } from "kit/core/text.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { StoredJob } from "./store.ts";
 
-/** The part of a result that a notice carries; `mesh jobs result` shows all of it. */
+/** How much of a result a notice contains. `mesh jobs result` shows all of it. */
 const RESULT_CHARS_MAX = 1500;
 
 export interface NoticeDeps {
@@ -24,7 +24,10 @@ export class Notices {
     this.#deps = deps;
   }
 
-  /** Notifies the owner, else the creator, else the orchestrator; never the peer that knows. */
+  /**
+   * Notifies the owner of a job's end; failing that, the creator; failing that, the orchestrator.
+   * The informed peer is never notified, because it knows of the end.
+   */
   settled(job: StoredJob, informed_peer_id: string | null): void {
     const isNotified = this.#notifyFirst(job, settledText(job), informed_peer_id);
     if (!isNotified) {
@@ -39,7 +42,10 @@ export class Notices {
     this.#notifyFirst(job, text, null);
   }
 
-  /** Asks an executor to stop that is not the job's own, and so is not ended. */
+  /**
+   * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
+   * the job is asked, because any other is ended.
+   */
   cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
     this.#tryNotify(executor_peer_id, text);
@@ -55,7 +61,7 @@ export class Notices {
     return !recipients.includes(orchestrator) && this.#tryNotify(orchestrator, text);
   }
 
-  /** Whether the message was accepted for delivery. */
+  /** Notifies a peer. Returns whether the message was accepted for delivery. */
   #tryNotify(peer_id: string, text: string): boolean {
     try {
       this.#deps.notify(peer_id, text);

@@ -36,8 +36,9 @@ export const Execution = z.object({
 export type Execution = z.output<typeof Execution>;
 
 /**
- * `executor`: `assigned` in the request, `reused` from the last attempt, or started for this one,
- * either `resumed` with the session of the last attempt or `spawned` without.
+ * `executor` says where the executor comes from: `assigned` in the request, `reused` from the
+ * previous attempt, or started for this attempt, either `resumed` with the session of the previous
+ * attempt or `spawned` without it.
  */
 export const Attempt = z.object({
   attempt_id: z.string(),

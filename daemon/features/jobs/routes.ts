@@ -42,7 +42,7 @@ export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
 
 const PEER_ID = /^peer-[0-9a-f]{12}$/;
 
-/** Jobs outlive their owners: an exact id is accepted although its peer was removed. */
+/** An exact peer id is accepted even if its peer was removed, because jobs outlive their owners. */
 function ownerOf(argument: string, { findPeerId }: JobRoutesDeps): string {
   return PEER_ID.test(argument) ? argument : findPeerId(argument);
 }

@@ -10,7 +10,7 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   attempt_count: z.number().int(),
   current_attempt_id: z.string().nullable(),
   lease_until: Instant.nullable(),
-  /** When a queued job is tried; null while it waits for its executor. */
+  /** When a queued job is tried next; null while it waits for its executor to come online. */
   look_at: Instant.nullable(),
   /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
@@ -68,7 +68,10 @@ export interface Filter {
   readonly state: string | null;
   readonly owner_peer_id: string | null;
   readonly circle: string | null;
-  /** Null for all unsettled rows and the newest `settled_max` settled ones. */
+  /**
+   * How many rows are returned. If null, returns all unsettled rows and the newest `settled_max`
+   * settled ones.
+   */
   readonly limit: number | null;
   readonly settled_max: number;
 }
@@ -89,7 +92,7 @@ export function newestSql(table: "jobs" | "job_templates", settledCondition: str
 
 const LIST = newestSql("jobs", "settled_at is not null");
 
-/** Newest first. */
+/** The jobs that match, newest first. */
 export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(Row, LIST, { ...filter });
 }
@@ -104,7 +107,7 @@ export function due(db: Reader, now: number, limit: number): StoredJob[] {
   );
 }
 
-/** Makes the queued jobs due that wait for this peer. */
+/** Makes the queued jobs due that wait for this peer to come online. */
 export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   return tx.run(
     `update jobs set look_at = :at
@@ -113,7 +116,7 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   );
 }
 
-/** Makes every queued job due that waits for its executor. */
+/** Makes every queued job due that waits for its executor to come online. */
 export function wakeAll(tx: Tx, at: number): void {
   tx.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
 }
@@ -137,7 +140,7 @@ export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[
   );
 }
 
-/** Unsettled jobs past their deadline, of which no peer was notified yet. */
+/** Unsettled jobs whose deadline has passed and for which no peer was notified yet. */
 export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[] {
   return db.all(
     Row,
@@ -149,7 +152,7 @@ export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[
   );
 }
 
-/** Jobs whose checks were running. */
+/** Jobs whose checks run, or were running when the daemon ended. */
 export function inChecks(db: Reader): StoredJob[] {
   return db.all(
     Row,
@@ -158,7 +161,7 @@ export function inChecks(db: Reader): StoredJob[] {
   );
 }
 
-/** Deletes the oldest jobs that settled before `before`; their attempts go with them. */
+/** Deletes the oldest jobs that settled before `before`, together with their attempts. */
 export function removeSettled(tx: Tx, before: number, limit: number): number {
   return tx.run(
     `delete from jobs where seq in (
@@ -175,7 +178,7 @@ export function counts(db: Reader) {
 
 const AnyRow = z.object({ one: z.number() });
 
-/** Whether a queued job waits for this peer. */
+/** Whether a queued job waits for this peer to come online. */
 export function hasWaitingJob(db: Reader, assigned_peer_id: string): boolean {
   return db.get(
     AnyRow,

@@ -1,4 +1,7 @@
-/** Steps of jobs and attempts: checked against the state table, stored, published. */
+/**
+ * The steps of jobs and attempts: checks each step against the state table, stores it and publishes
+ * it.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem, type ProblemCode } from "kit/core/problem.ts";
@@ -14,7 +17,7 @@ import type { StoredJob } from "./store.ts";
 /** Why the daemon gave a job its state. An executor may report a reason in its own words. */
 export type JobReason = Reason | ProblemCode;
 
-/** Ends an attempt whose executor may have been started without being stored. */
+/** The reason for ending an attempt whose executor may have been started without being stored. */
 export const DAEMON_RESTART = "daemon_restart" satisfies JobReason;
 
 /** Whether the executor was started for the job. */
@@ -22,7 +25,7 @@ function isOwnExecutor({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
 }
 
-/** The reason that outlasts a change of state: the deadline has passed. */
+/** The reason that is kept when the state changes; only `deadline_passed` is. */
 export function lastingReason({ state_reason }: StoredJob): string | null {
   return state_reason === "deadline_passed" ? state_reason : null;
 }
@@ -55,7 +58,7 @@ export class JobSteps {
     });
   }
 
-  /** Stores a change that is no step of the state table, such as progress or a phase. */
+  /** Stores a change of fields without a step of the state table, such as progress or a phase. */
   change(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -78,7 +81,10 @@ export class JobSteps {
     return attempt?.ended_at === null ? attempt : undefined;
   }
 
-  /** Ends an attempt, and marks the agent started for it for release unless it is persistent. */
+  /**
+   * Ends an attempt. If an agent was started for it and is not persistent, marks that agent for
+   * release.
+   */
   endAttempt(
     attempt: StoredAttempt,
     job: StoredJob,
@@ -104,7 +110,8 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // The executor knows of an end by its own turn, and is asked to stop on a cancel.
+      // The executor is not notified: it knows of an end by its own turn, and is asked to stop on a
+      // cancel.
       const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;

@@ -10,7 +10,7 @@ import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";
 
-/** Progress events that a job keeps. Older ones are dropped. */
+/** How many progress events a job keeps. Older events are dropped. */
 const PROGRESS_EVENTS_MAX = 100;
 
 /** The events of the states that keep a job open. */
@@ -31,7 +31,7 @@ export class JobUpdates {
     this.#fires = parts.fires;
   }
 
-  /** A job in a terminal state is not updated. */
+  /** Applies an update. Throws `illegal_state` if the job is in a terminal state. */
   apply(job_id: string, update: JobUpdate): StoredJob {
     return this.#ctx.db.transact(() => {
       const job = this.#steps.mustGet(job_id);
@@ -73,7 +73,9 @@ export class JobUpdates {
     return { ...job, ...change };
   }
 
-  /** Stores the fields, then takes the step that the reported state or phase stands for. */
+  /**
+   * Stores the updated fields, and then takes the step that belongs to the reported state or phase.
+   */
   #applyState(job: StoredJob, { state, phase, ...update }: JobUpdate): StoredJob {
     const state_reason = update.state_reason ?? null;
     const written = this.#steps.change(this.#steps.mustGet(job.job_id), job);

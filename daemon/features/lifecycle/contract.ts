@@ -58,7 +58,7 @@ export const Orphan = z.object({
   cwd: z.string(),
   session: z.string(),
   window: z.string(),
-  /** For display only. */
+  /** A guess at the kind of agent, for display only. */
   backend_hint: Backend.nullable(),
   confidence: z.enum(["hint", "unknown"]),
 });
@@ -127,7 +127,7 @@ export const Rehooked = z.object({
   acted: z.boolean(),
   peer_id: z.string(),
   transport: Peer.shape.transport,
-  /** Whether a live transport reaches it now. */
+  /** Whether a live transport reaches the peer now. */
   healthy: z.boolean(),
   /** What `apply` does or would do. */
   would_do: nullableString,
@@ -214,7 +214,7 @@ export type Contradiction = z.output<typeof Contradiction>;
 /** One piece of evidence, with its source and age. */
 export const Check = z.object({
   name: z.string(),
-  /** Null when the evidence is neither good nor bad. */
+  /** Null if the evidence is neither good nor bad. */
   ok: z.boolean().nullable(),
   source: nullableString,
   age_seconds: z.number().nullable(),

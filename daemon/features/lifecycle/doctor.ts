@@ -1,4 +1,4 @@
-/** The doctor of peers: collects the evidence about a peer, and names its contradictions. */
+/** The doctor of peers: collects the evidence about a peer, and reports contradictions in it. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -15,10 +15,12 @@ import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
 
-/** An ask that waits longer is stale, and a turn that lasts longer is stuck. */
+/** After this time an open ask counts as stale, and a turn counts as stuck. */
 const STALE_MS = 30 * 60_000;
 
-/** Unproved messages that are counted at most: more would say nothing new. */
+/**
+ * The maximum number of unproved messages that are counted. A higher count would say nothing new.
+ */
 const UNPROVED_ROWS_MAX = 100;
 
 export interface DoctorDeps {
@@ -36,12 +38,12 @@ interface Evidence {
   readonly stored: StoredPeer;
   readonly record: Peer;
   readonly isLocal: boolean;
-  /** Null without a process that can be checked. */
+  /** Whether the registered process runs; null if there is none that can be checked. */
   readonly running: boolean | null;
   readonly pane: PaneObservation | null;
-  /** Whether the agent's process is in the pane; null when one of them is unknown. */
+  /** Whether the agent's process is in the pane; null if either of them is unknown. */
   readonly in_pane: boolean | null;
-  /** Another live peer of the same session. */
+  /** The id of another live peer with the same session. */
   readonly duplicate: string | undefined;
   readonly probes: readonly Probe[];
   readonly unproved: readonly number[];
@@ -50,7 +52,7 @@ interface Evidence {
 export class Doctor {
   readonly #ctx: Context;
   readonly #deps: DoctorDeps;
-  /** The last contradictions of each peer: only new ones are published. */
+  /** The contradictions last found for each peer, as only new contradictions are published. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
 
   constructor(ctx: Context, deps: DoctorDeps) {
@@ -72,7 +74,10 @@ export class Doctor {
     return { peer_id, checks: checksOf(evidence, now), contradictions };
   }
 
-  /** When messages were sent to a peer that nothing has proved, though it was time. */
+  /**
+   * When each message was sent to the peer that is still not proved, although the time for a proof
+   * is over.
+   */
   #unprovedSince(to_peer_id: string): readonly number[] {
     const { db, clock } = this.#ctx;
     const before = clock.now() - PROOF_MS_MAX;
@@ -91,7 +96,8 @@ export class Doctor {
     const probes = initial.status === "retired" || !isLocal
       ? []
       : await this.#deps.probe(toAgentPeer(initial));
-    const stored = this.#mustGet(peer_id); // The rest is read at one moment.
+    // Read again after the waits above, so that the rest is of one moment.
+    const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
     const duplicate = rows.bySession(db, session ?? "").find((other) =>
       other.peer_id !== peer_id && other.backend === backend && isLive(other)
@@ -138,7 +144,7 @@ export class Doctor {
   }
 }
 
-/** The contradictions of contract 3 that hold. */
+/** The contradictions that the evidence shows. Contract 3 defines them. */
 function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradiction> {
   const { stored, record, running, pane, in_pane, duplicate, probes, unproved } = evidence;
   const { status, agent_pid, pane_id, turn_state, turn_at, role } = stored;

@@ -38,7 +38,10 @@ export class Identities {
     this.#deps = deps;
   }
 
-  /** Checks a certificate and returns its peer. An offline peer comes back (specification 4). */
+  /**
+   * Checks a certificate and returns its peer's id. If the peer is offline, brings it back online
+   * (specification 4).
+   */
   async validate({ birth_certificate, ...presented }: Validation): Promise<string> {
     const claims = await this.#deps.certificates.verify(birth_certificate);
     mustMatchPresented(claims, presented);
@@ -55,7 +58,10 @@ export class Identities {
     return peer_id;
   }
 
-  /** Issues a fresh certificate, if the peer is connected on the session of the old one. */
+  /**
+   * Issues a new certificate, if the peer is connected on the session that the old certificate
+   * names.
+   */
   async renew({ birth_certificate, ...presented }: Renewal) {
     const { certificates } = this.#deps;
     const claims = await certificates.readIgnoringExpiry(birth_certificate);
@@ -78,7 +84,7 @@ export class Identities {
     return await certificates.issue(claimsOf(peer));
   }
 
-  /** Whether the peer has a socket, or a transport to a process or pane that exists. */
+  /** Whether the peer has a socket, or a transport to a process or pane that still exists. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
     const { reachability, processes, machine } = this.#deps;
     const { peer_id, agent_pid, agent_started } = peer;
@@ -91,7 +97,7 @@ export class Identities {
       processes.isAlive(agent_pid, agent_started);
   }
 
-  /** A certificate is bound to its process, if this machine can check that. */
+  /** Refuses a certificate whose process has ended, if this machine can check the process. */
   #mustBeRunning({ agent_pid, agent_started }: Claims, { machine }: StoredPeer): void {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) return;
     if (this.#deps.processes.isAlive(agent_pid, agent_started)) return;

@@ -78,7 +78,9 @@ export class Linking {
     return await this.#link({ registration, pane, foreground: pane.foreground, ...proof });
   }
 
-  /** Links the pane on a peer's record: its agent may have been started again there. */
+  /**
+   * Links a peer to the pane on its record, because its agent may have been started there again.
+   */
   async linkPeer(peer_id: string): Promise<Linked> {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
@@ -102,7 +104,9 @@ export class Linking {
     });
   }
 
-  /** Reports whether a transport reaches a peer. With `apply` brings back one that is offline. */
+  /**
+   * Reports whether a transport reaches a peer. With `apply`, brings an offline peer back online.
+   */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
     const { peers, reachability, wake } = this.#deps;
     const result = (fields: Partial<Rehooked>): Rehooked => ({
@@ -120,7 +124,7 @@ export class Linking {
       if (!apply) return result({ would_do, reason });
       peers.markSeen(peer_id, "rehook");
       wake(peer_id);
-      await this.#ctx.db.whenDurable(); // Its socket delivers again after the commit.
+      await this.#ctx.db.whenDurable(); // The peer's socket delivers again after the commit.
       const transport = reachability.transport(peer_id);
       return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
     };
@@ -139,8 +143,8 @@ export class Linking {
   }
 
   /**
-   * Probes before it registers, so that an agent that no transport reaches leaves no peer behind.
-   * The pane and the process are checked again in the transaction.
+   * Probes the transports before it registers the agent, so that an unreachable agent leaves no
+   * peer behind. The pane and the process are checked again in the transaction.
    */
   async #link({ registration, pane, foreground, proven_peer_id }: LinkPlan): Promise<Linked> {
     const probes = await this.#deps.probe(agentPeerInPane(registration, foreground));
@@ -162,7 +166,7 @@ export class Linking {
     return (await this.#deps.probe(toAgentPeer(peer))).some(isReady);
   }
 
-  /** A peer of this machine, and the pane on its record if it exists. */
+  /** A peer of this machine, and the pane on its record if that pane exists. */
   async #findPaneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
     const peer = this.#mustGet(peer_id);
     const { machine, pane_id, tmux_socket } = peer;
@@ -201,7 +205,7 @@ export class Linking {
     return found;
   }
 
-  /** The live peer that is registered on a pane, or on the process in it. */
+  /** The id of the live peer that is registered on a pane, or on the process in that pane. */
   #ownerOf({ pane_id, tmux_socket, foreground }: PaneFacts): string | undefined {
     const { db } = this.#ctx;
     const peersOnPane = rows.byPane(db, pane_id, null).filter((peer) =>
@@ -264,7 +268,10 @@ function agentPeerInPane(
   };
 }
 
-/** A hook only answers: it delivers no message by itself. */
+/**
+ * Whether a transport can deliver messages. A hook cannot, because it only answers its agent's
+ * calls.
+ */
 function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }

@@ -1,4 +1,7 @@
-/** Joins two records of one agent: a pane without a session, and a session without a pane. */
+/**
+ * Joins two peers that are the same agent: one has a pane and no session, the other a session and
+ * no pane.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { idsIn } from "../messages/dispatch/framing.ts";
@@ -18,8 +21,9 @@ export class PromptLinking {
   }
 
   /**
-   * The peer that read a prompt. A session of a shared server has neither pane nor process. If it
-   * reads a message that was typed into the pane of a peer without a session, both are one peer.
+   * Returns the peer that read a prompt. A session of a shared server is registered without a pane
+   * and a process. If such a session reads a message that was typed into the pane of a peer without
+   * a session, both are the same agent, and their records are joined.
    */
   peerOfPrompt(peer_id: string, prompt: string): string {
     const { db } = this.#ctx;

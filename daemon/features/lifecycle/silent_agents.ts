@@ -1,4 +1,4 @@
-/** Links spawned agents whose hooks run only after the first prompt. */
+/** Links spawned agents whose hooks do not run before the first prompt. */
 
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";
@@ -22,8 +22,8 @@ export class SilentAgents {
   }
 
   /**
-   * Registers the agent in a pane once messages can reach it; the spawn calls this until then.
-   * `resumed_peer_id` is the peer whose session it resumes.
+   * Registers the agent of a pane if a transport reaches it; if not, the spawn calls this again
+   * later. `resumed_peer_id` is the peer whose session the agent resumes.
    */
   async link(
     { backend, tmux_socket, pane_id }: SpawnedPane,

@@ -1,4 +1,4 @@
-/** Kills peers: ends the proved process of a peer, and retires the peer. */
+/** Kills peers: ends the process that is proved to be the peer's, and retires the peer. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -43,7 +43,10 @@ export class Termination {
     this.#deps = deps;
   }
 
-  /** Ends the peer's process and retires the peer. Refuses a process that is not proved. */
+  /**
+   * Ends the peer's process and retires the peer. Refuses a process that is not proved to be the
+   * peer's.
+   */
   async kill(peer_id: string): Promise<Killed> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);
@@ -73,8 +76,8 @@ export class Termination {
   }
 
   /**
-   * Refuses a process outside its peer's pane: the record is wrong. Refuses a tmux server, however
-   * it was registered: every pane would end with it.
+   * Refuses a process outside its peer's pane, because the record must be wrong. Refuses a tmux
+   * server, however it was registered, because every pane would end with it.
    */
   async #mustRunInOwnPane(peer_id: string, { agent_pid }: AgentProcess): Promise<void> {
     const { paneObserver, machine, processes } = this.#deps;
@@ -84,18 +87,21 @@ export class Termination {
       throw killRefused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};
-    // A process may outlive its pane.
+    // The pane may be gone, because a process may outlive its pane.
     const ownPane = panes.find((pane) =>
       pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
     );
     if (ownPane && !paneObserver.holds(ownPane, agent_pid)) {
       throw killRefused(peer_id, "agent_elsewhere");
     }
-    // Any caller may name a pid and its pane. Only the process itself or the daemon proves it.
+    // Any caller may register any pid and pane. Only the process itself or the daemon can prove
+    // that they belong to the peer.
     if (!agent_proved) throw killRefused(peer_id, "process_unproved");
   }
 
-  /** The peer's process, if pid and start time prove that it is the registered one. */
+  /**
+   * The peer's process. Throws unless pid and start time prove that it is the registered process.
+   */
   #mustGetProcess(peer_id: string): AgentProcess {
     const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
@@ -117,7 +123,7 @@ export class Termination {
     return { agent_pid, agent_started };
   }
 
-  /** Whether it is the daemon, one of its ancestors, or the init process. */
+  /** Whether the process is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
     for (
       let at: number | undefined = this.#deps.pid;

@@ -42,7 +42,7 @@ export const Delivery = z.object({
 }).meta({ id: "Delivery" });
 export type Delivery = z.output<typeof Delivery>;
 
-/** A delivery as it is stored: the public record and the internal fields. */
+/** A delivery as it is stored: the public record plus internal fields. */
 export const StoredMessage = Delivery.extend({
   seq: z.number().int(),
   circle: nullableString,
@@ -62,11 +62,11 @@ export type StoredMessage = z.output<typeof StoredMessage>;
 /** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
 
-/** A W3C trace context. A malformed one counts as absent, and a new one is made. */
+/** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
 export const Traceparent = z.string().nullish().catch(undefined)
   .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
 
-/** The fields that an ask has from the start, beyond those of its delivery. */
+/** The fields that an ask has in addition to those of its delivery, set when the ask opens. */
 export interface AskFields {
   readonly reply_delivery: "push" | "pull";
   readonly origin: Readonly<Record<string, unknown>> | null;
@@ -142,18 +142,18 @@ export const settleDeliveries = contract({
   fails: ["unknown_drain", "unknown_message"],
 });
 
-/** A message whose state contradicts the rest of its record, and the contradiction. */
-export const Unaccounted = z.object({
+/** A message whose state contradicts the rest of its record. `problem` names the contradiction. */
+export const UnaccountedDelivery = z.object({
   delivery_id: z.string(),
   state: z.string(),
   problem: z.string(),
 });
-export type Unaccounted = z.output<typeof Unaccounted>;
+export type UnaccountedDelivery = z.output<typeof UnaccountedDelivery>;
 
 /**
  * `counts` holds the number of stored messages by state, and `total` is their sum. `unproved`
- * counts those that were sent and not proved within 30 s. `unaccounted` should be empty; it lists
- * at most 100 messages.
+ * counts the messages that were sent and not proved within 30 s. `unaccounted` lists at most 100
+ * messages whose record is contradictory; it should be empty.
  */
 export const listDeliveries = contract({
   id: "delivery.list",
@@ -172,7 +172,7 @@ export const listDeliveries = contract({
     counts: z.record(z.string(), z.number()),
     total: z.number().int(),
     unproved: z.number().int(),
-    unaccounted: z.array(Unaccounted),
+    unaccounted: z.array(UnaccountedDelivery),
   }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });

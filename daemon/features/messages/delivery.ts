@@ -15,11 +15,11 @@ import type { Limits } from "./limits/limits.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
-/** How long a lease may stay unsettled before its messages are queued again (contract 3). */
+/** How long a drain may stay unsettled before its messages are queued again (contract 3). */
 const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
-/** A message to send. */
+/** A message to be sent, as the feature that sends it describes it. */
 export interface MessageDraft {
   readonly kind: Kind;
   readonly from: { readonly peer_id: string | null; readonly name: string };
@@ -28,7 +28,10 @@ export interface MessageDraft {
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: Attachments;
-  /** The ask that an ack or an inbox item belongs to; an ask may choose its own. */
+  /**
+   * The ask that an ack or an inbox item is about. For an ask, the id that its asker chose; if
+   * absent, the daemon creates one.
+   */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
   readonly reply_to?: string | null;
@@ -36,9 +39,9 @@ export interface MessageDraft {
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
-  /** How long it may be queued; by default as configured. */
+  /** How long the message may wait; if absent, the queue's configured time. */
   readonly ttl_ms?: number;
-  /** A message of the daemon itself, which is exempt from the limits. */
+  /** True for a notice of the daemon, which no limit refuses. */
   readonly notice?: boolean;
 }
 
@@ -47,7 +50,7 @@ export interface DeliveryDeps {
   readonly queue: { readonly ttl_ms: number };
 }
 
-/** Reasons for which the recipient closed an ask. */
+/** Close reasons that an act of the recipient causes, which proves that the ask arrived. */
 const ANSWER_REASONS: ReadonlySet<string> = new Set([
   "ack",
   "ack_with_msg",
@@ -78,11 +81,11 @@ export class Delivery {
     this.#last_seq = ledger.lastSeq(ctx.db);
   }
 
-  /** Accepts a message: stores it, and sends it after the commit. */
+  /** Accepts a message. The turn's commit stores it; it is sent after the commit. */
   send(draft: MessageDraft): Ticket {
     const { db } = this.#ctx;
     const { peer_id, role } = draft.to;
-    // Messages to the human go to the inbox, which pushes them to surfaces.
+    // Messages to the human go to the inbox, which sends them to the surfaces.
     const session = role === "human" ? undefined : this.#sockets.caughtUpSession(peer_id);
     return db.transact(() => {
       this.#limits.checkAndCount(draft, !session && role !== "human");
@@ -95,7 +98,7 @@ export class Delivery {
     });
   }
 
-  /** Drops a peer's queue; returns the number of dropped messages. */
+  /** Drops the messages queued for a peer, for this reason. Returns how many were dropped. */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -108,8 +111,9 @@ export class Delivery {
   }
 
   /**
-   * Stops the delivery of a closed ask; returns whether it may have reached its recipient. If the
-   * recipient closed the ask, the delivery counts as accepted.
+   * Stops the delivery of an ask that was closed: it is neither sent nor repeated. If its recipient
+   * answered it, the delivery counts as accepted. Returns whether the ask may have reached its
+   * recipient.
    */
   release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ctx;
@@ -129,7 +133,10 @@ export class Delivery {
     return ledger.findMessage(this.#ctx.db, delivery_id);
   }
 
-  /** Run once at the start: queues interrupted deliveries again, if they may be repeated. */
+  /**
+   * Handles messages that were being sent when the daemon ended. A message is queued again if its
+   * receiver drops repeats; otherwise it counts as sent, with an unclear outcome.
+   */
   reconcile(): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -140,7 +147,10 @@ export class Delivery {
     });
   }
 
-  /** Run once a second: expires messages, and queues those of unsettled leases again. */
+  /**
+   * Called once a second. Expires overdue messages, queues drained messages again that were not
+   * settled in time, and starts replays and dispatch passes for peers with queued messages.
+   */
   tick(now: number): void {
     const { db } = this.#ctx;
     const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
@@ -157,7 +167,7 @@ export class Delivery {
     for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
   }
 
-  /** A queued message expires. A sent one stays sent and is not repeated. */
+  /** A queued message expires. A message that went out stays sent, but is not sent again. */
   #expire(message: StoredMessage): void {
     if (message.state === "queued") this.#steps.expired(message, "ttl");
     else this.#ctx.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
@@ -173,7 +183,10 @@ export class Delivery {
     return message;
   }
 
-  /** An answer or a follow-up continues the trace of its ask; other messages begin a trace. */
+  /**
+   * A message that answers or follows up on an ask stays in the ask's trace. Any other message
+   * begins a new trace.
+   */
   #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
     const { db, ids } = this.#ctx;
     const related_id = reply_to ?? correlation_id;
@@ -181,13 +194,13 @@ export class Delivery {
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
-  /** A refused message still uses up its number. */
+  /** Takes the next row number. The number stays unused if the verb is refused afterwards. */
   #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
     const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
     const ident = this.#deps.idCodec.ident(seq);
-    const isForInbox = to.role === "human"; // The inbox has already received it.
+    const isForInbox = to.role === "human"; // The inbox receives the message in this transaction.
     const ttl_ms = draft.ttl_ms ?? this.#deps.queue.ttl_ms;
     return {
       seq,

@@ -1,4 +1,4 @@
-/** The operator's view of all deliveries: lists, counts, and the conservation count. */
+/** The operator's view of all deliveries: lists, counts by state, and contradictory records. */
 
 import type { Context } from "kit/data/context.ts";
 import { type Delivery as DeliveryRecord, PROOF_MS_MAX } from "./contract.ts";
@@ -22,7 +22,7 @@ export class DeliveryAudit {
     return Object.fromEntries(entries);
   }
 
-  /** The conservation count, and what breaks it. */
+  /** Counts messages by state, and lists the messages whose record is contradictory. */
   audit() {
     const { db, clock } = this.#ctx;
     const now = clock.now();

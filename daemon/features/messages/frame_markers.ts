@@ -1,4 +1,6 @@
-/** The marker `[mesh` of lines that the daemon writes, and its removal from any other text. */
+/**
+ * The marker `[mesh` begins the lines that the daemon writes; it is neutralized in any other text.
+ */
 
 import { cleanLine, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 
@@ -13,7 +15,10 @@ const LOOKALIKES = {
   s: "\u0455\u0405\ua731\u01bd\u13da\ua4e2",
   h: "\u04bb\u043d\u041d\u0397\u029c\u0570\u13bb\ua4e7\u2c8e\u2c8f",
 } as const;
-/** Code ranges of accented, raised, circled, wide and styled letters; NFKD gives their base. */
+/**
+ * Code ranges of accented, raised, circled, wide and styled letters. NFKD normalization turns them
+ * into their base letters.
+ */
 const STYLED_RANGES = [
   [0xc0, 0x24f],
   [0x2b0, 0x2ff],
@@ -29,8 +34,8 @@ const STYLED_RANGES = [
 
 /**
  * Replaces every `[mesh` by `(mesh`, look-alikes included, except within a word (`hosts[mesh]`). It
- * does so anywhere in a line: text typed into a pane is one line. Hidden characters must have been
- * removed from the text before.
+ * does so anywhere in a line, because text that is typed into a pane becomes one line. Hidden
+ * characters must have been removed from the text before.
  */
 export function neutralizeMarks(text: string): string {
   return text.replaceAll(markPattern(), "(");
@@ -41,19 +46,25 @@ export function quotedName(name: string): string {
   return escapeMarkup(neutralizeMarks(toDisplayName(name)));
 }
 
-/** Cleans any other foreign text for such a line: a title, a description, a reason. */
+/**
+ * Cleans other foreign text (a title, a description, a reason) for use in a line that the daemon
+ * writes to a model.
+ */
 export function quotedLine(text: string): string {
   return escapeMarkup(neutralizeMarks(cleanLine(text)));
 }
 
-/** Cleans a text for a quoted attribute, on one line. */
+/** Cleans a text for use as a quoted attribute, on one line. */
 export function quotedAttribute(text: string): string {
   return escapeMarkup(neutralizeMarks(cleanLine(text))).replaceAll('"', "&quot;");
 }
 
 const UNREADABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Keeps a text exact: line ends, hidden characters and markers become character references. */
+/**
+ * Escapes a text so that nothing of it is lost: line ends, hidden characters and markers become
+ * character references.
+ */
 export function toReferences(text: string): string {
   const toReference = (char: string) => `&#${char.codePointAt(0)};`;
   return text.replaceAll(markPattern(), toReference).replaceAll(UNREADABLE, toReference);

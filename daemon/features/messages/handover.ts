@@ -1,4 +1,7 @@
-/** Hands queued messages to readers that fetch them: by lease, or through an agent's hook. */
+/**
+ * Hands queued messages to the readers that fetch them: clients that drain a queue, and agents'
+ * hooks.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { PROOF_MS_MAX, type StoredMessage } from "./contract.ts";
@@ -15,7 +18,7 @@ export class Handover {
     this.#steps = steps;
   }
 
-  /** Leases a peer's queued messages to a reader, who must settle them within 60 s. */
+  /** Leases a peer's queued messages to a reader, which must settle them within 60 s. */
   drain(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() =>
@@ -23,13 +26,17 @@ export class Handover {
     );
   }
 
-  /** Hands queued messages to a hook for the agent's next prompt. They are not repeated. */
+  /**
+   * Gives a peer's queued messages to a hook, which adds them to its agent's next prompt. They are
+   * not sent again by themselves.
+   */
   handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
     const { db } = this.#ctx;
     return db.transact(() => {
       let bytes = 0;
       const waiting = this.#deliverable(peer_id, limits.messages);
-      // The first message is always handed over: a cut one names the command that shows it whole.
+      // The first message always goes. If it is too long it is cut, and says where to get the whole
+      // text.
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
@@ -39,7 +46,10 @@ export class Handover {
     });
   }
 
-  /** Unproved messages to a peer, each once, for a hook to name them (architecture 3). */
+  /**
+   * Returns the messages that were sent to a peer and never proved, so that the agent is told their
+   * ids. Each message is returned only once (architecture 3).
+   */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -51,7 +61,10 @@ export class Handover {
     });
   }
 
-  /** Queued messages, except later ones of a sender whose message is being delivered now. */
+  /**
+   * A peer's queued messages. If a transport is attempting a message now, later messages of the
+   * same sender are left out, so that they do not overtake it.
+   */
   #deliverable(peer_id: string, limit: number): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -60,7 +73,10 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /** Marks a message as attempted and sent; it may be repeated. */
+  /**
+   * Records that a reader took a message. If the reader does not settle it, the message is handed
+   * over again.
+   */
   #lease(message: StoredMessage): StoredMessage {
     const now = this.#ctx.clock.now();
     const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));

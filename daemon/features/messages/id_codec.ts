@@ -1,12 +1,15 @@
-/** Ids from row numbers by a keyed permutation: they look random, never collide, need no index. */
+/**
+ * Makes ids from row numbers by a keyed permutation. They look random, never collide, and need no
+ * index.
+ */
 
 import { createHmac } from "node:crypto";
 
 /** Converts row numbers to 12 hex digits and back. */
 export interface IdCodec {
-  /** The digits of a number from 1 to 2^48 - 1. */
+  /** Converts a row number from 1 to 2^48 - 1 to its digits. */
   ident(seq: number): string;
-  /** The number of these digits; null if they are not 12 hex digits. */
+  /** Converts digits back to a row number; null if they are not 12 hex digits. */
   seq(ident: string): number | null;
 }
 
@@ -16,7 +19,7 @@ const IDENT = /^[0-9a-f]{12}$/;
 
 /**
  * A Feistel network over 48 bits (Luby and Rackoff, 1988), which is a bijection for any round
- * function. The ids are names, not secrets: they must differ, and may be predictable.
+ * function. The ids must be unique, but need not be secret or unpredictable.
  */
 export function keyedIdCodec(secret: string): IdCodec {
   const digest = createHmac("sha256", secret).update("mesh message numbers").digest();

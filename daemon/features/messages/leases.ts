@@ -1,4 +1,7 @@
-/** Draining a queue in two phases: lease, then settle by a receipt within 60 s (contract 3). */
+/**
+ * Drains a queue in two phases: the reader leases messages, and then settles them by a receipt
+ * within 60 s (contract 3).
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -6,7 +9,10 @@ import type { Delivery } from "./delivery.ts";
 import type { Handover } from "./handover.ts";
 import type { Receipts } from "./receipts.ts";
 
-/** Open drains. Beyond this the oldest is forgotten, and its messages are queued again in 60 s. */
+/**
+ * The maximum number of open drains. Beyond it, the oldest drain is forgotten, and its messages are
+ * queued again when its 60 s have passed.
+ */
 const LEASES_MAX = 10_000;
 
 export interface LeasesDeps {
@@ -20,7 +26,10 @@ export interface LeasesDeps {
 export class Leases {
   readonly #ctx: Context;
   readonly #deps: LeasesDeps;
-  /** The delivery ids of each open drain. In memory: a restart queues them again. */
+  /**
+   * The delivery ids of each open drain. They are only in memory, because a restart queues the
+   * messages again.
+   */
   readonly #leased = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: LeasesDeps) {
@@ -28,7 +37,10 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** Takes a peer's queued messages; drops them if the peer is not addressable (spec 3). */
+  /**
+   * Leases a peer's queued messages to a reader. If the peer is not addressable, drops them (spec
+   * 3).
+   */
   lease(peer_id: string, max_results: number) {
     const { db, ids } = this.#ctx;
     return db.transact(() => {

@@ -6,12 +6,12 @@ import { type EventOf, stateMachine, type StateOf } from "kit/core/state_machine
 export const deliveryMachine = stateMachine("delivery", [
   // from          on            to
   ["queued",      "attempted",  "attempting"], // The transport is stored before the first byte.
-  ["attempting",  "refused",    "queued"    ], // A definite no: no byte went out.
+  ["attempting",  "refused",    "queued"    ], // Refused before any byte went out.
   ["attempting",  "written",    "sent"      ],
   ["attempting",  "accepted",   "accepted"  ],
   ["attempting",  "seen",       "seen"      ],
   ["attempting",  "rejected",   "failed"    ],
-  ["sent",        "repeated",   "queued"    ], // Only where the receiver drops repeats.
+  ["sent",        "repeated",   "queued"    ], // Only if the receiver drops repeats.
   ["attempting",  "repeated",   "queued"    ],
   ["sent",        "accepted",   "accepted"  ],
   ["sent",        "seen",       "seen"      ],

@@ -1,4 +1,4 @@
-/** How messages reach a peer now: by its socket, or by a transport of its agent. */
+/** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
@@ -13,9 +13,12 @@ export interface ReachabilityDeps {
   readonly agentPeers: AgentPeers;
   readonly sockets: Sockets;
   readonly agents: {
-    /** The best transport of the agent's adapter. */
+    /** The best transport by which the agent's adapter can reach the agent now. */
     transport(peer: AgentPeer): Transport;
-    /** What failed in the last selftest of this transport; undefined if nothing did. */
+    /**
+     * What failed when this transport was last tested with an agent of this backend; undefined if
+     * nothing failed.
+     */
     degraded(backend: Backend | null, transport: string): string | undefined;
   };
 }

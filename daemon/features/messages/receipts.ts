@@ -1,4 +1,4 @@
-/** Receipts and proofs of deliveries, as recipients report them. */
+/** Applies receipts and proofs: what a recipient reports about its deliveries. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -9,15 +9,18 @@ import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
-/** What higher features do about deliveries, in the same transaction. */
+/**
+ * Callbacks for the features that build on deliveries. They run in the transaction that changes the
+ * delivery.
+ */
 export interface DeliveryReactions {
-  /** No transport can deliver an ask: informs its asker. */
+  /** No transport can deliver the message of an ask, so the asker must be told. */
   undeliverable(message: StoredMessage): void;
-  /** A surface showed an inbox item, or failed to. */
+  /** A surface has shown an inbox item, or could not show it. */
   itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
-/** A surface's receipt for an inbox item (contract 4). */
+/** A surface's report on an inbox item that was sent to it (contract 4). */
 interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
 }
@@ -39,7 +42,7 @@ export class Receipts {
     this.#steps = deps.steps;
   }
 
-  /** Applies a client's receipt for a message. */
+  /** Applies a client's receipt for a message that was sent to it. */
   receipt(session: Session, ack: DeliveryAck): void {
     const { db } = this.#ctx;
     const isPositive = ack.status === "accepted" || ack.status === "seen";
@@ -47,7 +50,10 @@ export class Receipts {
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 
-  /** Queues a failed delivery again; false if it is not queued for this peer afterwards. */
+  /**
+   * Queues a failed delivery again. Returns false if the delivery is not for this peer, or is
+   * neither failed nor queued.
+   */
   offerAgain(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -58,7 +64,10 @@ export class Receipts {
     });
   }
 
-  /** Marks the messages with these ids as seen, as a prompt contained them; returns how many. */
+  /**
+   * Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. Returns how
+   * many messages were newly seen.
+   */
   prove(peer_id: string, ids: readonly string[]): number {
     const { db } = this.#ctx;
     return db.transact(() => {
@@ -71,7 +80,7 @@ export class Receipts {
     });
   }
 
-  /** Settles leased messages with the reader's result. */
+  /** Applies a reader's receipt for messages that it drained. */
   settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -95,8 +104,9 @@ export class Receipts {
   }
 
   /**
-   * Applies a surface's receipt for an inbox item. A late one is also valid: for a push that
-   * failed, and for one that was queued again after the connection was lost.
+   * Applies a surface's report that it has shown an item or could not show it. A late report
+   * counts, too: the push may have failed before, or be queued again because the connection was
+   * lost.
    */
   #applyItemReceipt({ identity }: Session, message: StoredMessage, ack: DeliveryAck): void {
     const { item_id, state } = message;
@@ -111,11 +121,11 @@ export class Receipts {
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
-  /** The receiver rejected the message: another transport is tried, or the delivery fails. */
+  /** Ends a delivery that its receiver refused. If it was an ask, its asker is told. */
   #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
     const wasSent = state === "attempting" || state === "sent" ||
-      (state === "queued" && attempts > 0); // It was sent before and is queued again.
+      (state === "queued" && attempts > 0); // It is queued again, but the receiver has refused it.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
     if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });

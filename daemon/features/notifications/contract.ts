@@ -9,7 +9,7 @@ import { DeliveryState } from "../messages/contract.ts";
 
 const nullableString = z.string().nullable();
 
-/** A null recipient is an unknown peer, like an empty one (specification 7). */
+/** A null recipient is refused as an unknown peer, like an empty recipient (specification 7). */
 const Recipient = z.string().nullable().transform((given) => {
   if (given === null) throw new Problem("unknown_peer", { peer: "null" });
   return given;

@@ -17,13 +17,15 @@ export interface NotesDeps {
       argument: string,
       scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
     ): Address;
-    /** Whose word a message counts as (contract 2). */
+    /** Who counts as the author of a message (contract 2). */
     authorKindOf(from: Sender, proven_human: boolean): StoredMessage["voice"];
     /** Agents and orchestrators of a circle that are not retired. */
     members(circle: string): Address[];
   };
   addToInbox(message: StoredMessage): { item_id: string; surfaces: string[] };
-  /** The records of what is attached; refuses what is unknown. */
+  /**
+   * The records of the attachments with these ids. Throws `unknown_attachment` if an id is unknown.
+   */
   attach(ids?: readonly string[]): Attachments;
 }
 
@@ -86,7 +88,9 @@ export class Notifications {
     this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
   }
 
-  /** Sends to the agents and orchestrators of the given circle, by default the sender's. */
+  /**
+   * Sends a message to the agents and orchestrators of a circle, by default of the sender's circle.
+   */
   broadcast(body: Broadcast, requestContext: NotifyContext) {
     const { db, events } = this.#ctx;
     const { directory } = this.#deps;
@@ -125,7 +129,9 @@ export class Notifications {
     });
   }
 
-  /** Sends one copy. A refusal by a limit fails this copy only; its code is returned. */
+  /**
+   * Sends one copy. If a limit refuses it, only this copy fails, and the error code is returned.
+   */
   #sendOne(
     to: Address,
     from: Sender,

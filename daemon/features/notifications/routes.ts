@@ -61,7 +61,7 @@ function deliveryStatus({ state, reason }: Pick<StoredMessage, "state" | "reason
   return { delivery_state: state, delivered, queued: state === "queued", reason };
 }
 
-/** A repeated request gets the ids of the first and the current state of its delivery. */
+/** A repeated request gets the ids of the first response and the current state of the delivery. */
 function replayOf(
   delivery: Delivery,
   { senderOf }: NotificationRoutesDeps,
@@ -75,7 +75,7 @@ function replayOf(
   };
 }
 
-/** A refusal of `/notify` repeats its code as `reason` (contract 1). */
+/** An error response of `/notify` repeats its code as `reason` (contract 1). */
 function withReasonCode(notify: Route): Route {
   return {
     contract: notify.contract,

@@ -10,9 +10,12 @@ import { When } from "./when.ts";
 
 const nullableString = z.string().nullable();
 
-/** Schedules that may be active at once: bounds an agent that creates them in a loop. */
+/**
+ * How many schedules may be active at once. The limit stops an agent that creates schedules in a
+ * loop.
+ */
 export const ACTIVE_MAX = 1000;
-/** Schedules that one list returns: all active ones fit. */
+/** How many schedules one list returns at most, so that all active ones fit. */
 const LIST_MAX = ACTIVE_MAX;
 
 export const ScheduleKind = z.enum(["notify", "ask"]);
@@ -21,7 +24,10 @@ export const ScheduleState = z.enum(scheduleMachine.states);
 /** A message for later (contract 2). */
 export const Schedule = z.object({
   schedule_id: z.string(),
-  /** As given in the request. The recipient is resolved again for each fire. */
+  /**
+   * The sender and the recipient as the request named them. The recipient is resolved again for
+   * each fire.
+   */
   from_peer: z.string(),
   to_peer: z.string(),
   text: z.string(),
@@ -35,10 +41,12 @@ export const Schedule = z.object({
   /** Null once the schedule is settled. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
-  /** Null when the sender is no registered peer. */
+  /** Null if the sender is no registered peer. */
   from_peer_id: nullableString,
   from_peer_name: z.string(),
-  /** Whether the message was accepted for delivery. Its trace shows the rest. */
+  /**
+   * Whether the last message was accepted for delivery. Its trace shows what happened after that.
+   */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: nullableString,
   /** The id of the last message, for `GET /traces/{trace_id}`. */
@@ -49,7 +57,10 @@ export type Schedule = z.output<typeof Schedule>;
 
 const byId = z.object({ id: z.string() });
 
-/** Checked on creation. Whether the recipient is addressable is checked when it fires. */
+/**
+ * Checked when the schedule is created. Whether the recipient is addressable is checked at each
+ * fire.
+ */
 const recipientFails = ["unknown_peer", "ambiguous_peer", "peer_retired", "to_self"] as const;
 
 export const createSchedule = contract({

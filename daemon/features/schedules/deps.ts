@@ -4,7 +4,7 @@ import type { Sender } from "../peers/directory.ts";
 import type { Address } from "../peers/schemas.ts";
 import type { Schedule } from "./contract.ts";
 
-/** A message as asks and notifications take it. */
+/** A message in the form that asks and notifications accept. */
 export interface ScheduledMessage {
   readonly from_peer: string;
   readonly to_peer: string;

@@ -10,9 +10,12 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { DEFAULT_TIMEZONE } from "./timing.ts";
 
-/** Messages that one tick sends, so that no tick takes long. */
+/** How many messages one tick sends, so that no tick takes long. */
 const FIRES_MAX = 200;
-/** When a fire is tried again after an internal error. Other schedules fire meanwhile. */
+/**
+ * How long a fire waits after an internal error before it is tried again. Other schedules fire in
+ * the meantime.
+ */
 const RETRY_MS = 60_000;
 
 type FireResult = Pick<StoredSchedule, "last_outcome" | "last_error" | "last_message_id">;
@@ -68,7 +71,10 @@ export class ScheduleFires {
     }
   }
 
-  /** Missed fires collapse into one: the next fire is after now. */
+  /**
+   * Records a fire and computes the next one, which is after `now`, so that missed fires collapse
+   * into one.
+   */
   #record(schedule: StoredSchedule, now: number, result: FireResult): void {
     const { db, events } = this.#ctx;
     const next_fire_at = schedule.cron === null
@@ -101,7 +107,7 @@ export class ScheduleFires {
     });
   }
 
-  /** Notifies the sender of a failed one-shot, if the sender can still be reached. */
+  /** Notifies the sender of a failed one-shot schedule, if the sender can still be reached. */
   #notifySender(
     { schedule_id, kind, to_peer }: StoredSchedule,
     from_peer_id: string,

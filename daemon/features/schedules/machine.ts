@@ -8,7 +8,7 @@ export const scheduleMachine = stateMachine("schedule", [
   ["active",  "edited",    "active"   ],
   ["active",  "recurred",  "active"   ], // A recurring schedule fired, whatever the outcome.
   ["active",  "fired",     "fired"    ],
-  ["active",  "failed",    "failed"   ], // A one-shot; its sender is notified.
+  ["active",  "failed",    "failed"   ], // A one-shot failed; its sender is notified.
   ["active",  "cancelled", "cancelled"],
 ]);
 

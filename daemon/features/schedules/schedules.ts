@@ -1,4 +1,4 @@
-/** Scheduled messages: creates, edits, cancels and lists them, and forgets old ones. */
+/** Creates, edits, cancels and lists scheduled messages, and deletes old ones. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -17,7 +17,7 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { timingOf, updatedTiming } from "./timing.ts";
 
-/** Records that one tick forgets, so that no tick takes long. */
+/** How many schedules one tick deletes, so that no tick takes long. */
 const FORGET_ROWS_MAX = 200;
 
 export class Schedules {
@@ -37,7 +37,7 @@ export class Schedules {
     return db.transact((tx) => {
       const { from_peer, to_peer, text, kind } = body;
       const from = this.#deps.directory.sender(from_peer, { circle: body.circle });
-      // The human belongs to no circle: names are looked up in all circles.
+      // A schedule of the human has no circle, so its recipient's name is looked up in all circles.
       const circle = body.circle ?? (from.role === "human" ? null : from.circle);
       this.#mustBeRecipient(to_peer, circle, from);
       const timing = timingOf(body, now);
@@ -69,7 +69,10 @@ export class Schedules {
     });
   }
 
-  /** Edits an active schedule. It is the human's only while each edit is proven to be too. */
+  /**
+   * Edits an active schedule. A schedule of the human loses its proven human origin if an edit has
+   * none.
+   */
   edit(schedule_id: string, patch: EditSchedule, requestContext: ScheduleContext): Schedule {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -138,7 +141,10 @@ export class Schedules {
     if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.remove(tx, id)));
   }
 
-  /** Resolves the recipient now. Whether it is addressable is checked when the schedule fires. */
+  /**
+   * Refuses a recipient that cannot be resolved now, is retired, or is the sender. Whether the
+   * recipient is addressable is checked when the schedule fires.
+   */
   #mustBeRecipient(to_peer: string, circle: string | null, caller: Sender): void {
     const scope = { caller, ...(circle !== null && { circle }) };
     const { peer_id, status, closed } = this.#deps.directory.resolve(to_peer, scope);
@@ -159,7 +165,10 @@ export class Schedules {
     return schedule_id;
   }
 
-  /** Schedules outlive their peers: a filter may name a peer that is not registered. */
+  /**
+   * Resolves a peer in a filter. The peer need not be registered, because schedules outlive their
+   * peers.
+   */
   #toPeerMatch(argument: string): rows.PeerMatch {
     const { directory } = this.#deps;
     try {
@@ -172,7 +181,7 @@ export class Schedules {
   }
 }
 
-/** A caller without a circle: names are looked up in all circles. */
+/** Resolves a filter's peer names. It has no circle, so names are looked up in all circles. */
 const ANY_CIRCLE_CALLER: Sender = {
   peer_id: null,
   name: "nobody",

@@ -7,7 +7,7 @@ import { Schedule } from "./contract.ts";
 
 /** A schedule as stored: the public record and internal fields. */
 export const StoredSchedule = Schedule.extend({
-  /** Whether text and recipient come from a proven human origin (contract 2). */
+  /** Whether the text and the recipient have a proven human origin (contract 2). */
   proven_human: z.boolean(),
   traceparent: z.string().nullable(),
   settled_at: Instant.nullable(),
@@ -64,7 +64,7 @@ export function activeCount(db: Reader): number {
     0;
 }
 
-/** A peer in a filter: as given, and as resolved. */
+/** A peer in a filter: the argument as given, and the peer that it resolves to. */
 export interface PeerMatch {
   readonly argument: string;
   readonly peer_id: string;

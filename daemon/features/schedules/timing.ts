@@ -1,11 +1,11 @@
-/** The timing of a schedule: computed from a request, and changed by an edit. */
+/** Computes the timing of a schedule from a request, and its change by an edit. */
 
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron.ts";
 import type { StoredSchedule } from "./store.ts";
 import { instantOf, problemOf, type When } from "./when.ts";
 
-/** The time zone of a pattern that names none. */
+/** The time zone of a cron pattern if the request names none. */
 export const DEFAULT_TIMEZONE = "UTC";
 
 /** When a schedule fires: at one instant, or by a cron pattern in a time zone. */

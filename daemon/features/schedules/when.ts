@@ -1,4 +1,4 @@
-/** When a one-shot schedule fires: parses an instant or a relative time, and checks its range. */
+/** Parses when a one-shot schedule fires (an instant or a relative time), and checks its range. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -7,7 +7,7 @@ import { parseFromNow } from "kit/core/duration.ts";
 /** A parsed `fire_at`: an instant, or milliseconds from now. */
 export type When = { readonly at: number } | { readonly in_ms: number };
 
-/** How far in the past `fire_at` may be: clocks differ, and requests take time. */
+/** How far in the past `fire_at` may be, because clocks differ and requests take time. */
 const LATE_MS_MAX = 60_000;
 const YEAR_MS = 366 * 86_400_000;
 /** How far ahead `fire_at` may be. A later time is probably a typing error. */
@@ -28,7 +28,7 @@ export function instantOf(when: When, now: number): number {
   return "at" in when ? when.at : now + when.in_ms;
 }
 
-/** Why a one-shot cannot fire at this instant; undefined when it can. */
+/** Why a one-shot schedule cannot fire at this instant; undefined if it can. */
 export function problemOf(at: number, now: number): string | undefined {
   const instantText = Number.isSafeInteger(at) && at - now <= AHEAD_MS_MAX && at > 0 && iso(at);
   if (!instantText) return at > now ? "more than ten years away" : "before 1970";

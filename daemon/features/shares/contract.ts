@@ -8,30 +8,33 @@ export const SHARE_SECONDS = 86_400;
 export const SHARE_SECONDS_MIN = 1;
 export const SHARE_SECONDS_MAX = 30 * 86_400;
 
-/** `ro` reads; `rw` may also ask the peer. */
+/** A guest with `ro` reads; a guest with `rw` may also ask the peer. */
 export const Permissions = z.enum(["ro", "rw"]);
 
 /** How long a share is valid. */
 export const ttl_seconds = z.number().int().min(SHARE_SECONDS_MIN).max(SHARE_SECONDS_MAX)
   .default(SHARE_SECONDS);
 
-/** The relay keeps shares in memory: they end when it restarts (specification 5). */
+/**
+ * A share of a peer. The relay keeps shares in memory, so they end when it restarts (specification
+ * 5).
+ */
 export const Share = z.object({
   share_id: z.string(),
-  /** Grants access to anyone who knows it. */
+  /** The link. It grants access to anyone who knows it. */
   url: z.string(),
   daemon_id: z.string(),
   peer_id: z.string(),
   display_name: z.string(),
   permissions: Permissions,
-  /** Guests connected now. */
+  /** How many guests are connected now. */
   viewers: z.number().int(),
   created_at: Instant,
   expires_at: Instant,
 }).meta({ id: "Share" });
 export type Share = z.output<typeof Share>;
 
-/** Every route calls the relay. */
+/** Errors of every route, because each calls the relay. */
 const FAILS = ["relay_disabled", "relay_unreachable", "relay_refused"] as const;
 
 export const createShare = contract({

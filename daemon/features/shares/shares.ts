@@ -8,15 +8,15 @@ import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type CreateShare, Share } from "./contract.ts";
 
-/** The relay reads the peer through the tunnel before it answers. */
+/** How long to wait for the relay, which reads the peer through the tunnel before it responds. */
 const RELAY_WAIT_MS_MAX = 15_000;
 const PATH = "/api/v1/shares";
 
 /** The relay that this daemon is connected to. */
 export interface RelayAccess {
-  /** Its origin, such as `https://relay.example`. */
+  /** The relay's origin, such as `https://relay.example`. */
   readonly url: string;
-  /** The secret in clear: sent in a header, never logged. */
+  /** The relay secret in clear text. It is sent in a header and never logged. */
   readonly secret: string;
   readonly daemon_id: string;
   /** Sends a request to the relay. Rejects when the relay cannot be reached. */
@@ -48,7 +48,9 @@ export class Shares {
     return parseAnswer(Share, await this.#call("POST", PATH, body));
   }
 
-  /** The shares of this machine. Other machines may use the same relay secret. */
+  /**
+   * The shares of this machine. Shares of other machines with the same relay secret are left out.
+   */
   async list(): Promise<{ shares: Share[] }> {
     const { daemon_id } = this.#mustHaveRelay();
     const { shares } = parseAnswer(ShareList, await this.#call("GET", PATH));
@@ -66,7 +68,7 @@ export class Shares {
     return relay;
   }
 
-  /** Calls the relay, and maps its errors to ours. Redirects are not followed. */
+  /** Calls the relay, and maps its errors to the daemon's. Redirects are not followed. */
   async #call(method: string, path: string, body?: unknown): Promise<unknown> {
     const { url, secret } = this.#mustHaveRelay();
     const { ok, status, text } = await this.#send(new URL(path, url), {

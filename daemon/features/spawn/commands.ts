@@ -1,4 +1,7 @@
-/** Commands of agents: built from the configuration alone, and redacted for results. */
+/**
+ * The commands of agents. They are built from the configuration alone, and redacted before a result
+ * shows them.
+ */
 
 import { Problem } from "kit/core/problem.ts";
 import { AGENTS } from "../agents/registry.ts";
@@ -37,13 +40,13 @@ export function commandOf(
 
 const REDACTED = "[redacted]";
 
-/** Not redacted, because they show what a restarted agent may do. */
+/** Permission modes are not redacted, because they show what a restarted agent may do. */
 const PERMISSION_MODES = new Set(AGENTS.flatMap(({ permission_modes }) => permission_modes));
 
 /**
- * A command as results and the restart log show it (specification 4): the program, the names of
- * its flags, and the arguments that the daemon supplied. Every other value is redacted, except
- * permission words and configured models.
+ * A command as results and the restart log show it (specification 4): the program, the names of its
+ * flags, and the arguments that the daemon supplied. Every other value is redacted, except
+ * permission modes and configured models.
  */
 export function redact(
   argv: readonly string[],
@@ -60,7 +63,7 @@ export function redact(
     if (short === "") return arg === "--" ? arg : redactValue(arg);
     return rest === "" ? short : `${short}${redactValue(rest)}`;
   });
-  // `KEY=value` in front of a command is an assignment, not a program.
+  // A first argument `KEY=value` is a variable assignment and not the program.
   const name = program.includes("=") ? REDACTED : program.replace(/^.*\//, "");
   return [name, ...redacted, ...supplied];
 }

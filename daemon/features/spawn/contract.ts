@@ -7,13 +7,15 @@ import { TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
-/** YAML reads numbers and booleans; an environment holds text. */
+/**
+ * The value of an environment variable. YAML may read it as a number or a boolean; it becomes text.
+ */
 const Value = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 const Variable = z.string().regex(
   /^[A-Za-z_]\w*$/,
   "A variable name: letters, digits and _, not beginning with a digit",
 );
-export const Variables = z.record(Variable, Value);
+export const EnvironmentVariables = z.record(Variable, Value);
 
 /** The command of each backend. No other command is ever started. */
 export const Commands = z.partialRecord(Backend, Argv);
@@ -22,7 +24,7 @@ export type Commands = z.output<typeof Commands>;
 export const Profile = z.object({
   backend: Backend.optional(),
   args: z.array(z.string()).default([]),
-  env: Variables.default({}),
+  env: EnvironmentVariables.default({}),
 });
 export type Profile = z.output<typeof Profile>;
 export const Profiles = z.record(Name, Profile);
@@ -45,7 +47,7 @@ export const spawnConfig = contract({
   returns: z.object({
     enabled: z.boolean(),
     commands: Commands,
-    /** The values of their variables are hidden. */
+    /** The values of the profiles' environment variables are hidden. */
     profiles: z.record(z.string(), ShownProfile),
     allowed_paths: z.array(z.string()),
     circle_boundary: CircleBoundary,
@@ -62,7 +64,9 @@ export const Spawned = z.object({
   tmux_session: z.string(),
   display_name: z.string(),
   registration_state: z.enum(["awaiting", "registered", "timed_out"]),
-  /** Null without a message, and once the message is accepted for delivery. */
+  /**
+   * The state of the request's message; null if there is none, or once it is accepted for delivery.
+   */
   seed_state: z.enum(["awaiting_registration", "undeliverable"]).nullable(),
   warnings: z.array(z.string()),
 });

@@ -1,4 +1,6 @@
-/** What spawns need from other features, and a started agent before it is stored. */
+/**
+ * What spawns need from other features, and the record of a started agent that is not stored yet.
+ */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessControl } from "../../host/processes.ts";
@@ -9,7 +11,7 @@ import type { SpawnSettings } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
 import type { Spawn } from "./store.ts";
 
-/** A registered peer, as far as spawns need to know it. */
+/** The fields of a registered peer that spawns need. */
 export interface SpawnPeer {
   readonly peer_id: string;
   readonly name: string;
@@ -33,7 +35,7 @@ export interface SpawnDeps {
     /** The default name of a peer. */
     nameOf(path: string, backend: Backend): string;
     refuseReserved(name: string): void;
-    /** Gives a registered peer the circle, role and name that were asked for it. */
+    /** Gives a registered peer the circle, role and name that the spawn request asked for. */
     reassign(peer_id: string, request: { name?: string; circle: string; role: Role }): void;
   };
   /** Whether an adapter delivers messages to this backend. */
@@ -63,6 +65,6 @@ export interface LaunchedAgent {
   readonly from: string;
   readonly socket: string;
   readonly pane: Pane;
-  /** When the pane was opened. A registration on it before belongs to another agent. */
+  /** When the pane was opened. An earlier registration on this pane belongs to another agent. */
   readonly at: number;
 }

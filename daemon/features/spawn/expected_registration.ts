@@ -1,4 +1,7 @@
-/** Expected registrations: of restarted, spawned and linked agents. */
+/**
+ * Completes a registration with what the daemon knows about its agent from a restart, a spawn or a
+ * link.
+ */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
@@ -15,7 +18,7 @@ interface Lookups {
   readonly terminals: Pick<Terminals, "isWithin">;
 }
 
-/** Completes a registration that a restart, a spawn or a link expects. */
+/** Completes a registration that a restart, a spawn or a link by the daemon expects. */
 export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegistration {
   return (given, evidence) => {
     const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
@@ -25,7 +28,7 @@ export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegis
   };
 }
 
-/** The requested fields of the agent that was spawned in this pane. */
+/** What the spawn request asked for, if the daemon started the agent on the registration's pane. */
 function expectedSpawn(
   db: Reader,
   { pane_id, tmux_socket, backend }: Registration,
@@ -41,8 +44,8 @@ function expectedSpawn(
 }
 
 /**
- * The peer that was linked by its pane and now registers its session. Anyone can read its pane and
- * pid in the list of peers, so the process must be proved.
+ * The peer that was linked by its pane, if this registration comes from its agent and adds the
+ * session. Everybody can read a peer's pane and pid, so the process must be proved.
  */
 function linkedPeer(
   { db, terminals }: Lookups,
@@ -58,12 +61,12 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-/** Checks the tmux server of a registration and finds the circle of its window. */
+/** Checks the tmux servers that registrations name, and finds the circles of their windows. */
 export class RegistrationLocations {
   readonly #machine: string;
   readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
 
-  /** `circleOf` returns the circle of a pane's window, if windows are circles. */
+  /** `circleOf` returns the circle of a pane's window; undefined if circles are not windows. */
   constructor(
     machine: string,
     circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>,
@@ -78,8 +81,8 @@ export class RegistrationLocations {
   }
 
   /**
-   * The circle of a registration's window, if windows are circles (contract 1). If sessions are
-   * circles, the registration contains the session.
+   * The circle of a registration's window, if circles are windows (contract 1). If circles are
+   * sessions, the registration names its circle itself.
    */
   async windowCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,

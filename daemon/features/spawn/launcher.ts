@@ -13,7 +13,7 @@ import { allowedFolder } from "./paths.ts";
 /** What a caller adds to the configured command. */
 export interface LaunchOptions {
   readonly extraArgs?: readonly string[] | undefined;
-  /** A word that finds the pane again after a crash (`Terminals.find`). */
+  /** A word by which the pane is found again after a crash (`Terminals.find`). */
   readonly mark?: string;
 }
 
@@ -38,7 +38,10 @@ export class Launcher {
     this.#deps = deps;
   }
 
-  /** Why nothing can be spawned; undefined when a command, a folder and tmux are there. */
+  /**
+   * Why nothing can be spawned; undefined if a command and a folder are configured and tmux is
+   * installed.
+   */
   async missingRequirement(): Promise<string | undefined> {
     const { terminals, settings: { commands, allowed_paths } } = this.#deps;
     if (Object.keys(commands).length === 0) return "spawn.commands names no command";
@@ -51,7 +54,7 @@ export class Launcher {
     if (lacking) throw new Problem("spawn_disabled", { lacking });
   }
 
-  /** Checks the whole request before it opens a pane. */
+  /** Starts an agent. The whole request is checked before a pane is opened. */
   async launch(
     request: SpawnRequest,
     tmux_socket: string | undefined,
@@ -94,7 +97,7 @@ export class Launcher {
     };
   }
 
-  /** The circle of a pane's window (contract 1); undefined where sessions bound circles. */
+  /** The circle of a pane's window (contract 1); undefined if circles are sessions. */
   async windowCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
     const { terminals, settings } = this.#deps;
     if (settings.circle_boundary !== "window") return undefined;
@@ -120,7 +123,7 @@ export class Launcher {
     return { socket, opened, circle: named };
   }
 
-  /** The pane that the request names, else the one that its sender is registered on. */
+  /** The pane that the request names; otherwise the pane that its sender is registered on. */
   async #findSourcePane(
     { source_pane }: SpawnRequest,
     sender: Sender,

@@ -7,7 +7,7 @@ export const spawnMachine = stateMachine("spawn", [
   // from       on            to
   ["awaiting",  "registered", "registered"], // The pane's agent has registered.
   ["awaiting",  "timed_out",  "timed_out" ],
-  ["timed_out", "registered", "registered"], // Late, such as after a dialog that a person answered.
+  ["timed_out", "registered", "registered"], // Late, such as when a person had to act first.
 ]);
 
 /** The open states are the stages of a restart. Nothing is stopped before `stop`. */

@@ -2,7 +2,7 @@
 
 import { isAbsolute, join, sep } from "node:path";
 
-/** The real path of a folder; undefined for anything else. */
+/** The real path of a folder; undefined if the path is no folder. */
 async function folderOf(path: string): Promise<string | undefined> {
   try {
     const real = await Deno.realPath(path);
@@ -16,14 +16,17 @@ async function folderOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A path with a NUL, a name that is too long, or a loop of links. */
+/**
+ * Whether an error means an invalid path: one with a NUL, a name that is too long, or a loop of
+ * links.
+ */
 function isInvalidPath(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof Deno.errors.InvalidData) return true;
   if (error instanceof Deno.errors.FilesystemLoop) return true;
   return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
 }
 
-/** Follows the links of a path. Refuses a folder outside of the allowed ones. */
+/** Follows the links of a path. Refuses a folder outside of the allowed folders. */
 export async function allowedFolder(
   path: string,
   { allowed, home }: { allowed: readonly string[]; home: string },

@@ -1,4 +1,4 @@
-/** Follows a spawn from its pane to its registration, delivers its message, or gives up on it. */
+/** Follows a spawn until its agent registers, and then delivers its message, or abandons it. */
 
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
@@ -9,9 +9,12 @@ import { spawnMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/** After this a spawn without a registration is reported as `timed_out`. */
+/** How long a spawn waits for the registration before it is reported as `timed_out`. */
 const REGISTER_MS_MAX = 5 * 60_000;
-/** After this a late registration is no longer expected: a dialog may need a person first. */
+/**
+ * How long a late registration is still expected, because a person may have to answer a dialog
+ * first.
+ */
 const LATE_MS_MAX = 24 * 3_600_000;
 const CHECK_INTERVAL_MS = 2_000;
 
@@ -35,7 +38,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Stores a new spawn. Its agent may have registered before. */
+  /** Stores a new spawn. Its agent may already have registered. */
   add(spawn: Spawn): void {
     this.#ctx.db.transact((tx) => {
       rows.insert(tx, spawn);
@@ -44,7 +47,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** After a start: finds the agents that registered unnoticed. */
+  /** Called after a start. Finds agents whose registration was not yet matched with their spawn. */
   start(): void {
     for (const spawn of rows.open(this.#ctx.db)) this.#matchRegistered(spawn);
   }
@@ -65,12 +68,12 @@ export class SpawnRegistrations {
       .finally(() => this.#checking = undefined);
   }
 
-  /** Waits for the check of panes that is under way. */
+  /** Waits for the running check of panes. */
   async close(): Promise<void> {
     await this.#checking;
   }
 
-  /** Stops waiting for a registration, and notifies the sender of an undelivered message. */
+  /** Stops waiting for a registration, and tells the sender if the spawn's message is dropped. */
   abandon(spawn: Spawn): void {
     this.#ctx.db.transact(() => {
       const hadSeed = spawn.seed !== null;
@@ -100,7 +103,7 @@ export class SpawnRegistrations {
     }
   }
 
-  /** Registers a spawn whose agent was registered before the spawn was stored. */
+  /** Matches a spawn with an agent that registered before the spawn was stored. */
   #matchRegistered(spawn: Spawn): void {
     const peer = this.#deps.peers.findByPane(spawn.pane_id, spawn.tmux_socket);
     if (!peer || peer.backend !== spawn.backend) return;
@@ -134,7 +137,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Whether the message is accepted for delivery. */
+  /** Sends the spawn's message. Returns whether it was accepted for delivery. */
   #sendSeed({ seed_from, seed_human }: Spawn, text: string, peer_id: string): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
@@ -148,7 +151,7 @@ export class SpawnRegistrations {
     }
   }
 
-  /** A sender that is no registered peer is not notified. */
+  /** Notifies the sender of the spawn's message, if that is a registered peer. */
   #notifySender(from_peer: string, text: string): void {
     const { peer_id } = this.#deps.peers.sender(from_peer);
     if (peer_id === null) return;

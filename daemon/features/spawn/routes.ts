@@ -28,7 +28,7 @@ export interface SpawnRoutesDeps {
 }
 
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
-  /** A launch that cannot be stored is not left running. */
+  /** Runs the work that stores a launch. If it throws, the launched agent is ended. */
   const undoOnError = async <T>(work: () => T, launched: LaunchedAgent): Promise<T> => {
     try {
       return work();

@@ -1,4 +1,4 @@
-/** Spawns: starts agents in panes, stores each start, and ends what was started. */
+/** Starts agents in panes, stores each spawn, and ends spawned agents. */
 
 import type { Context } from "kit/data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
@@ -43,12 +43,12 @@ export class Spawns {
     return this.#launcher.launch(request, tmux_socket, options);
   }
 
-  /** The circle of a pane's window (contract 1); undefined where sessions bound circles. */
+  /** The circle of a pane's window (contract 1); undefined if circles are sessions. */
   circleOf(socket: string, pane_id: string): Promise<string | undefined> {
     return this.#launcher.windowCircleOf(socket, pane_id);
   }
 
-  /** Stores what was launched. Its agent may have registered meanwhile. */
+  /** Stores a launched agent as a spawn. The agent may already have registered. */
   record(launched: LaunchedAgent, requestContext: { proven_human: boolean }): Spawned {
     const { db } = this.#ctx;
     const { request, folder, circle, spawn_id, socket, pane, at } = launched;
@@ -88,13 +88,16 @@ export class Spawns {
     await this.#deps.terminals.close(socket, pane.pane_id);
   }
 
-  /** The registered peer; `over` when no registration is expected any more. */
+  /**
+   * The peer that the spawned agent registered as. `over` is true if no registration is expected
+   * any more.
+   */
   status(spawn_id: string): { peer_id: string | null; over: boolean } {
     const spawn = rows.get(this.#ctx.db, spawn_id);
     return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };
   }
 
-  /** Closes the pane that was opened with a mark, and never stored. */
+  /** Closes the pane that was opened with this mark, if its spawn was never stored. */
   async cleanUp(mark: string, from_peer: string): Promise<void> {
     const { terminals, peers } = this.#deps;
     const sockets = new Set([terminals.socket, peers.get(from_peer)?.tmux_socket ?? ""]);
@@ -104,7 +107,7 @@ export class Spawns {
     }
   }
 
-  /** Closes a spawn's pane if the process that it was opened with still runs; ends the agent. */
+  /** Closes a spawn's pane, unless another process runs in it by now, and ends the agent. */
   async release(
     spawn_id: string,
     agent: { pid: number; started: string } | undefined,
@@ -118,7 +121,7 @@ export class Spawns {
     if (settled_at === null) this.#registrations.abandon(spawn);
     if (!agent) return;
     const options = { clock, signal, processes };
-    // The closed pane hangs up its terminal, which ends most agents.
+    // Closing a pane hangs up its terminal, which ends most agents.
     if (await waitForExit(END_MS_MAX, agent, options)) return;
     const ended = await terminate(agent, {
       term_ms: END_MS_MAX,
@@ -131,7 +134,7 @@ export class Spawns {
     }
   }
 
-  /** Brings an earlier answer up to date, for a repeated request. */
+  /** Brings the response to an earlier request up to date, for a repetition of that request. */
   refresh<A extends Spawned>(before: A): A {
     const spawn = rows.get(this.#ctx.db, before.spawn_id);
     return spawn ? { ...before, ...this.#toAnswer(spawn) } : before;

@@ -33,7 +33,7 @@ export const Spawn = z.object({
   seed_state: Spawned.shape.seed_state,
   warnings: z.array(z.string()),
   created_at: Instant,
-  /** When the agent registered, or was no longer expected. */
+  /** When the agent registered, or when its registration was no longer expected. */
   settled_at: Instant.nullable(),
 });
 export type Spawn = z.output<typeof Spawn>;

@@ -15,12 +15,12 @@ const nullableString = z.string().nullable();
 /** One recipient, as the asker named it. */
 const peer = z.string();
 
-/** A recipient with its ask, or with the code of the refusal. */
-export const AskedChild = z.union([
+/** A recipient with its ask, or with the error code if the recipient could not be asked. */
+export const ChildAsk = z.union([
   z.object({ peer, peer_id: z.string(), correlation_id: z.string() }),
   z.object({ peer, error: z.string() }),
 ]);
-export type AskedChild = z.output<typeof AskedChild>;
+export type ChildAsk = z.output<typeof ChildAsk>;
 
 export const askMany = contract({
   id: "asks.many",
@@ -35,12 +35,12 @@ export const askMany = contract({
     to_peers: z.array(peer).min(1).max(PEERS_MAX),
     text: Text,
     circle: Name.optional(),
-    /** Afterwards, open children are closed as `evicted`. */
+    /** When this time has passed, open children are closed as `evicted`. */
     timeout_seconds: z.number().min(0)
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
   }),
-  returns: z.object({ parent_id: z.string(), children: z.array(AskedChild) }),
+  returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -53,7 +53,7 @@ export const askMany = contract({
 });
 export type AskMany = z.output<typeof askMany.body>;
 
-/** The result of one recipient. One that could not be asked has an `error` and no ask. */
+/** The result of one recipient. A recipient that could not be asked has an `error` and no ask. */
 export const Child = z.object({
   peer,
   correlation_id: nullableString,

@@ -3,10 +3,10 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import type { AskedChild, AskMany, Child, ManyResult } from "./contract.ts";
+import type { AskMany, Child, ChildAsk, ManyResult } from "./contract.ts";
 import * as rows from "./store.ts";
 
-/** Parents whose children one tick closes, so that a tick stays short. */
+/** How many parents one tick times out, so that a tick stays short. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
@@ -15,7 +15,10 @@ export class MultiAsks {
   readonly #asks: Asks;
   readonly #history_ms: number;
 
-  /** `history_ms`: how long a parent is kept once all its asks are closed. */
+  /**
+   * `history_ms` says how long a parent is kept after its creation. A parent with an open ask is
+   * kept longer.
+   */
   constructor(ctx: Context, asks: Asks, history_ms: number) {
     this.#ctx = ctx;
     this.#asks = asks;
@@ -23,15 +26,15 @@ export class MultiAsks {
   }
 
   /**
-   * Opens one ask per recipient, each in its own savepoint, so that a refusal rolls back only its
-   * own. A recipient that is named twice is asked once. If none can be asked, throws the first
-   * refusal.
+   * Opens one ask per recipient, each in its own savepoint, so that a refusal rolls back only the
+   * ask to that recipient. A recipient that is named twice is asked once. If no recipient can be
+   * asked, throws the first refusal.
    */
-  ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: AskedChild[] } {
+  ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: ChildAsk[] } {
     const { db, ids, clock } = this.#ctx;
     const parent_id = ids.next("askm");
     const refused: Problem[] = [];
-    const children: AskedChild[] = [];
+    const children: ChildAsk[] = [];
     for (const peer of body.to_peers) {
       const askedBefore = children.filter((child) => "peer_id" in child);
       const child = this.#askOne(peer, body, {
@@ -83,10 +86,10 @@ export class MultiAsks {
     peer: string,
     { from_peer, text, circle, reply_delivery }: AskMany,
     { askedBefore, requestContext }: {
-      askedBefore: readonly Extract<AskedChild, { peer_id: string }>[];
+      askedBefore: readonly Extract<ChildAsk, { peer_id: string }>[];
       requestContext: AskContext;
     },
-  ): AskedChild | Problem {
+  ): ChildAsk | Problem {
     const draft = { from_peer, to_peer: peer, text, circle, reply_delivery };
     try {
       const { to: { peer_id } } = this.#asks.open({ ...draft, dry_run: true }, requestContext);
@@ -106,7 +109,7 @@ export class MultiAsks {
   }
 
   /** The result of a child. An ask that retention has deleted counts as failed. */
-  #toChild(child: AskedChild): Child {
+  #toChild(child: ChildAsk): Child {
     const { peer } = child;
     const noReply = { reply: null, close_reason: null, outcome: "failed" as const };
     if ("error" in child) {

@@ -3,13 +3,15 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { AskedChild } from "./contract.ts";
+import { ChildAsk } from "./contract.ts";
 
 const ParentAsk = z.object({
   parent_id: z.string(),
-  children: z.array(AskedChild),
+  children: z.array(ChildAsk),
   created_at: Instant,
-  /** When open children are closed; null if never, or once that is done. */
+  /**
+   * When the children that are still open are closed; null without a timeout, or when that is done.
+   */
   due_at: Instant.nullable(),
 });
 export type ParentAsk = z.output<typeof ParentAsk>;

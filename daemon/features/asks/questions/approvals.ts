@@ -1,4 +1,7 @@
-/** Gated tools: each use is a blocking question to the human, who allows or denies it. */
+/**
+ * Asks the human before an agent uses a gated tool. Each use is a blocking question, which the
+ * human allows or denies.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Decision } from "../../agents/adapter.ts";
@@ -7,17 +10,17 @@ import type { AskBlocking, Verdict } from "./contract.ts";
 import type { BlockingRequest } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
-/** Characters that are shown of one value, of the whole input, and of a tool's name. */
+/** How many characters of one value, of the whole input and of a tool's name are shown. */
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
-/** Open questions per session; beyond this, the agent's own dialog decides. */
+/** The maximum number of open questions per session. Beyond it, the agent's own dialog decides. */
 const PENDING_MAX = 20;
 
 export interface ApprovalsOptions {
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
-  /** How long the human has to answer; after that the tool is denied. */
+  /** How long the human has to answer. After that, the tool is denied. */
   readonly timeout_seconds: number;
 }
 
@@ -41,7 +44,10 @@ export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #deps: ApprovalsDeps;
   readonly #gatedTools: readonly string[];
-  /** Open questions per session; aborted when the session goes on without an answer. */
+  /**
+   * The open questions of each session, which are aborted when the session goes on without an
+   * answer.
+   */
   readonly #pending = new Map<string, Set<AbortController>>();
 
   constructor(ctx: Context, options: ApprovalsOptions, deps: ApprovalsDeps) {
@@ -56,8 +62,8 @@ export class Approvals {
   }
 
   /**
-   * The human's decision; a denial on timeout. Undefined if the question was not decided here: the
-   * agent's own dialog stays open then.
+   * Asks the human and returns the decision, which is a denial on timeout. Undefined if the
+   * question was not decided here; the agent's own dialog stays open then.
    */
   async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
     const { shutdownSignal } = this.#deps;
@@ -77,7 +83,10 @@ export class Approvals {
     }
   }
 
-  /** The session has gone on: its own dialog was answered, so its questions are cancelled. */
+  /**
+   * Cancels the open questions of a session. Called when the session goes on, because the agent's
+   * own dialog was answered.
+   */
   cancelPending(session_id: string): void {
     const pending = this.#pending.get(session_id);
     if (pending) this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
@@ -120,8 +129,9 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
 }
 
 /**
- * Whether a pattern, in which `*` matches any characters, matches the whole name of a tool; case
- * counts. Each piece is matched at its first occurrence, so the time is linear.
+ * Whether a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
+ * pattern matches any characters. Each piece between them is matched at its first occurrence, so
+ * the time is linear.
  */
 export function matchesPattern(pattern: string, tool: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
@@ -137,7 +147,10 @@ export function matchesPattern(pattern: string, tool: string): boolean {
   return tool.length - last.length >= at && tool.endsWith(last);
 }
 
-/** An input such as `command: "rm -rf build", timeout: 5`; long values are cut in the middle. */
+/**
+ * Describes a tool's input, such as `command: "rm -rf build", timeout: 5`. Long values are cut in
+ * the middle.
+ */
 function describeInput(input: unknown): string {
   const fields = typeof input === "object" && input !== null && !Array.isArray(input)
     ? Object.entries(input).map(([key, value]) =>
@@ -156,7 +169,7 @@ function clean(text: string, chars_max: number): string {
   return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
 }
 
-/** Cuts the middle and says how much is missing, as either end may matter. */
+/** Cuts the middle of a long text, because either end may matter, and says how much is missing. */
 function cut(text: string, chars_max: number): string {
   const chars = Array.from(text);
   if (chars.length <= chars_max) return text;

@@ -1,6 +1,6 @@
 /**
- * Asks whose caller waits on an open connection. No one fetches the answer later, so they are
- * closed when no caller is left: on a timeout, a disconnect, or the daemon's shutdown.
+ * Asks whose caller waits on an open connection. Nobody fetches the answer later, so such an ask is
+ * closed when it has no caller left: on a timeout, a disconnect, or the daemon's shutdown.
  */
 
 import type { Context } from "kit/data/context.ts";
@@ -27,12 +27,18 @@ export class BlockingWaits {
     this.#deps = deps;
   }
 
-  /** Stores the wait in the transaction that opens the ask, so that a crash leaves none open. */
+  /**
+   * Records that a caller waits for an ask. Called in the transaction that opens the ask, so that
+   * `closeAll` also finds and closes the ask after a crash.
+   */
   add(correlation_id: string): void {
     this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id));
   }
 
-  /** Waits until the ask is closed, at most until the instant `until`, and then closes it. */
+  /**
+   * Waits until the ask is closed, at most until the instant `until`. An ask that is still open
+   * then is closed.
+   */
   async wait(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
     const { db, clock } = this.#ctx;
     const { closer, mustGet, shutdownSignal } = this.#deps;
@@ -53,13 +59,15 @@ export class BlockingWaits {
     return this.#release(correlation_id, signal);
   }
 
-  /** Closes all such asks: at the daemon's shutdown, and at a start after a crash. */
+  /**
+   * Closes all asks with a recorded wait: at the daemon's shutdown, and at a start after a crash.
+   */
   closeAll(): void {
     const { db } = this.#ctx;
     db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted")));
   }
 
-  /** After a wait: closes an unanswered ask, unless this caller left and others still wait. */
+  /** Closes an unanswered ask after a wait, unless this caller left and others still wait. */
   #release(correlation_id: string, signal: AbortSignal): Ask {
     const { db } = this.#ctx;
     const { mustGet, shutdownSignal } = this.#deps;
@@ -71,7 +79,10 @@ export class BlockingWaits {
     });
   }
 
-  /** An unanswered tool permission is denied (specification 7); any other ask has timed out. */
+  /**
+   * Closes an unanswered ask. A tool permission is denied (specification 7); any other ask times
+   * out.
+   */
   #close(correlation_id: string, reason: "evicted" | "cancelled"): void {
     const ask = this.#deps.mustGet(correlation_id);
     const permission = ask.question?.scope === TOOL_PERMISSION;

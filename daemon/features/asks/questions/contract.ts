@@ -44,7 +44,10 @@ export const answerAsk = contract({
 });
 export type AnswerAsk = z.output<typeof answerAsk.body>;
 
-/** An id chosen by the asker. It must fit into a path and not look like another record's id. */
+/**
+ * An id that the asker chose. It must fit into a path and must not look like the id of another
+ * record.
+ */
 const ChosenId = z.string().regex(
   /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/,
   "Use 1 to 128 letters, digits, dots, underscores, colons, at signs or hyphens",
@@ -81,7 +84,7 @@ export const askBlocking = contract({
     correlation_id: z.string(),
     outcome: Outcome,
     option_id: nullableString,
-    /** The text beside the option, or the reason why there is no answer. */
+    /** The text given in addition to the option, or the reason why there is no answer. */
     message: nullableString,
   }),
   fails: [

@@ -18,7 +18,7 @@ interface Directory {
   sender(argument: string, scope?: { circle?: string | undefined }): Sender;
   target(argument: string, scope: { circle?: string | undefined; caller: Sender }): Address;
   human(): Address | undefined;
-  /** Whose word a message counts as (contract 2). */
+  /** Who counts as the author of a message (contract 2). */
   authorKindOf(from: Sender, proven_human?: boolean): AuthorKind;
 }
 
@@ -27,11 +27,15 @@ export interface QuestionsDeps {
   readonly directory: Directory;
   readonly delivery: MessageSender;
   readonly human: HumanInbox;
-  /** The files of these ids; refuses with `unknown_attachment`. */
+  /**
+   * The records of the attachments with these ids. Throws `unknown_attachment` if an id is unknown.
+   */
   attach(ids: readonly string[]): Attachments;
-  /** A peer's address by its exact id, however it fares. */
+  /**
+   * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
+   */
   address(peer_id: string): Address | undefined;
-  /** The longest that a blocking question may be held. */
+  /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
   readonly shutdownSignal: AbortSignal;
 }
@@ -42,7 +46,7 @@ export interface BlockingRequest extends AskContext {
   readonly signal: AbortSignal;
 }
 
-/** Stands for the human while none is registered: the inbox keeps the question. */
+/** Stands for the human while no human is registered. The inbox keeps the question. */
 const PLACEHOLDER_HUMAN: Address = {
   peer_id: "human",
   name: "human",
@@ -73,7 +77,7 @@ export class Questions {
     });
   }
 
-  /** Records a typed answer. The first valid one, from any surface, closes the question. */
+  /** Records a typed answer. The first valid answer, from any surface, closes the question. */
   answer(
     { correlation_id, from_peer, attachments: ids = [], ...given }: AnswerAsk,
     requestContext: AskContext,
@@ -100,8 +104,8 @@ export class Questions {
   }
 
   /**
-   * Refuses an agent's answer to a tool permission: only a person may give it. `isAgent` is called
-   * for such questions only, as it is expensive.
+   * Throws `human_not_proven` if an agent answers a tool permission, because only a person may do
+   * so. `isAgent` is expensive, so it is called for such questions only.
    */
   refuseAgents(correlation_id: string, isAgent: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
@@ -124,8 +128,8 @@ export class Questions {
   }
 
   /**
-   * Asks a peer for a text and waits for it. An offline peer is not asked. A peer that goes offline
-   * meanwhile may come back, so it is reported as offline only after the timeout.
+   * Asks a peer for a text and waits for it. A peer that is offline is not asked. A peer that goes
+   * offline during the wait may come back, so it is reported as offline only after the timeout.
    */
   async query(query: Query, request: BlockingRequest): Promise<QueryResult> {
     const { db, clock } = this.#ctx;
@@ -156,7 +160,7 @@ export class Questions {
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
   }
 
-  /** After a start, no caller waits for the questions of before. */
+  /** Closes the questions from before a start, because their callers no longer wait. */
   start(): void {
     this.#blockingWaits.closeAll();
   }
@@ -166,7 +170,7 @@ export class Questions {
     this.#blockingWaits.closeAll();
   }
 
-  /** The question that this request repeats; undefined if it is new. */
+  /** The question that this request repeats; undefined if the request is new. */
   #findExisting(
     { correlation_id, from_peer, prompt, scope, options }: AskBlocking,
   ): Ask | undefined {
@@ -209,7 +213,7 @@ export class Questions {
     return asks.mustGet(id);
   }
 
-  /** A question without options is answered with a text. */
+  /** Makes the structured question. A question without options is answered with a text. */
   #toQuestion({ prompt, options, scope, timeout_seconds, metadata }: AskBlocking): Question {
     return {
       kind: options.length > 0 ? "choice" : "text",
@@ -222,7 +226,7 @@ export class Questions {
     };
   }
 
-  /** The responder; refuses a named peer that is neither the recipient nor the human. */
+  /** Who responds. Throws `not_the_recipient` if that is neither the recipient nor the human. */
   #responder(ask: Ask, from_peer: string | undefined) {
     if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#deps.directory.sender(from_peer);
@@ -231,7 +235,9 @@ export class Questions {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
-  /** Why a blocking question has no answer; null if it has one or was closed otherwise. */
+  /**
+   * Why a blocking question has no answer; null if it was answered or closed for another reason.
+   */
   #explainNoAnswer({ close_reason }: Ask): string | null {
     if (close_reason === "cancelled") return "The question was cancelled";
     if (close_reason !== "evicted") return null;
@@ -260,7 +266,7 @@ function toVerdict(
   };
 }
 
-/** The human is never offline, as its inbox takes every message. */
+/** Whether a peer is offline. The human never is, because the inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
 }

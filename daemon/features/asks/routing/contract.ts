@@ -16,14 +16,14 @@ export const Routing = z.object({
   arm: Strategy,
   routed_to: z.string(),
   routed_to_peer_id: z.string(),
-  /** The strategy's confidence, even if the fallback was used; 0 if it chose no peer. */
+  /** The strategy's confidence, even if the fallback was used; 0 if the strategy chose no peer. */
   confidence: z.number().min(0).max(1),
   fallback: z.boolean(),
   fallback_reason: Failure.nullable(),
 }).meta({ id: "Routing" });
 export type Routing = z.output<typeof Routing>;
 
-/** The result of a strategy: a peer by name or id with the confidence, or a failure. */
+/** The result of a strategy: a peer (by name or id) and the confidence in it, or a failure. */
 export type Choice =
   | { readonly peer: string; readonly confidence: number }
   | { readonly peer: null; readonly confidence: 0; readonly failure: Failure };
@@ -42,11 +42,13 @@ export interface Candidate {
   readonly status: string;
   readonly turn_state: string | null;
   readonly path: string | null;
-  /** Its last description, whatever its age. */
+  /** The peer's last description, whatever its age. */
   readonly description: string | null;
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
-  /** When the last ask to it was closed, in milliseconds; null without a recent one. */
+  /**
+   * When the last ask to the peer was closed, in milliseconds; null if none was closed recently.
+   */
   readonly last_closed_at: number | null;
 }
 

@@ -1,4 +1,7 @@
-/** The strategy `webhook`: asks an HTTP endpoint of the user to choose. It never throws. */
+/**
+ * The strategy `webhook`: asks an HTTP endpoint of the user to choose. Failures are returned, never
+ * thrown.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
@@ -7,11 +10,11 @@ import { readUpTo } from "kit/http/body.ts";
 import type { Log } from "kit/core/log.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, noChoice } from "./contract.ts";
 
-/** The limit from the request to the last byte of the response. */
+/** How long a request may take until the last byte of its response has arrived. */
 const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
 
-/** The body of the request. */
+/** The body of the request to the endpoint. */
 export interface EndpointQuestion {
   readonly text: string;
   readonly from_peer: string;

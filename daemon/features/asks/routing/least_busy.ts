@@ -2,10 +2,13 @@
 
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 
-/** Reduces the confidence of a peer that is not known to be idle. */
+/** The factor on the confidence of a peer that is not known to be idle. */
 const NOT_IDLE_FACTOR = 0.5;
 
-/** The first peer by `byLoad`. The confidence is 1, or 0.5 if not idle, over its open asks + 1. */
+/**
+ * Chooses the first peer by `byLoad`. The confidence is 1 (0.5 if the peer is not known to be
+ * idle), divided by the number of its open asks plus 1.
+ */
 export function leastBusy(candidates: readonly Candidate[]): Choice {
   const [first] = candidates.toSorted(byLoad);
   if (!first) return noChoice("no_candidate");
@@ -14,8 +17,8 @@ export function leastBusy(candidates: readonly Candidate[]): Choice {
 }
 
 /**
- * Order: agents before services and the human, idle peers first, fewest open asks, then the one
- * whose last ask was closed longest ago, so that work is spread.
+ * Orders agents before services and the human, then idle peers first, then peers with the fewest
+ * open asks, then peers whose last ask was closed longest ago, so that work is spread.
  */
 export function byLoad(a: Candidate, b: Candidate): number {
   return Number(isServiceOrHuman(a)) - Number(isServiceOrHuman(b)) ||

@@ -9,13 +9,15 @@ export function openCountByPeer(db: Reader): Map<string, number> {
   return new Map(pendingOfAll(db).map(({ to_peer_id, count }) => [to_peer_id, count]));
 }
 
-/** How many of the last closed asks are considered, and how much of each reply. */
+/** How many of the last closed asks are considered, and how many characters of each reply. */
 const CLOSED_ROWS_MAX = 400;
 const REPLY_CHARS_MAX = 500;
 
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
-/** When the last ask to each peer was closed, among the considered ones. */
+/**
+ * When the last ask to each peer was closed, if it is among the last `CLOSED_ROWS_MAX` closed asks.
+ */
 export function lastClosedAtByPeer(db: Reader): Map<string, number> {
   const closed = db.all(
     Closed,

@@ -7,7 +7,9 @@ import { Database } from "kit/data/sqlite.ts";
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
 
-/** Only the first words of an ask are used, as they say best what it is about. */
+/**
+ * How many words of an ask are used: only the first ones, as they say best what the ask is about.
+ */
 const WORDS_MAX = 64;
 const WORD_CHARS_MAX = 64;
 
@@ -54,9 +56,9 @@ const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() }
 const Hit = z.object({ hit: z.literal(1) });
 
 /**
- * Chooses the peer whose texts match best; among equals the least busy. A peer's score is the sum
- * of its best match of each kind of text. The confidence is its share of all scores, times the
- * square root of the share of the ask's words that its texts contain.
+ * Chooses the peer whose texts match best; among equal matches, the least busy peer. A peer's score
+ * is the sum of its best match of each kind of text. The confidence is the chosen peer's share of
+ * all scores, times the square root of the share of the ask's words that the peer's texts contain.
  */
 export function mostRelevant(text: string, input: RelevanceInput, ctx: DatabaseDeps): Choice {
   const words = wordsOf(text);
@@ -98,8 +100,9 @@ function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
 }
 
 /**
- * Adds a filler row of the same length for each text. bm25 gives no weight to a word that is in
- * half of all rows, which is common with few peers; the filler rows lower that share.
+ * Makes an index of the texts. Each text gets a filler row of the same length, because bm25 gives
+ * no weight to a word that is in half of all rows. With few peers that is common; the filler rows
+ * lower the share.
  */
 function indexOf(snippets: readonly Snippet[], { clock, log }: DatabaseDeps): Database {
   const index = new Database(":memory:", [INDEX], log, clock);

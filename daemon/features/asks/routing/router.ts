@@ -46,13 +46,16 @@ export interface RouterOptions {
   readonly description_ttl_seconds: number;
 }
 
-/** Concurrent requests to the endpoint; each keeps its ask in memory for up to 5 s. */
+/**
+ * The maximum number of concurrent requests to the endpoint. Each keeps its ask in memory for up to
+ * 5 s.
+ */
 const ENDPOINT_ASKS_MAX = 100;
 
 /** Roles that a strategy chooses only with `allow_service_targets` (specification 7, rule 3). */
 const EXCLUDED_ROLES: readonly string[] = ["service", "human"];
 
-/** Refusals of a chosen peer, after which the fallback is tried. */
+/** Error codes of an ask to the chosen peer after which the fallback is tried. */
 const FALLBACK_REFUSALS: ReadonlySet<string> = new Set([
   "unknown_peer",
   "ambiguous_peer",
@@ -78,7 +81,7 @@ export class Router {
   readonly #ctx: Context;
   readonly #deps: RouterDeps;
   readonly #options: RouterOptions;
-  /** Running requests to the endpoint. */
+  /** How many requests to the endpoint are running. */
   #endpointCalls = 0;
 
   constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
@@ -88,9 +91,9 @@ export class Router {
   }
 
   /**
-   * Returns a function that opens the ask to the chosen peer, or else to `fallback_to`, which is
-   * checked first. The strategies other than `webhook` choose when that function runs, within its
-   * transaction, so that two concurrent asks do not both see a peer as free.
+   * Returns a function that opens the ask to the chosen peer or, failing that, to `fallback_to`.
+   * `fallback_to` is checked at once. The strategies other than `webhook` choose when that function
+   * runs, within its transaction, so that two concurrent asks do not both see a peer as free.
    */
   async find(
     body: UnnamedAsk,
@@ -131,7 +134,7 @@ export class Router {
     return mostRelevant(body.text, known, this.#ctx);
   }
 
-  /** Asks the endpoint. The data that it is sent is committed first. */
+  /** Asks the endpoint, after the data that is sent to it is durable. */
   async #askEndpoint(
     { body, scope }: RoutingRequest,
     caller: Sender,
@@ -158,12 +161,15 @@ export class Router {
     this.#endpointCalls++;
     const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
     this.#endpointCalls--;
-    // The caller is gone, or the daemon shuts down: do not open the ask.
+    // Do not open the ask, because the caller is gone or the daemon shuts down.
     if (abortSignal.aborted) throw new Problem("shutting_down", {});
     return choice;
   }
 
-  /** Opens the ask to the chosen peer, if its confidence suffices and it may be asked. */
+  /**
+   * Opens the ask to the chosen peer if the confidence suffices and the peer may be asked;
+   * otherwise opens it to the fallback.
+   */
   #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
     const { strategy, min_confidence } = this.#options;
     const { fallback_to } = request.body;
@@ -178,7 +184,9 @@ export class Router {
     return this.#open(request, fallback_to, { confidence, failure });
   }
 
-  /** Opens the ask; undefined if this recipient is refused. Its savepoint is rolled back then. */
+  /**
+   * Opens the ask. If this recipient is refused, rolls back the savepoint and returns undefined.
+   */
   #tryOpen(request: RoutingRequest, { peer, confidence }: { peer: string; confidence: number }) {
     try {
       return this.#open(request, peer, { confidence, failure: null });
@@ -188,7 +196,7 @@ export class Router {
     }
   }
 
-  /** Opens the ask as if it named this peer, and records how that was chosen. */
+  /** Opens the ask as if it named this peer, and records how the peer was chosen. */
   #open(
     request: RoutingRequest,
     argument: string,
@@ -211,7 +219,7 @@ export class Router {
     return { ...opened, routing };
   }
 
-  /** Checks a recipient like a named one, and that its role may be chosen. */
+  /** Checks a recipient as if the ask had named it, and checks that its role may be chosen. */
   #authorize(argument: string, { scope }: RoutingRequest): Address {
     const found = this.#deps.directory.target(argument, scope);
     if (EXCLUDED_ROLES.includes(found.role) && !this.#options.allow_service_targets) {
@@ -220,7 +228,7 @@ export class Router {
     return found;
   }
 
-  /** The peers to choose from: those that the sender could name, except itself. */
+  /** The peers to choose from: all that the sender could name, except the sender itself. */
   #candidates(caller: Sender, scope: Scope): Candidate[] {
     const circle = searchCircle(caller, scope);
     return this.#deps.liveCandidates().filter((peer) => {

@@ -31,7 +31,10 @@ export function openRoutedAsk({ asks, router, requestContextOf, replay }: Routed
   }, replay);
 }
 
-/** The response to `POST /ask`. The function returned reads the delivery state after the commit. */
+/**
+ * Returns a function that makes the response to `POST /ask`. It runs after the commit and reads the
+ * delivery state of that time.
+ */
 export function toOpened(
   { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & {
     routing?: Routing;

@@ -9,7 +9,7 @@ import * as attempts from "./store.ts";
 
 /** The phase of a job whose checks run. */
 export const CHECKING = "checking";
-/** The end of a check's output that is stored. */
+/** How many characters at the end of a check's output are stored. */
 const TAIL_CHARS_MAX = 4096;
 
 /** The outcome of one check; `exit` is null when it did not run, or took too long. */
@@ -33,7 +33,7 @@ export class Checks {
     this.#steps = steps;
   }
 
-  /** Runs the checks of a job in phase `checking`, and settles it by their outcome. */
+  /** Runs the checks of a job in phase `checking`, and settles the job by their outcome. */
   start(job: StoredJob): void {
     const work = this.#run(job)
       .catch((error) => this.#ctx.log.error("The checks of a job failed to run", { error }))
@@ -87,8 +87,8 @@ async function runChecks(
 }
 
 /**
- * A peer may have chosen the path, and an agent can replace the folder with a link. So each run
- * resolves the path again, and requires a folder within `spawn.allowed_paths`.
+ * Runs one check. A peer may have chosen the path, and an agent can replace the folder with a link.
+ * So each run resolves the path again, and requires a folder within `spawn.allowed_paths`.
  */
 async function runOne(
   name: string,

@@ -23,16 +23,16 @@ export interface StartRequest {
   readonly profile?: string | undefined;
   readonly circle: string;
   readonly from_peer: string;
-  /** The peer whose session it resumes, where that is possible. */
+  /** The peer whose session the agent resumes, if that is possible. */
   readonly resumes: string | undefined;
-  /** Finds the pane again after a crash that came before the agent was stored. */
+  /** A word by which the pane is found again if the daemon crashes before the agent is stored. */
   readonly mark: string;
 }
 
 /** A started agent that is not yet stored. */
 export interface StartedExecutor {
   readonly resumed: boolean;
-  /** Stores it in the caller's transaction, and returns its spawn id. */
+  /** Stores the agent in the caller's transaction, and returns its spawn id. */
   record(): string;
   /** Ends an agent that is no longer needed. */
   undo(): Promise<void>;
@@ -47,11 +47,11 @@ export interface Check {
 /** The result of a program; `exit` is null when it did not end by itself. */
 export interface ProgramResult {
   readonly exit: number | null;
-  /** The end of its output. */
+  /** The end of the program's output. */
   readonly output: string;
 }
 
-/** The real folder of a path, or why it may not be used. */
+/** The real path of a folder, or the reason why the folder may not be used. */
 export type Folder =
   | { readonly ok: true; readonly folder: string }
   | { readonly ok: false; readonly why: string };
@@ -60,11 +60,11 @@ export type State = z.output<typeof DeliveryState>;
 
 export interface FireDeps {
   readonly peers: {
-    /** Undefined for a peer that was never registered, or is closed. */
+    /** Undefined if the peer was never registered or is closed. */
     get(peer_id: string): ExecutorPeer | undefined;
     /** Whether the peer is proved to have ended, and is not being restarted. */
     isDead(peer_id: string): boolean;
-    /** Whether it is offline, and has no known process, pane or session to observe. */
+    /** Whether the peer is offline, and has no known process, pane or session to observe. */
     isUntraceable(peer_id: string): boolean;
   };
   readonly delivery: {
@@ -82,11 +82,17 @@ export interface FireDeps {
   readonly spawns: {
     /** Checks the request and starts the agent. Throws a `Problem` on a refusal. */
     startExecutor(request: StartRequest): Promise<StartedExecutor>;
-    /** The registered peer; `over` when no registration is expected any more. */
+    /**
+     * The peer that the spawned agent registered as. `over` is true if no registration is expected
+     * any more.
+     */
     status(spawn_id: string): { peer_id: string | null; over: boolean };
-    /** Ends an agent that was started with a mark, and never stored. */
+    /** Ends an agent that was started with this mark, if it was never stored. */
     cleanUp(mark: string, from_peer: string): Promise<void>;
-    /** Ends an agent that is proved to be spawned; false when the daemon's shutdown comes first. */
+    /**
+     * Ends an agent that is proved to be the spawned one. Returns false if the daemon shuts down
+     * first.
+     */
     release(
       spawn_id: string,
       peer_id: string | null,

@@ -1,4 +1,6 @@
-/** Gives a job to an executor: begins an attempt, sends the prompt, or records why it cannot. */
+/**
+ * Gives a job to an executor: begins an attempt and sends the prompt, or records why that failed.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
@@ -12,7 +14,7 @@ import type { Turns } from "./turns.ts";
 
 /** How long a dispatch may take (contract 2). */
 export const LEASE_MS = 300_000;
-/** When a job is tried again after a temporary refusal, or while no executor is free. */
+/** How long a job waits after a temporary refusal, or while no executor is free. */
 export const RETRY_MS = 10_000;
 
 const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];
@@ -96,7 +98,10 @@ export class Dispatch {
     });
   }
 
-  /** Leaves a job queued until `look_at`; null waits for its executor. */
+  /**
+   * Leaves a job queued until `look_at`. If that is null, the job waits until its executor is
+   * online.
+   */
   postpone(job: StoredJob, reason: JobReason, look_at: number | null): void {
     this.#steps.change(job, { state_reason: lastingReason(job) ?? reason, look_at });
   }
@@ -105,17 +110,17 @@ export class Dispatch {
     this.#steps.settle(job, "unavailable", { state_reason, error });
   }
 
-  /** Drops the job's message while it is still queued for the executor. */
+  /** Drops the job's message, if it is still queued for the executor. */
   withdraw(job: StoredJob, reason: JobReason): void {
     const attempt = this.#steps.currentAttempt(job);
     if (attempt) this.#turns.withdraw(attempt, reason);
   }
 
-  /** Stores the id of the prompt's delivery in the transaction that accepts it. */
+  /** Sends the prompt, and stores the id of its delivery in the same transaction. */
   #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
     const { db } = this.#ctx;
     const creator = job.created_by_peer_id;
-    // A creator that was closed meanwhile cannot be a sender.
+    // A creator that was closed in the meantime cannot be a sender.
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.peers.get(creator);
     const { delivery_id, state } = this.#deps.delivery.send({
@@ -145,7 +150,7 @@ export class Dispatch {
   }
 }
 
-/** What the executor reads: the prompt, and how it reports on the job. */
+/** The text that the executor reads: the job's prompt, and how to report on the job. */
 function promptOf({ job_id, execution }: StoredJob, { attempt_id }: StoredAttempt): string {
   return `${execution.prompt.body}\n\n[job ${job_id}, ${attempt_id}] The final message of your ` +
     "turn is taken as the result. If the work goes on after this turn, say so before it ends, " +

@@ -1,4 +1,6 @@
-/** Fires: chooses an executor for each job that is due, and drives the parts that follow it. */
+/**
+ * Chooses an executor for each job that is due, and runs the parts that bring its fire to an end.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Notices } from "../notices.ts";
@@ -13,9 +15,9 @@ import * as attempts from "./store.ts";
 import { TimeLimits } from "./time_limits.ts";
 import { Turns } from "./turns.ts";
 
-/** When a job is tried again whose last executor has not ended yet. */
+/** How long a job waits whose previous executor has not ended yet. */
 const RELEASE_WAIT_MS = 1_000;
-/** Agents started for jobs that run at once. Further jobs wait. */
+/** The maximum number of agents started for jobs that run at the same time. Further jobs wait. */
 export const EXECUTORS_MAX = 16;
 const TICK_ROWS_MAX = 100;
 
@@ -65,7 +67,10 @@ export class Fires {
     this.startDue();
   }
 
-  /** After a start: queues interrupted dispatches again, and follows the sent messages. */
+  /**
+   * Called after a start. Queues interrupted dispatches again, and follows the messages that were
+   * sent.
+   */
   start(): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => rows.wakeAll(tx, clock.now()));
@@ -77,7 +82,7 @@ export class Fires {
     }
   }
 
-  /** Drops the job's message while it is still queued for the executor. */
+  /** Drops the job's message, if it is still queued for the executor. */
   withdraw(job: StoredJob, reason: JobReason): void {
     this.#dispatch.withdraw(job, reason);
   }
@@ -123,7 +128,7 @@ export class Fires {
     this.#dispatch.deliverTo(job, peer_id, "assigned");
   }
 
-  /** A peer is online, or has changed: starts the jobs that waited for it. */
+  /** Called when a peer is online or has changed. Starts the jobs that waited for the peer. */
   #assigneeSeen(peer_id: string): void {
     const { db, clock } = this.#ctx;
     if (!rows.hasWaitingJob(db, peer_id)) return;

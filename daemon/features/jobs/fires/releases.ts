@@ -1,4 +1,4 @@
-/** Ends the executors that were started for one fire, once it is over, also after a crash. */
+/** Ends an executor that was started for one fire when that fire is over, also after a crash. */
 
 import type { Context } from "kit/data/context.ts";
 import { DAEMON } from "../../messages/contract.ts";
@@ -36,7 +36,9 @@ export class Releases {
     await Promise.all(this.#releases.values());
   }
 
-  /** Ends an executor. It goes offline if its session may be resumed, else it is retired. */
+  /**
+   * Ends an executor. Its peer goes offline if its session may be resumed; otherwise it is retired.
+   */
   async #endExecutor(
     { attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt,
   ): Promise<boolean> {
@@ -53,7 +55,7 @@ export class Releases {
   async #release(attempt: StoredAttempt): Promise<void> {
     const { db, clock } = this.#ctx;
     const { attempt_id, job_id } = attempt;
-    if (!await this.#endExecutor(attempt)) return; // The next start ends it.
+    if (!await this.#endExecutor(attempt)) return; // The next start ends the executor.
     db.transact((tx) => {
       const now = attempts.get(db, attempt_id);
       if (now) attempts.update(tx, { ...now, release: "done" });

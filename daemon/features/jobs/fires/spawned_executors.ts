@@ -92,7 +92,10 @@ export class SpawnedExecutors {
     return isWaiting ? { attempt, job } : undefined;
   }
 
-  /** Delivers to an agent that has registered; gives up on one that will not. */
+  /**
+   * Sends the prompt if the spawned agent has registered. Marks the job as unavailable if the agent
+   * is no longer expected to register.
+   */
   #check(attempt: StoredAttempt): void {
     if (attempt.spawn_id === null || attempt.delivery_id !== null) return;
     const { peer_id, over } = this.#spawns.status(attempt.spawn_id);

@@ -4,10 +4,13 @@ import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Attempt } from "../record.ts";
 
-/** An attempt as stored: the record, its job, and whether its executor is to be ended. */
+/** An attempt as stored: the record, its job's id, and whether its executor must be ended. */
 export const StoredAttempt = Attempt.extend({
   job_id: z.string(),
-  /** `due`: the executor was started for the attempt, and has to be ended. Null for any other. */
+  /**
+   * `due` if the executor was started for this attempt and must be ended, `done` once it has ended.
+   * Null for any other executor.
+   */
   release: z.enum(["due", "done"]).nullable(),
 });
 export type StoredAttempt = z.output<typeof StoredAttempt>;
@@ -82,7 +85,7 @@ export function releasing(db: Reader): StoredAttempt[] {
 
 const Count = z.object({ count: z.number() });
 
-/** How many agents run that were started for a fire. */
+/** How many agents that were started for a fire still run. */
 export function ownExecutors(db: Reader): number {
   const found = db.get(
     Count,
@@ -93,7 +96,10 @@ export function ownExecutors(db: Reader): number {
   return found?.count ?? 0;
 }
 
-/** The last attempt of a job, or of an occurrence of its template, that had an executor. */
+/**
+ * The last attempt that had an executor, among those of a job and of the other jobs of its
+ * template.
+ */
 export function lastWorked(
   db: Reader,
   { job_id, source_id }: { job_id: string; source_id: string | null },

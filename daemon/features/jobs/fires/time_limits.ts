@@ -9,7 +9,9 @@ import type { FireDeps } from "./deps.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Turns } from "./turns.ts";
 
-/** After so many agents were started for a job and never registered, it becomes unavailable. */
+/**
+ * How many agents may be started for a job and never register, before the job becomes unavailable.
+ */
 const LEASES_MAX = 3;
 const TICK_ROWS_MAX = 100;
 
@@ -48,7 +50,10 @@ export class TimeLimits {
     });
   }
 
-  /** Follows a message that was sent after all; withdraws any other, and queues the job again. */
+  /**
+   * Handles a dispatch whose lease is over. If its message was sent after all, the job follows the
+   * message; otherwise the message is withdrawn, and the job is queued again.
+   */
   #expireLease(job: StoredJob): void {
     const { steps, dispatch } = this.#parts;
     const attempt = steps.currentAttempt(job);
@@ -61,7 +66,10 @@ export class TimeLimits {
     });
   }
 
-  /** Notifies one peer, once. A deadline does not end a job (contract 2). */
+  /**
+   * Notifies one peer, once, that a job's deadline has passed. A deadline does not end a job
+   * (contract 2).
+   */
   #passDeadline(job: StoredJob): void {
     const { steps, notices } = this.#parts;
     this.#ctx.db.transact(() => {
@@ -70,7 +78,9 @@ export class TimeLimits {
     });
   }
 
-  /** A message in `attempting` may arrive: it counts as sent. */
+  /**
+   * Whether the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
+   */
   #wasDelivered(job: StoredJob): boolean {
     const attempt = this.#parts.steps.currentAttempt(job);
     const state = attempt?.delivery_id && this.#delivery.stateOf(attempt.delivery_id);

@@ -1,4 +1,7 @@
-/** Turns of executors: a prompt that was seen arms a fire, the next assistant turn completes it. */
+/**
+ * Turns of executors. A fire is armed when its prompt was seen, and completed by the next assistant
+ * turn.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
@@ -11,20 +14,25 @@ import type { StoredAttempt } from "./store.ts";
 
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
-/** After a start: how long an executor without process, pane or session has to reconnect. */
+/** After a start, how long an executor without process, pane or session has to reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** Phases that the daemon sets. Any other phase was reported, and holds the fire open. */
+/**
+ * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
+ * open.
+ */
 const AUTOMATIC_PHASES: readonly (string | null)[] = [null, "acquired", "delivered", TURN_STARTED];
 
 export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   readonly #steps: JobSteps;
-  /** Deliveries of fires in progress: the steps of all others are ignored without a query. */
+  /**
+   * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
+   */
   readonly #watchedDeliveries = new Set<string>();
-  /** Attempts armed when the daemon started: their turns may have ended unnoticed. */
+  /** Attempts that were armed when the daemon started. Their turns may have ended unnoticed. */
   readonly #maybeEnded = new Set<string>();
-  /** Attempts delivered when the daemon started, whose executors may not come back. */
+  /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   readonly #checks: Checks;
   #started_at = 0;
@@ -40,14 +48,16 @@ export class Turns {
     this.#watchedDeliveries.add(delivery_id);
   }
 
-  /** Drops the attempt's message if it is still queued, and ignores its further steps. */
+  /**
+   * Drops the attempt's message if it is still queued, and ignores further steps of the delivery.
+   */
   withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
     this.#watchedDeliveries.delete(delivery_id);
     this.#deps.delivery.withdraw(delivery_id, reason);
   }
 
-  /** A delivery took a step. Runs inside the delivery's transaction. */
+  /** Called when a delivery takes a step, inside the delivery's transaction. */
   stepped(delivery_id: string, state: State): void {
     if (!this.#watchedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
@@ -55,7 +65,7 @@ export class Turns {
     this.applyDeliveryState(attempt, state);
   }
 
-  /** Moves a fire on with its message: delivered, seen, or failed. */
+  /** Applies a state of its message to a fire: delivered, seen, or failed. */
   applyDeliveryState(attempt: StoredAttempt, state: State): void {
     const job = rows.get(this.#ctx.db, attempt.job_id);
     if (!job) return;
@@ -72,8 +82,8 @@ export class Turns {
   }
 
   /**
-   * A prompt of this peer contains these delivery ids or attempt ids. The steps of the delivery
-   * report most prompts, but not that of a message that was queued again or deleted.
+   * Called when a prompt of this peer contains these delivery ids or attempt ids. The steps of the
+   * delivery report most prompts, but not the prompt of a message that was queued again or deleted.
    */
   promptSeen(peer_id: string, ids: readonly string[]): void {
     const { db } = this.#ctx;
@@ -87,7 +97,7 @@ export class Turns {
     }
   }
 
-  /** The executor's prompt turn was observed: the fire is armed (specification 3). */
+  /** Arms a fire, because the executor's prompt turn was observed (specification 3). */
   startTurn(job: StoredJob, attempt: StoredAttempt): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact(() => {
@@ -98,7 +108,8 @@ export class Turns {
       }
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
       if (job.state !== "dispatching" && job.state !== "delivered") {
-        // Its state holds it open; once it is `running` again, the next turn completes it.
+        // The job's state holds the fire open. Once the state is `running` again, the next turn
+        // completes the fire.
         return job.phase === phase ? job : this.#steps.change(job, { phase });
       }
       return this.#steps.step(job, "turn_started", {
@@ -109,7 +120,7 @@ export class Turns {
     });
   }
 
-  /** A turn of this peer ended: completes the fires that it armed, unless they are held open. */
+  /** Called when a turn of this peer ends. Completes its armed fires that are not held open. */
   finalMessageSeen(peer_id: string, last_message: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -122,7 +133,7 @@ export class Turns {
     });
   }
 
-  /** Completes a job, after its checks if it has any. */
+  /** Completes a job. If the job has checks, they run first. */
   complete(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db } = this.#ctx;
     if (job.execution.checks.length === 0 || !this.#steps.currentAttempt(job)) {
@@ -135,7 +146,7 @@ export class Turns {
     });
   }
 
-  /** The executor is gone for good: its fires fail (specification 3). */
+  /** Fails the fires of an executor that is gone for good (specification 3). */
   executorDied(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -143,7 +154,7 @@ export class Turns {
     });
   }
 
-  /** The executor is no longer addressable: its undelivered jobs become unavailable. */
+  /** Called when an executor is no longer addressable. Its undelivered jobs become unavailable. */
   unreachable(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -156,7 +167,7 @@ export class Turns {
     });
   }
 
-  /** After a start: moves fires on with their messages, and runs interrupted checks again. */
+  /** Called after a start. Moves fires on with their messages, and reruns interrupted checks. */
   start(): void {
     const { db, clock } = this.#ctx;
     this.#started_at = clock.now();
@@ -173,7 +184,7 @@ export class Turns {
     for (const job of rows.inChecks(db)) db.afterCommit(() => this.#checks.start(job));
   }
 
-  /** Once a second: fails the fires of dead executors, and of turns that ended unnoticed. */
+  /** Called once a second. Fails the fires of dead executors and of turns that ended unnoticed. */
   tick(): void {
     const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
@@ -189,7 +200,8 @@ export class Turns {
         this.#fail(attempt, "turn_end_unseen");
       }
     }
-    if (reconciles) this.#unreconciled.clear(); // An executor that leaves later may come back.
+    // An executor that goes offline later may come back.
+    if (reconciles) this.#unreconciled.clear();
   }
 
   /** Waits for the checks in progress. */
@@ -214,7 +226,7 @@ export class Turns {
     });
   }
 
-  /** Fails a fire. A job whose checks run is left to them: its turn is over. */
+  /** Fails a fire, unless its job's checks run: then the turn is over, and the checks decide. */
   #fail(attempt: StoredAttempt, state_reason: keyof typeof ERRORS): void {
     const { db } = this.#ctx;
     db.transact(() => {

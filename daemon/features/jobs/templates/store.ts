@@ -52,12 +52,15 @@ export function get(db: Reader, calendar_id: string): StoredTemplate | undefined
   });
 }
 
-/** Newest first. */
+/** The templates that match, newest first. */
 export function list(db: Reader, filter: Filter): StoredTemplate[] {
   return db.all(Row, LIST, { ...filter });
 }
 
-/** Due templates whose last occurrence is settled. The others fire when it settles. */
+/**
+ * Due templates whose last occurrence is settled. Any other due template fires once its last
+ * occurrence settles.
+ */
 export function due(db: Reader, now: number, limit: number): StoredTemplate[] {
   return db.all(
     Row,

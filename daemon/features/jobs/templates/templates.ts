@@ -1,4 +1,4 @@
-/** Recurring templates: each fires once when it is due, however many fires were missed. */
+/** Recurring templates. A template that is due fires once, however many fires were missed. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -74,7 +74,7 @@ export class Templates {
     return this.#step(calendar_id, "paused", () => ({ next_due_at: null }));
   }
 
-  /** Fires that were due during the pause are not made up for. */
+  /** Resumes a paused template. Fires that were due during the pause are not made up for. */
   resume(calendar_id: string): Template {
     const now = this.#ctx.clock.now();
     return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
@@ -86,7 +86,7 @@ export class Templates {
     return this.#step(calendar_id, "cancelled", () => ({ next_due_at: null }));
   }
 
-  /** Fires a template now, beside its calendar. */
+  /** Fires a template now. Its next regular fire does not change. */
   run(calendar_id: string): StoredJob {
     const { db, clock } = this.#ctx;
     return db.transact(() => {

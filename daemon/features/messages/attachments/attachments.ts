@@ -11,13 +11,19 @@ import { readUpload } from "./upload.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 
-/** A file counts for at least one block of the total, so that empty files are limited, too. */
+/**
+ * Each file counts as at least this many bytes of the total, so that the number of empty files is
+ * limited, too.
+ */
 const BLOCK_BYTES = 4096;
-/** A small total has smaller blocks: at least this many files fit. */
+/** If the total is small, blocks are smaller, so that about this many files fit. */
 const BLOCKS_MIN = 262_144;
 const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
-/** The names of files in the directory that this service may remove. */
+/**
+ * Matches the file names that this service creates. It never removes other files from the
+ * directory.
+ */
 const OWN_FILE = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
 
 export interface Limits {
@@ -33,7 +39,7 @@ export interface AttachmentsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** A file that is on the disk and not yet in the table. */
+/** A file that is stored on the disk but has no row yet. */
 type WrittenFile = Pick<
   rows.StoredAttachment,
   "id" | "filename" | "size" | "content_type" | "sha256" | "file"
@@ -42,7 +48,7 @@ type WrittenFile = Pick<
 export class Attachments {
   readonly #ctx: Context;
   readonly #deps: AttachmentsDeps;
-  /** Running uploads, with the bytes received so far. */
+  /** The running uploads. `bytes` counts what each has received so far. */
   readonly #uploads = new Set<{ bytes: number }>();
 
   constructor(ctx: Context, deps: AttachmentsDeps) {
@@ -84,7 +90,9 @@ export class Attachments {
     }
   }
 
-  /** The records of these ids; refuses the first that is unknown or expired. */
+  /**
+   * Returns the records of these ids. Throws `unknown_attachment` if an id is unknown or expired.
+   */
   attach(ids: readonly string[] = []): Attachment[] {
     return ids.map((attachment) => {
       const stored = this.#find(attachment);
@@ -103,12 +111,14 @@ export class Attachments {
     throw new Problem("attachment_lost", { attachment });
   }
 
-  /** Deletes row and file. Messages that carried it keep its record. */
+  /** Deletes the row and the file. Messages that carried the file keep its record. */
   delete(attachment: string): void {
     this.#ctx.db.transact(() => this.#remove(this.#mustFind(attachment)));
   }
 
-  /** Removes files without a row: the daemon ended while it wrote or deleted them. */
+  /**
+   * Removes files without a row. They remain if the daemon ended while it wrote or deleted them.
+   */
   start(): void {
     const { files } = this.#deps;
     const names = files.names();
@@ -171,7 +181,7 @@ export class Attachments {
       if (rows.storedBytes(db, block) + size > total_bytes_max) throw storageFull(total_bytes_max);
       rows.insert(tx, stored);
     });
-    upload.bytes = 0; // The stored row counts from here on.
+    upload.bytes = 0; // From here on, the stored row counts for the total.
     await db.whenDurable();
     return this.#toRecord(stored);
   }

@@ -28,14 +28,14 @@ export type Attachment = z.output<typeof Attachment>;
 export const Attachments = z.array(Attachment);
 export type Attachments = z.output<typeof Attachments>;
 
-/** The JSON form, for sockets and table rows. */
+/** The JSON form of attachments, for sockets and table rows. */
 export function toWire(attachments: Attachments): z.input<typeof Attachments> {
   return z.encode(Attachments, attachments);
 }
 
 type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
 
-/** The tag within a message's frame (contract 5): one line, escaped. */
+/** The tag that shows an attachment in a message's frame (contract 5), as one escaped line. */
 export function toTag({ id, filename, content_type, size, path }: Shown): string {
   const attributes = Object.entries({ id, name: filename, type: content_type, size, path })
     .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);
@@ -44,7 +44,10 @@ export function toTag({ id, filename, content_type, size, path }: Shown): string
 
 const Id = z.string().max(64);
 
-/** The attachments of a request: ids, or objects with an `id` such as an upload's response. */
+/**
+ * The attachments of a request: ids, or objects that have an `id`, such as the response to an
+ * upload.
+ */
 export const Attaching = z.array(
   z.union([Id, z.object({ id: Id })], "Give an id such as att-…, or an object with an id"),
 ).max(ATTACHMENTS_MAX).transform((given) => [

@@ -1,4 +1,6 @@
-/** A streaming reader of multipart/form-data (RFC 7578): no part is held in memory as a whole. */
+/**
+ * Reads multipart/form-data (RFC 7578) as a stream, so that no part is held in memory as a whole.
+ */
 
 import { Problem } from "kit/core/problem.ts";
 
@@ -9,13 +11,13 @@ const [CR, LF] = [13, 10];
 /** One field of a form. Bytes that are not read are skipped when the next part is requested. */
 export interface Part {
   readonly name: string;
-  /** Undefined for a field that is not a file. */
+  /** Undefined if the field is not a file. */
   readonly filename: string | undefined;
   readonly content_type: string;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** The boundary of a Content-Type; undefined if that is not multipart/form-data. */
+/** The boundary in a Content-Type header; undefined if the type is not multipart/form-data. */
 export function boundaryOf(content_type: string): string | undefined {
   const found = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i
     .exec(content_type);
@@ -56,12 +58,20 @@ function badMultipart(reason: string, cause?: unknown): Problem {
   return new Problem("bad_multipart", { reason }, cause);
 }
 
-/** Reads chunks and buffers what is not yet consumed: at most one chunk and a delimiter. */
+/**
+ * Reads chunks and buffers the bytes that are not consumed yet: at most one chunk and a delimiter.
+ */
 class PartReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  /** Starts with a line end, as a form may begin with a boundary that has none before it. */
+  /**
+   * Starts with a line end, because a delimiter begins with one and a form may begin with a
+   * boundary that has none before it.
+   */
   #buffer: Uint8Array = Uint8Array.of(CR, LF);
-  /** Backs `#buffer` once chunks were joined, with spare room behind them. */
+  /**
+   * The memory behind `#buffer` once chunks were joined. It has spare room, so that the next chunk
+   * can be appended.
+   */
   #storage = new Uint8Array(0);
 
   constructor(chunks: AsyncIterator<Uint8Array>) {
@@ -82,7 +92,10 @@ class PartReader {
     }
   }
 
-  /** Whether the boundary just read ends the form: two hyphens end it, a line end begins a part. */
+  /**
+   * Whether the form ends after the boundary just read. Two hyphens end the form; a line end begins
+   * the next part.
+   */
   async isLast(): Promise<boolean> {
     while (this.#buffer.length < 2) await this.#readMore();
     if (this.#buffer[0] === 45 && this.#buffer[1] === 45) return true;
@@ -144,7 +157,7 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
   return undefined;
 }
 
-/** Where a match may begin that needs more bytes; the buffer's length if there is none. */
+/** Where a delimiter may begin that continues in the next chunk; the buffer's length if nowhere. */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));
   while (at >= 0 && !buffer.subarray(at).every((byte, offset) => byte === needle[offset])) {
@@ -182,10 +195,16 @@ function toPart(headers: ReadonlyMap<string, string>): Omit<Part, "bytes"> {
   };
 }
 
-/** Matched one after another, as a quoted value may contain the text of a parameter. */
+/**
+ * One parameter of a header. Parameters are matched from left to right, because a quoted value may
+ * contain text that looks like a parameter.
+ */
 const PARAMETER = /;\s*(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g;
 
-/** A parameter's value. Browsers write quotes and line ends as %22, %0D, %0A; others as `\"`. */
+/**
+ * A parameter's value, unescaped. Browsers write quotes and line ends as %22, %0D and %0A; other
+ * clients write a quote as `\"`.
+ */
 function parameter(disposition: string, name: string): string | undefined {
   const found = disposition.matchAll(PARAMETER).find(([, key]) => key?.toLowerCase() === name);
   const value = found?.[2]?.replaceAll('\\"', '"') ?? found?.[3];

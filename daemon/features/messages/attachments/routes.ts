@@ -11,7 +11,7 @@ import { refuseTooLarge } from "./upload.ts";
 import { boundaryOf } from "./multipart.ts";
 
 const BASE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-/** A browser downloads any file and executes none of it. */
+/** Make a browser download any file and execute none. */
 const DOWNLOAD_HEADERS = {
   ...BASE_HEADERS,
   "content-security-policy": "default-src 'none'; sandbox",
@@ -45,7 +45,9 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
   ];
 }
 
-/** The boundary of the request's form; refuses any other media type. */
+/**
+ * Returns the boundary of the request's form. Throws `unsupported_media` for any other media type.
+ */
 function mustHaveBoundary(request: Request): string {
   const found = request.headers.get("content-type") ?? "";
   const boundary = boundaryOf(found);

@@ -4,7 +4,9 @@ import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Attachment } from "./contract.ts";
 
-/** An attachment's row. It holds the file's name only, as the directory may move. */
+/**
+ * An attachment's row. It holds the file's name and not its path, because the directory may move.
+ */
 const StoredAttachment = Attachment.omit({ path: true }).extend({ file: z.string() });
 export type StoredAttachment = z.output<typeof StoredAttachment>;
 const Row = rowOf(StoredAttachment);

@@ -1,17 +1,20 @@
-/** The body of an upload as a stream with a limit of bytes and of idle time. */
+/** Reads the body of an upload, with limits on its size and on idle time. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** Bytes of a form beyond its file: boundaries, headers, ignored fields. */
+/** How many bytes a form may have beyond its file, for boundaries, headers and ignored fields. */
 const FORM_OVERHEAD_BYTES_MAX = 65_536;
-/** How long a caller may send nothing, as it occupies one of a limited number of uploads. */
+/**
+ * How long a caller may send nothing. A stalled upload would occupy one of the few places for
+ * uploads.
+ */
 const IDLE_MS_MAX = 30_000;
 
 export interface UploadLimits {
   readonly clock: Clock;
-  /** The limit of the file itself. */
+  /** The maximum size of the file itself. */
   readonly bytes_max: number;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
@@ -25,7 +28,7 @@ export function refuseTooLarge(headers: Headers, bytes_max: number): void {
   }
 }
 
-/** The chunks of a body. Leaving the loop early, or a refusal, cancels the body. */
+/** The chunks of a body. The body is cancelled if the loop is left early or a limit is exceeded. */
 export async function* readUpload(
   body: ReadableStream<Uint8Array>,
   { clock, bytes_max, shutdownSignal }: UploadLimits,
@@ -45,6 +48,6 @@ export async function* readUpload(
       yield next.value;
     }
   } finally {
-    reader.cancel().catch(() => undefined); // The caller may be slow or gone: do not wait.
+    reader.cancel().catch(() => undefined); // Not awaited, because the caller may be slow or gone.
   }
 }

@@ -1,4 +1,7 @@
-/** Sends queued messages to agents without a socket: one at a time per peer, by its transports. */
+/**
+ * Sends queued messages to agents without a socket, one at a time per peer, by the transports of
+ * the agent's adapter.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
@@ -22,14 +25,17 @@ export interface DispatcherDeps {
   readonly transports: Pick<AgentTransports, "transports">;
 }
 
-/** After an attempt: send the next message, or wait until something changes. */
+/**
+ * What follows an attempt: the next message (`continue`), or the end of the pass (`blocked`) until
+ * something changes.
+ */
 type Outcome = "continue" | "blocked";
 
 export class Dispatcher {
   readonly #ctx: Context;
   readonly #steps: Steps;
   readonly #deps: DispatcherDeps;
-  /** The running pass of each peer; `repeat` is set when a wake-up came during it. */
+  /** The running pass of each peer. `repeat` is set if the peer was woken during the pass. */
   readonly #passes = new Map<string, { repeat: boolean; done: Promise<void> }>();
   readonly #outgoingCache = new OutgoingCache();
   #closing = false;
@@ -40,7 +46,9 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Starts a pass for this peer: a message was queued for it, or its state changed. */
+  /**
+   * Starts a pass for a peer. Called when a message was queued for the peer or its state changed.
+   */
   wake(peer_id: string): void {
     if (this.#closing) return;
     const running = this.#passes.get(peer_id);
@@ -55,7 +63,7 @@ export class Dispatcher {
     }).finally(() => this.#passes.delete(peer_id));
   }
 
-  /** Starts no new attempt; resolves when the running ones have ended. */
+  /** Starts no new attempts. Resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closing = true;
     await Promise.all([...this.#passes.values()].map(({ done }) => done));
@@ -80,7 +88,8 @@ export class Dispatcher {
     }
     const addressee = this.#deps.agentPeers.find(peer_id);
     if (!addressee) return "blocked";
-    // The plugin may have received it already. It drops repeats; no other transport does.
+    // The agent's plugin may have received the message already. The plugin drops repeats, but any
+    // other transport would deliver the message twice.
     if (message.repeatable && message.transport === "websocket") {
       this.#recordBlocked(message, "socket_awaited" satisfies Reason);
       return "blocked";
@@ -107,7 +116,10 @@ export class Dispatcher {
     return "blocked";
   }
 
-  /** One attempt by one transport; it is stored as attempting before the first byte goes out. */
+  /**
+   * Makes one attempt by one transport. The message is stored as attempting before its first byte
+   * goes out.
+   */
   async #attempt(
     message: QueuedMessage,
     { addressee, outgoing, transport }: {
@@ -118,7 +130,8 @@ export class Dispatcher {
   ): Promise<Receipt | undefined> {
     const { db } = this.#ctx;
     const current = ledger.findMessageBySeq(db, message.seq);
-    if (current?.state !== "queued") return undefined; // Another transport took it meanwhile.
+    // If the message is no longer queued, another transport took it in the meantime.
+    if (current?.state !== "queued") return undefined;
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();
     const receipt = await this.#deliver(transport, addressee, outgoing);
@@ -128,7 +141,10 @@ export class Dispatcher {
     return receipt;
   }
 
-  /** A transport that throws may have written bytes: the receipt is unclear, not refused. */
+  /**
+   * Delivers a message. A transport that throws may have written bytes, so its receipt is unclear
+   * and not refused.
+   */
   async #deliver(
     transport: AgentTransport,
     peer: AgentPeer,
@@ -146,7 +162,7 @@ export class Dispatcher {
     }
   }
 
-  /** Records a receipt. A proof may have come before it: a later state is kept. */
+  /** Records a receipt. If a proof came first and has advanced the state, that state is kept. */
   #record(attempted: StoredMessage, receipt: Receipt): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -165,7 +181,10 @@ export class Dispatcher {
     });
   }
 
-  /** Queues a refused message again, or drops it if its ask has closed or its peer takes none. */
+  /**
+   * Queues a refused message again. Drops it if its ask has closed or its peer no longer takes
+   * messages.
+   */
   #requeue(message: StoredMessage, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isClosedAsk(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
@@ -174,7 +193,10 @@ export class Dispatcher {
     }
   }
 
-  /** Stores the reason on every queued message of the peer, as all wait behind the first. */
+  /**
+   * Stores the reason on every queued message of the peer, because all of them wait behind the
+   * first.
+   */
   #recordBlocked({ to_peer_id, reason: knownReason }: QueuedMessage, reason: string): void {
     const { db } = this.#ctx;
     if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;

@@ -6,12 +6,15 @@ import { neutralizeMarks, quotedAttribute, quotedName } from "../frame_markers.t
 import { toTag } from "../attachments/contract.ts";
 import type { StoredMessage } from "../contract.ts";
 
-/** Cleans foreign text for a prompt: no control characters, hidden characters or markers. */
+/**
+ * Cleans foreign text for a prompt: removes control characters and hidden characters, and
+ * neutralizes `[mesh` markers.
+ */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text).replaceAll("\t", " "));
 }
 
-/** The id in a message's frame. A prompt that contains it proves the message seen. */
+/** The id in a message's frame. A prompt that contains the id proves that the message was seen. */
 export function proofId({ kind, correlation_id, delivery_id }: StoredMessage): string {
   return kind === "ask" && correlation_id ? correlation_id : delivery_id;
 }
@@ -21,7 +24,7 @@ export function frame(message: StoredMessage): string {
   return message.voice === "human" ? humanFrame(message) : peerFrame(message);
 }
 
-/** A message of the human, which is an instruction. */
+/** The frame of a message from the human, which the agent may follow as an instruction. */
 function humanFrame(message: StoredMessage): string {
   const { from_peer_name, to_peer_name, text } = message;
   return [
@@ -32,8 +35,9 @@ function humanFrame(message: StoredMessage): string {
 }
 
 /**
- * A message of a peer, which is data: escaped, between tags that no text can forge or close. Its
- * attachments and options are within the tags, as they are the peer's data, too.
+ * The frame of a message from a peer, which is data and no instruction. The text is escaped and
+ * stands between tags that it can neither forge nor close. Attachments and options are within the
+ * tags, because they are the peer's data, too.
  */
 function peerFrame(message: StoredMessage): string {
   const { kind, circle, text, voice, from_peer_name } = message;
@@ -57,7 +61,7 @@ export function framedLength(message: StoredMessage): number {
   return tags(message).reduce((sum, { length }) => sum + length, message.text.length);
 }
 
-/** The tags of a message: one line for each attachment, and those of its question. */
+/** The tags of a message: one line for each attachment, then the tags of its question. */
 function tags(message: StoredMessage): string[] {
   const question = questionOf(message);
   const questionTags = question ? toQuestionTags(question, message.text) : [];
@@ -85,11 +89,17 @@ function attributes(values: Record<string, string | null>): string {
     .join(" ");
 }
 
-/** The marker of our lines. The text of a draft may stand directly before it. */
+/**
+ * The marker at the start of each line that the daemon writes. The text of a draft may stand
+ * directly before it.
+ */
 const FRAME_MARK = /\[mesh(?=[\]\s])/g;
 const MESSAGE_ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
 
-/** A line of ours with one id; any text after the id is foreign. */
+/**
+ * Matches a line of the daemon with a single id. The text after that id is foreign, so ids in it
+ * prove nothing.
+ */
 const SINGLE_ID_LINE = /^(?:\s|\]\s*(?:Answer\s+with|cut\s+here)\s)/;
 /** The start of a peer's frame, with its id, which the asker may have chosen. */
 const PEER_FRAME = /^\]\s*<peer-message(?=\s)(?:[^<>]*?\sid="([^"<>]{1,200})")?/;
@@ -97,8 +107,9 @@ const HUMAN_FRAME = /^\]\s*@/;
 const FRAME_END = "</peer-message>";
 
 /**
- * The ids in the frames of a prompt, which prove these messages seen. Ids within a message's body
- * prove nothing. Agents wrap lines, so that a space in a line of ours may be a line end.
+ * The ids in the frames of a prompt. Each proves that its message was seen; ids within a message's
+ * body prove nothing. Agents wrap lines, so a space in a line of the daemon may have become a line
+ * end.
  */
 export function idsIn(prompt: string): string[] {
   const ids = new Set<string>();
@@ -108,7 +119,8 @@ export function idsIn(prompt: string): string[] {
     if (mark < readUntil) continue; // Within a message's body.
     const from = mark + "[mesh".length;
     const line = prompt.slice(from, marks[markIndex + 1]);
-    if (HUMAN_FRAME.test(line)) continue; // Its id is in the next line of ours.
+    // The id of the human's message is in the daemon's next line.
+    if (HUMAN_FRAME.test(line)) continue;
     const peerMatch = PEER_FRAME.exec(line);
     if (peerMatch) {
       const end = prompt.indexOf(FRAME_END, from);

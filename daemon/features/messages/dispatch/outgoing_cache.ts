@@ -1,10 +1,13 @@
-/** A cache of outgoing messages: each is framed once, however often it is attempted. */
+/** Caches outgoing messages, so that each is framed once, however often it is attempted. */
 
 import type { OutgoingMessage } from "../../agents/adapter.ts";
 import type { StoredMessage } from "../contract.ts";
 import { frame, proofId } from "./framing.ts";
 
-/** Characters of cached frames. Escaping makes at most five of each of a text's 262,144. */
+/**
+ * The maximum number of characters in all cached frames. A text has at most 262,144 characters, and
+ * escaping makes at most five of each.
+ */
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 const CACHED_MAX = 256;
 

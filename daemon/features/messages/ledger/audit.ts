@@ -2,16 +2,22 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
-import type { StoredMessage, Unaccounted } from "../contract.ts";
+import type { StoredMessage, UnaccountedDelivery } from "../contract.ts";
 import * as ledger from "./ledger.ts";
 import { DELIVERY_ID, SELECT_MESSAGE, StoredMessageRow } from "./rows.ts";
 
-/** How many unaccounted messages are listed. */
+/** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
-/** Every transport finishes an attempt well within this time. */
+/**
+ * How long a message may be `attempting`. Every transport finishes an attempt well within this
+ * time.
+ */
 const STUCK_MS = 120_000;
 
-/** Newest first. `+seq` makes SQLite use the index of queued messages, of which there are few. */
+/**
+ * The deliveries that match the filter, newest first. `+seq` makes SQLite use the index of queued
+ * messages, because these are few.
+ */
 export function deliveries(
   db: Reader,
   filter: { peer_id: string | null; state: string | null; limit: number },
@@ -29,14 +35,14 @@ export function deliveries(
 
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
-/** The conservation count: how many messages are in each state. */
+/** Counts the messages in each state. Together they are all stored messages. */
 export function counts(db: Reader): { state: string; count: number }[] {
   return db.all(StateCount, "select state, count(*) as count from messages group by state");
 }
 
 const Count = z.object({ count: z.number() });
 
-/** How many messages were sent before `before`, are not repeated, and were never proved. */
+/** How many messages were sent before `before`, will not be sent again, and were never proved. */
 export function unprovedCount(db: Reader, before: number): number {
   const found = db.get(
     Count,
@@ -47,7 +53,7 @@ export function unprovedCount(db: Reader, before: number): number {
   return found?.count ?? 0;
 }
 
-/** Facts of other features about a message's recipient. */
+/** What the audit asks other features about a message's recipient. */
 export interface AuditLookups {
   /** Whether messages may wait for a peer. */
   canQueueFor(peer_id: string): boolean;
@@ -56,7 +62,9 @@ export interface AuditLookups {
   isInInbox(correlation_id: string): boolean;
 }
 
-/** The contradiction between a state and the rest of its row; null without one. */
+/**
+ * Names the contradiction between a message's state and the rest of its row; null if there is none.
+ */
 const PROBLEM = `case
   when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'
   when (ask_state = 'closed') <> (closed_at is not null) then 'closed_without_instant'
@@ -72,7 +80,10 @@ const PROBLEM = `case
 const StateAudit = StateCount.extend({ contradictory: z.number() });
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
-/** Counts messages by state, and lists each whose state is not true, with the contradiction. */
+/**
+ * Counts messages by state, and lists the messages whose state contradicts their row, their
+ * recipient or the inbox.
+ */
 export function audit(db: Reader, now: number, lookups: AuditLookups) {
   const stuck_before = now - STUCK_MS;
   const states = db.all(
@@ -100,15 +111,18 @@ export function audit(db: Reader, now: number, lookups: AuditLookups) {
   };
 }
 
-/** Messages queued for a peer that takes none any more. */
-function queuedForGone(db: Reader, { canQueueFor }: AuditLookups): Unaccounted[] {
+/** Messages that are queued for a peer that no longer takes messages. */
+function queuedForGone(db: Reader, { canQueueFor }: AuditLookups): UnaccountedDelivery[] {
   const gone = ledger.peersWaiting(db).filter((peer_id) => !canQueueFor(peer_id));
   return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
     .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
 }
 
 /** Open asks to the human without an inbox item. */
-function missingFromInbox(db: Reader, { human_id, isInInbox }: AuditLookups): Unaccounted[] {
+function missingFromInbox(
+  db: Reader,
+  { human_id, isInInbox }: AuditLookups,
+): UnaccountedDelivery[] {
   const human = human_id();
   return (human ? ledger.openAskIds(db, human) : [])
     .filter((correlation_id) => !isInInbox(correlation_id))

@@ -1,4 +1,4 @@
-/** SQL of chains: the ask that an ask follows up on, with its parties and trace. */
+/** SQL of chains of asks. A link of a chain leads from an ask to the ask that it follows up on. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -12,7 +12,7 @@ const ChainLink = z.object({
   traceparent: z.string(),
 });
 
-/** One ask as a link of its chain, found by primary key. */
+/** Reads one ask as a link of its chain, by primary key. */
 export function findLink(
   db: Reader,
   correlation_id: string,

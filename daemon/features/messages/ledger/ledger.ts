@@ -1,4 +1,4 @@
-/** SQL of the table `messages`: each row is one message, its delivery, and an ask's outcome. */
+/** SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -84,7 +84,7 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
 
 const Count = z.object({ count: z.number() });
 
-/** How many asks and notifications wait for a peer; stops counting at `limit`. */
+/** How many asks and notifications wait for a peer. Counts up to `limit` only. */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   const found = db.get(
     Count,
@@ -102,7 +102,7 @@ export function waitingCount(db: Reader, to_peer_id: string, limit: number): num
 
 const PeerId = z.object({ to_peer_id: z.string() });
 
-/** Peers with queued messages. The recursion visits each peer once, not each message. */
+/** Peers with queued messages. The recursion takes one step per peer, not one per message. */
 export function peersWaiting(db: Reader): string[] {
   return db.all(
     PeerId,
@@ -140,7 +140,7 @@ export function markWritten(tx: Tx, seq: number, at: number, reason: string | nu
   );
 }
 
-/** A frame went out, maybe again. A receipt that came first keeps its state. */
+/** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
 export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
   return tx.run(
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
@@ -167,7 +167,7 @@ export function requeue(tx: Tx, seq: number, reason: string | null): void {
   );
 }
 
-/** Sets the reason why a peer's queued messages still wait. */
+/** Stores why a peer's queued messages still wait. */
 export function setBlockedReason(tx: Tx, to_peer_id: string, reason: string): void {
   tx.run(
     `update messages set reason = :reason
@@ -193,7 +193,7 @@ export function settle(
 
 const Dropped = z.object({ seq: z.number() });
 
-/** Drops a peer's queued messages and returns their numbers. */
+/** Drops a peer's queued messages and returns their row numbers. */
 export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
   return db.all(
     Dropped,
@@ -205,8 +205,9 @@ export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: nu
 }
 
 /**
- * Messages sent to a peer before `before` and never proved, oldest first. Sockets are left out: a
- * client without receipts never proves a message, and has no hook that could report it.
+ * Messages sent to a peer before `before` and never proved, oldest first. Messages sent by socket
+ * are left out: a client without receipts never proves a message, and has no hook that could tell
+ * its agent.
  */
 export function unproved(
   db: Reader,
@@ -225,7 +226,7 @@ export function markNamed(tx: Tx, seq: number, at: number): void {
   tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
 }
 
-/** Messages that have expired and were not delivered. */
+/** Messages whose time has passed and that are queued, or would be sent again. */
 export function overdue(db: Reader, now: number, limit: number): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -237,12 +238,12 @@ export function overdue(db: Reader, now: number, limit: number): StoredMessage[]
   );
 }
 
-/** Keeps a message as sent: it is not sent again. */
+/** Makes sure that a message is not sent again. */
 export function stopRepeating(tx: Tx, seq: number): void {
   tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
 }
 
-/** Messages that were being attempted, or are sent and repeatable. */
+/** Messages that are being attempted, or were sent and may be sent again. */
 export function unfinished(db: Reader): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -250,7 +251,7 @@ export function unfinished(db: Reader): StoredMessage[] {
   );
 }
 
-/** The same, of one peer. */
+/** Messages to one peer that are being attempted, or were sent and may be sent again. */
 export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   return db.all(
     StoredMessageRow,
@@ -270,7 +271,7 @@ export function unsettledLeases(db: Reader, before: number, limit: number): Stor
   );
 }
 
-/** Deletes messages by their numbers, which are never given again. */
+/** Deletes messages by their row numbers, which SQLite never uses again. */
 export function remove(tx: Tx, seqs: readonly number[]): void {
   tx.run("delete from messages where seq in (select value from json_each(:seqs))", {
     seqs: JSON.stringify(seqs),
@@ -329,7 +330,7 @@ export function openAskIds(db: Reader, to_peer_id: string): string[] {
 
 const Routing = z.object({ routing: z.string().nullable() });
 
-/** How the recipient of an ask was chosen; null where its sender named it. */
+/** How routing chose the recipient of an ask; null if the asker named the recipient. */
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
   const found = db.get(
     Routing,
@@ -339,7 +340,7 @@ export function routingOf(db: Reader, correlation_id: string): Record<string, un
   return found?.routing ? JSON.parse(found.routing) : null;
 }
 
-/** Lets a row be found by an id that its asker chose, until the row is deleted. */
+/** Stores the id that an asker chose, by which the row is found until it is deleted. */
 export function insertChosenId(tx: Tx, correlation_id: string, seq: number): void {
   tx.run("insert into chosen_ids (correlation_id, seq) values (:correlation_id, :seq)", {
     correlation_id,

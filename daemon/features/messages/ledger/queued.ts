@@ -1,4 +1,4 @@
-/** SQL of queues as the dispatcher reads them at every tick: without the texts. */
+/** SQL that reads queues without the texts, for the dispatcher, which reads them at every tick. */
 
 import * as z from "zod";
 import { type Database, rowOf } from "kit/data/sqlite.ts";
@@ -27,7 +27,7 @@ export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | u
 
 const ReasonRow = z.object({ reason: z.string().nullable() });
 
-/** The reason on the last queued message of a peer. */
+/** The reason that is stored on the last queued message of a peer. */
 export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
   return db.get(
     ReasonRow,

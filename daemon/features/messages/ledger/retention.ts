@@ -1,4 +1,4 @@
-/** Deletes old messages, a few per tick; open asks and undelivered messages stay. */
+/** Deletes old messages, a few per tick. Open asks and undelivered messages are kept. */
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
@@ -6,15 +6,18 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
-/** Messages that one tick looks at. */
+/** How many messages one tick looks at. */
 const TICK_ROWS_MAX = 100;
-/** The pause after a pass over all messages. */
+/** How long retention pauses after a pass over all messages. */
 const PAUSE_MS = 60_000;
 
 export interface RetentionLimits {
   /** How long a message is kept after its last step. */
   readonly history_ms: number;
-  /** How many of the newest messages are kept; older ones are deleted before `history_ms`. */
+  /**
+   * How many of the newest messages are kept. Older messages are deleted before `history_ms` has
+   * passed.
+   */
   readonly messages_max: number;
 }
 
@@ -62,7 +65,7 @@ const ScannedRow = z.object({
 });
 type ScannedRow = z.output<typeof ScannedRow>;
 
-/** The next messages by number, and whether each may be deleted. */
+/** The next messages in the order of their row numbers, and whether each may be deleted. */
 function scan(
   db: Reader,
   params: { after: number; before: number; below: number; limit: number },

@@ -1,4 +1,4 @@
-/** Columns and lookup of message rows, shared by all statements on `messages`. */
+/** The columns of message rows and the lookup by id, shared by all statements on `messages`. */
 
 import { rowOf } from "kit/data/sqlite.ts";
 import { StoredMessage } from "../contract.ts";
@@ -14,8 +14,8 @@ export const SELECT_MESSAGE =
   seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 /**
- * Matches a row by one of its ids. An id of ours encodes the row number, so no index is needed; an
- * id that the asker chose is in `chosen_ids`.
+ * Matches a row by one of its ids. An id that the daemon created encodes the row number, so no
+ * index is needed. An id that the asker chose is looked up in `chosen_ids`.
  */
 export const WHERE_ID = `seq = coalesce(
     (select chosen_ids.seq from chosen_ids where chosen_ids.correlation_id = :id),
@@ -27,7 +27,7 @@ export function idParams(id: string): { id: string; ident: string } {
   return { id, ident: identOf(id) };
 }
 
-/** The 12 hex digits that a row's ids share; empty for an id that the asker chose. */
+/** The 12 hex digits that a row's ids share; empty if the asker chose the id. */
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
 }

@@ -1,10 +1,10 @@
-/** SQL of the stages of traces that no column of a message holds. */
+/** SQL of the table `stages`: the stages of traces for which `messages` has no column. */
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { identOf } from "./rows.ts";
 
-/** Adds a failed stage; the usual stages are columns of the message. */
+/** Adds a failed stage. The usual stages need no row, because they are columns of the message. */
 export function insertStage(
   tx: Tx,
   { delivery_id, stage, ts, detail }: {
@@ -34,7 +34,7 @@ export function stagesOf(db: Reader, ident: string) {
   });
 }
 
-/** Deletes the stages of messages, by the digits of their ids. */
+/** Deletes the stages of messages. `idents` are the hex digits of the messages' ids. */
 export function removeStages(tx: Tx, idents: readonly string[]): void {
   tx.run("delete from stages where ident in (select value from json_each(:idents))", {
     idents: JSON.stringify(idents),

@@ -1,4 +1,4 @@
-/** The steps of deliveries: checks the transition, writes it, publishes it. The only such place. */
+/** The steps of deliveries: checks each transition, writes it and publishes it. */
 
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
@@ -25,7 +25,7 @@ export interface Meter {
   observeLatency(ms: number): void;
 }
 
-/** Is called for each step, within its transaction. */
+/** Called for each step, within the transaction that writes it. */
 export interface StepListener {
   stepped(delivery_id: string, state: State): void;
 }
@@ -48,7 +48,7 @@ export class Steps {
     this.#listener = listener;
   }
 
-  /** Stored before the transport writes its first byte. */
+  /** Records an attempt. Must be durable before the transport writes its first byte. */
   attempted<M extends SteppedMessage>(
     message: M,
     transport: TransportName,
@@ -60,12 +60,12 @@ export class Steps {
     });
   }
 
-  /** A definite no: no byte went out. */
+  /** Queues a message again that the transport refused before any byte went out. */
   refused<M extends SteppedMessage>(message: M, reason: Reason): M {
     return this.#step(message, "refused", (tx, { seq }) => ledger.requeue(tx, seq, reason));
   }
 
-  /** Bytes went out. `reason` says why the outcome is unclear, if it is. */
+  /** Bytes went out. If the outcome is unclear, `reason` says why. */
   written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
     const at = this.#ctx.clock.now();
     return this.#step(message, "written", (tx, { seq }) => {
@@ -73,12 +73,15 @@ export class Steps {
     });
   }
 
-  /** Back to the queue with the same id: only if the receiver drops repeats. */
+  /** Queues a message again with the same id. Allowed only if the receiver drops repeats. */
   repeated<M extends SteppedMessage>(message: M, reason: Reason | null): M {
     return this.#step(message, "repeated", (tx, { seq }) => ledger.requeue(tx, seq, reason));
   }
 
-  /** Back to the queue after a failure, which stays in the trace: a surface may retry an item. */
+  /**
+   * Queues a failed inbox item again, because a surface may retry it. The failure stays in the
+   * trace.
+   */
   offered(message: StoredMessage): StoredMessage {
     const { delivery_id, settled_at, reason: detail } = message;
     const ts = settled_at ?? this.#ctx.clock.now();
@@ -88,7 +91,7 @@ export class Steps {
     });
   }
 
-  /** The receiver confirmed it. Late and repeated receipts change nothing. */
+  /** The receiver confirmed the message. Late and repeated receipts change nothing. */
   accepted(message: SteppedMessage): boolean {
     if (!deliveryMachine.accepts(message.state, "accepted")) return false;
     const at = this.#ctx.clock.now();
@@ -96,7 +99,7 @@ export class Steps {
     return true;
   }
 
-  /** The agent's own prompt contained the id. */
+  /** A prompt of the receiving agent contained the message's id. */
   seen(message: SteppedMessage): boolean {
     if (!deliveryMachine.accepts(message.state, "seen")) return false;
     const at = this.#ctx.clock.now();
@@ -104,7 +107,7 @@ export class Steps {
     return true;
   }
 
-  /** `reason` is the receiver's text. */
+  /** The receiver refused the message; `reason` is the receiver's text. */
   rejected<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#settle(message, "rejected", "failed", reason);
   }
@@ -113,12 +116,15 @@ export class Steps {
     return this.#settle(message, "expired", "expired", reason);
   }
 
-  /** `reason` is a `Reason`, or the reason why its job or ask ended. */
+  /**
+   * The message is no longer wanted. `reason` is a `Reason`, or says why the message's job or ask
+   * ended.
+   */
   dropped<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#settle(message, "dropped", "dropped", reason);
   }
 
-  /** Adds a stage to the trace that no column holds. */
+  /** Adds a failed stage to the trace, for which `messages` has no column. */
   note(message: Pick<StoredMessage, "delivery_id">, stage: string, detail: string | null): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -151,7 +157,7 @@ export class Steps {
     return stepped;
   }
 
-  /** Publishes a new state: to the listener at once, to the metrics after the commit. */
+  /** Publishes a new state: at once to the listener, and after the commit to the metrics. */
   publish({ delivery_id, kind, to_peer_id, state, transport, created_at }: SteppedMessage): void {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);

@@ -34,8 +34,8 @@ export function traceOf({ db, clock }: Context, trace_id: string): Trace {
 }
 
 /**
- * Merges both by time. The usual stages keep their order, as a proof may be stored before the
- * write that it proves.
+ * Merges the usual and the noted stages by time. The usual stages keep their order whatever their
+ * times, because a proof may be stored before the write that it proves.
  */
 function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[]): TraceStage[] {
   let reached = 0;
@@ -46,7 +46,9 @@ function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[])
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
-/** How routing found the recipient: strategy, confidence, and the reason of a fallback. */
+/**
+ * Describes how routing chose the recipient: strategy, confidence, and why the fallback was used.
+ */
 function describeRoute(
   { arm, routed_to, confidence, fallback_reason }: Record<string, unknown>,
 ): string {
@@ -96,7 +98,10 @@ function messageStages(
   ];
 }
 
-/** When the time for a proof ended; null if it has one, or will be sent again. */
+/**
+ * When the time for a proof ended; null if it has not ended, or if the message is proved or will be
+ * sent again.
+ */
 function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;
   return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;

@@ -1,4 +1,7 @@
-/** Limits against floods and loops: queue size, rate per pair, hops. Checked last of all. */
+/**
+ * Limits against floods and loops: queue size, rate per pair, hops. They are checked after all
+ * other rules.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -8,11 +11,11 @@ import * as ledger from "../ledger/ledger.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** Queued messages of one peer. */
+  /** How many messages may be queued for one peer. */
   readonly max_per_peer: number;
-  /** Follow-ups in a row without the human; 0 turns the limit off. */
+  /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
   readonly hops: number;
-  /** Messages per minute from one sender to one recipient; 0 turns the limit off. */
+  /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
   readonly pair_per_minute: number;
 }
 
@@ -27,7 +30,9 @@ export interface LimitedMessage {
   readonly notice?: boolean;
 }
 
-/** The kinds that peers start. Replies, inbox items and notices of the daemon are not limited. */
+/**
+ * The kinds of messages that are limited. Replies, inbox items and notices of the daemon are not.
+ */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
 /** Unregistered senders choose their names freely, so all of them share one count. */
@@ -36,10 +41,10 @@ const UNREGISTERED = "";
 export class Limits {
   readonly #ctx: Context;
   readonly #options: LimitsOptions;
-  /** The human's peer id; undefined without a human. */
+  /** The human's peer id; undefined if no human is registered. */
   readonly #humanId: () => string | undefined;
   readonly #pairCounters = new PairCounters();
-  /** How many messages each queue can take before it must be counted again. */
+  /** How many messages each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
   constructor(ctx: Context, options: LimitsOptions, humanId: () => string | undefined) {
@@ -49,8 +54,8 @@ export class Limits {
   }
 
   /**
-   * Refuses a message with `queue_full`, `hop_limit` or `rate_limited`, or counts it; a rollback
-   * takes the count back. `willQueue`: the message goes to the recipient's queue.
+   * Counts a message, or refuses it with `queue_full`, `hop_limit` or `rate_limited`. A rollback
+   * undoes the count. `willQueue` says whether the message goes to the recipient's queue.
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): void {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return;
@@ -66,7 +71,10 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /** Every queued message passes here, so the queue need not be counted each time. */
+  /**
+   * Refuses a message if the queue is full. The free places are kept in memory, because every
+   * queued message passes here.
+   */
   #refuseWhenFull({ to: { peer_id } }: LimitedMessage): void {
     const { max_per_peer } = this.#options;
     if (this.#freeSlots.get(peer_id)) return;
@@ -76,8 +84,9 @@ export class Limits {
   }
 
   /**
-   * Each follow-up is a hop. An ask from or to the human restarts the count. A sender that omits
-   * `reply_to` starts a new chain; the rate limit bounds such loops.
+   * Refuses a follow-up in a chain that is too long. Each follow-up is a hop, and an ask from or to
+   * the human restarts the count. A sender that omits `reply_to` starts a new chain, so the rate
+   * limit bounds such loops.
    */
   #refuseLongChain({ to, voice }: LimitedMessage, reply_to: string): void {
     const { hops: limit } = this.#options;

@@ -1,7 +1,10 @@
-/** Counts the messages of each sender and recipient in the last minute, in memory. */
+/** Counts the messages of the last minute for each pair of sender and recipient, in memory. */
 
 const WINDOW_SECONDS = 60;
-/** Pairs in memory; beyond this, the pair that was silent for longest is forgotten. */
+/**
+ * The maximum number of pairs in memory. Beyond it, the pair that was silent for longest is
+ * forgotten.
+ */
 export const PAIRS_MAX = 10_000;
 
 interface Slot {
@@ -10,14 +13,16 @@ interface Slot {
 }
 
 export class PairCounters {
-  /** The slots of each pair, oldest first; the pairs are ordered by their latest slot. */
+  /**
+   * The slots of each pair, oldest slot first. The pairs are in the order of their latest slots.
+   */
   readonly #slots = new Map<string, Slot[]>();
 
   get size(): number {
     return this.#slots.size;
   }
 
-  /** Seconds until this pair may send one more message; 0 if it may now. */
+  /** How many seconds until this pair may send one more message; 0 if it may do so now. */
   secondsUntilAllowed(pair: string, limit: number, now: number): number {
     const slots = this.#recentSlots(pair, now);
     const sent = slots.reduce((sum, { count }) => sum + count, 0);
@@ -26,7 +31,7 @@ export class PairCounters {
     return oldest + WINDOW_SECONDS - secondOf(now);
   }
 
-  /** Counts one message; the returned function takes that back. */
+  /** Counts one message. The returned function undoes the count. */
   record(pair: string, now: number): () => void {
     const slots = this.#recentSlots(pair, now);
     const last = slots.at(-1);
@@ -49,7 +54,10 @@ export class PairCounters {
     }
   }
 
-  /** Drops slots before the window, and future slots left by a clock that was set back. */
+  /**
+   * Returns a pair's slots within the window. Drops older slots, and future slots that were left by
+   * a clock that was set back.
+   */
   #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();

@@ -13,8 +13,8 @@ const deliveryFields = Delivery.shape;
 
 /**
  * One message of the log. `message_id` is the `correlation_id` of an ask and the `delivery_id` of
- * any other kind; `state` is the delivery's. An ask has its close reason and its reply, an ack the
- * close reason that it reports. Only the results of a search have a `snippet`.
+ * any other kind. `state` is the state of the delivery. An ask has its own close reason and reply;
+ * an ack has the close reason that it reports. Only search results have a `snippet`.
  */
 export const Message = z.object({
   message_id: z.string(),
@@ -46,7 +46,9 @@ export type Message = z.output<typeof Message>;
 const QueryInstant = z.string().meta({ format: "date-time" })
   .transform((text) => text.replace(" ", "+")).pipe(Instant);
 
-/** Without a `kind`, messages of kind `inbox_item` are omitted: they repeat other messages. */
+/**
+ * Without a `kind`, messages of kind `inbox_item` are omitted, because they repeat other messages.
+ */
 export const MessageQuery = z.object({
   q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
     "Words that the text or the reply must contain, all of them, in any order; case and accents " +

@@ -6,12 +6,14 @@ import * as ledger from "../ledger/ledger.ts";
 import type { IndexCursor } from "./store.ts";
 import * as rows from "./store.ts";
 
-/** Rows of one step. A step blocks the event loop for 1 to 2 ms. */
+/** How many rows one step indexes. A step blocks the event loop for 1 to 2 ms. */
 const STEP_ROWS = 40;
-/** Rows that a tick indexes in any case, and the time that it may use beyond: a tenth of a core. */
+/**
+ * A tick ends once it has indexed this many rows and has used this much time, a tenth of a core.
+ */
 const TICK_ROWS = 2000;
 const TICK_MS_MAX = 100;
-/** Steps before a search, so that it finds new messages: 10 to 20 ms. */
+/** How many steps run before a search, so that it finds new messages. They take 10 to 20 ms. */
 const SEARCH_STEPS_MAX = 10;
 
 interface Usage {
@@ -23,7 +25,7 @@ export class Indexer {
   readonly #ctx: Context;
   /** Aborts when the daemon shuts down. */
   readonly #shutdownSignal: AbortSignal;
-  /** Numbers the ticks. A new tick ends the steps of the one before. */
+  /** The number of the current tick. A new tick ends the steps of the previous tick. */
   #tickCount = 0;
 
   constructor(ctx: Context, shutdownSignal: AbortSignal) {
@@ -64,7 +66,10 @@ export class Indexer {
     });
   }
 
-  /** Indexes the next messages by number, then new replies to indexed ones; returns the count. */
+  /**
+   * Indexes the next messages by number, then new replies to messages that are indexed already.
+   * Returns how many it read.
+   */
   #indexNext(tx: Tx): number {
     const { db, events } = this.#ctx;
     const cursor = rows.cursor(db) ?? { seq: 0, event: events.last };
@@ -78,7 +83,10 @@ export class Indexer {
     return unindexed.length + count;
   }
 
-  /** Indexes new replies. Closing an ask appends an `ack` event, so the event log finds them. */
+  /**
+   * Indexes new replies. Closing an ask appends an `ack` event, so new replies are found in the
+   * event log.
+   */
   #indexReplies(tx: Tx, cursor: IndexCursor): { count: number; event: number } {
     const { db, events } = this.#ctx;
     const { last } = events;

@@ -12,18 +12,23 @@ import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./search_terms.ts";
 
-/** The size of the texts on one page. A larger page ends early; its cursor continues it. */
+/**
+ * The maximum size of the texts on one page. A page that would exceed it ends early, and its cursor
+ * continues there.
+ */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/** Messages per scan and scans per page, which bound the time of a request. */
+/**
+ * How many messages one scan reads, and how many scans make one page. They bound a request's time.
+ */
 const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
-/** How far the order of numbers and the order of instants may differ, if the clock was set back. */
+/** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export interface MessagesDeps {
   readonly idCodec: IdCodec;
-  /** The peer that an argument names; refuses with `unknown_peer` or `ambiguous_peer`. */
+  /** The peer that an argument names. Throws `unknown_peer` or `ambiguous_peer`. */
   resolve(argument: string): { peer_id: string };
   readonly retention: RetentionLimits;
   readonly shutdownSignal: AbortSignal;
@@ -61,7 +66,10 @@ export class Messages {
     return message;
   }
 
-  /** A page, newest first. New messages are above every cursor and do not move it. */
+  /**
+   * A page of messages, newest first. New messages get higher numbers than any cursor, so they do
+   * not shift later pages.
+   */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
     const { q, peer, with: other, kind = null, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
@@ -87,7 +95,7 @@ export class Messages {
     };
   }
 
-  /** Once a second: indexes new texts, and deletes old messages. */
+  /** Called once a second. Indexes new texts, and deletes old messages. */
   tick(now: number): void {
     this.#indexer.tick();
     this.#retention.tick(now);
@@ -129,13 +137,16 @@ export class Messages {
     return { hits, next: last === undefined ? null : this.#nextFloor(last, request.filter) };
   }
 
-  /** The number below which the next scan starts; null if everything below is too old. */
+  /** The number below which the next scan starts; null if all older messages are before `since`. */
   #nextFloor(floor: number, { since }: Filter): number | null {
     const older = rows.newestBelow(this.#ctx.db, floor);
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
   }
 
-  /** A number above all messages before `until`. A binary search, as numbers rise with time. */
+  /**
+   * A row number above all messages created before `until`. Found by binary search, because numbers
+   * rise with time.
+   */
   #seqAtOrAfter(until: number): number {
     const { db } = this.#ctx;
     let low = 0, high = ledger.lastSeq(db) + 1;
@@ -149,7 +160,9 @@ export class Messages {
     return low;
   }
 
-  /** A cursor encodes the number of the last message of a page; any other value is refused. */
+  /**
+   * Decodes a cursor, which is the number of the last message of a page. Refuses any other value.
+   */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;
@@ -171,7 +184,7 @@ export class Messages {
   }
 }
 
-/** The hits that fit on a page; the first one always does. */
+/** The hits that fit on a page. The first hit is always included. */
 function fittingPage(hits: readonly Hit[]): Hit[] {
   let bytes = 0;
   return hits.filter((hit, at) => (bytes += hit.bytes) <= PAGE_BYTES_MAX || at === 0);

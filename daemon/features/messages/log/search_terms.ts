@@ -4,24 +4,27 @@
 export interface Search {
   /** The FTS5 query. Every term is quoted, so that no character is syntax. */
   readonly match: string;
-  /** Matches any of its terms in a text without case and accents. */
+  /** Matches any term of the search in a text whose case and accents are removed. */
   readonly pattern: RegExp;
 }
 
-/** `"a phrase"`, closed or not, or a run of other characters; a `*` after either makes a prefix. */
+/**
+ * Matches a phrase in quotes (the closing quote may be missing) or a run of other characters. A `*`
+ * after either makes its last word a prefix.
+ */
 const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
 /** A word for FTS5's tokenizer `unicode61`; all other characters separate words. */
 const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 
-/** Terms beyond this are ignored, as each costs time. */
+/** The maximum number of terms. Further terms are ignored, because each costs time. */
 const TERMS_MAX = 32;
 /**
- * A shorter prefix is treated as a whole word: it would match a tenth of all words and take long
- * (100 ms among 100,000 messages).
+ * A shorter prefix is treated as a whole word, because it would match a tenth of all words and take
+ * long (100 ms among 100,000 messages).
  */
 const PREFIX_CHARS_MIN = 3;
 
-/** Undefined if the search contains no word, as nothing can match it. */
+/** Parses a search. Undefined if it contains no word, because nothing can match it. */
 export function toSearch(q: string): Search | undefined {
   const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].map(toTerm)
     .filter(({ text }) => wordsOf(text).length > 0).slice(0, TERMS_MAX);
@@ -37,7 +40,7 @@ export function toSearch(q: string): Search | undefined {
 
 interface Term {
   readonly text: string;
-  /** Whether its last word is a prefix. */
+  /** Whether the last word of `text` is a prefix. */
   readonly isPrefix: boolean;
 }
 
@@ -58,16 +61,21 @@ function wordsOf(text: string): string[] {
   return text.match(WORD) ?? [];
 }
 
-/** Removes case and accents. A composed (NFC) text, as nearly all are, keeps its length. */
+/**
+ * Removes case and accents. The length of a composed (NFC) text does not change; nearly all texts
+ * are composed.
+ */
 function foldAccents(text: string): string {
   return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
 }
 
 const SNIPPET_CHARS = 160;
-/** Characters before the match. */
+/** How many characters of a snippet stand before the match. */
 const LEAD_CHARS = 40;
 
-/** One line around the first match in the texts; the start of the first text without a match. */
+/**
+ * One line around the first match in the texts. If nothing matches, the start of the first text.
+ */
 export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
     const at = foldAccents(text).search(pattern);

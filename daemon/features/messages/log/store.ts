@@ -42,7 +42,7 @@ export interface Filter {
   readonly until: number;
 }
 
-/** A page of them: below a number, newest first. */
+/** A request for matching messages with row numbers below `before`, newest first. */
 export interface PageRequest {
   readonly filter: Filter;
   readonly before: number;
@@ -79,7 +79,7 @@ function paramsOf({ peer, other, kind, since, until }: Filter) {
 const Hit = z.object({ seq: z.number(), bytes: z.number() });
 export type Hit = z.output<typeof Hit>;
 
-/** Matching messages with numbers from `floor` up to `before`. */
+/** Matching messages whose number is at least `floor` and less than `before`. */
 export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: number): Hit[] {
   return db.all(
     Hit,
@@ -89,7 +89,7 @@ export function hits(db: Reader, { filter, before, limit }: PageRequest, floor: 
   );
 }
 
-/** The same, among the newest `scanned_max` results of a full-text search. */
+/** Matching messages among the newest `scanned_max` results of a full-text search. */
 export function search(
   db: Reader,
   { filter, before, limit }: PageRequest,
@@ -108,7 +108,10 @@ export function search(
 
 const SeqRow = z.object({ seq: z.number() });
 
-/** The number of the last message that such a search looks at; undefined at the end. */
+/**
+ * The number of the last message that `search` looks at; undefined if fewer than `scanned_max` are
+ * left.
+ */
 export function lastScanned(
   db: Reader,
   { before, match, scanned_max }: { before: number; match: string; scanned_max: number },

@@ -10,7 +10,7 @@ import { TurnState } from "../../agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
-/** As in a request body, null means absent. */
+/** Removes null fields, because null means absent, as in a request body. */
 const withoutNulls = (frame: unknown) =>
   typeof frame === "object" && frame !== null && !Array.isArray(frame)
     ? Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== null))
@@ -34,8 +34,9 @@ export const Connect = z.preprocess(
     tmux_socket: TmuxSocket.optional(),
     auth_token: z.string().optional(),
     /**
-     * `delivery_receipts`, `inbox_surface`, or `framed_text` for an agent's plugin, which receives
-     * the frame that the agent reads. Unknown capabilities of newer clients are ignored.
+     * `delivery_receipts`, `inbox_surface`, or `framed_text`. The last is for an agent's plugin,
+     * which then receives the frame that the agent reads. Unknown capabilities are ignored, because
+     * newer clients may have more.
      */
     capabilities: z.array(z.string()).default([]),
     model: shortText(255).optional(),
@@ -71,13 +72,16 @@ const Status = z.object({
 const ChatTurn = z.object({
   type: z.literal("chat_turn"),
   role: z.enum(["user", "assistant"]),
-  text: z.string(), // May be empty; the size of the frame limits it.
+  text: z.string(), // May be empty. Its only limit is the size of the frame.
   turn_id: z.string().max(255).optional(),
 });
 
 const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
 
-/** A verb carries the fields and headers of its route; the session's peer is the sender. */
+/**
+ * A frame that runs a verb. It has the fields and headers of the verb's route; the sender is the
+ * session's peer.
+ */
 const verb = <T extends string>(type: T) =>
   z.looseObject({
     type: z.literal(type),
@@ -102,7 +106,7 @@ export type Verb = Extract<Inbound, { request_id: string }>;
 
 interface FromPeer {
   delivery_id: string;
-  /** The frame that the agent reads (contract 5), for a connection with `framed_text`. */
+  /** The frame that the agent reads (contract 5); only for a connection with `framed_text`. */
   framed?: string;
   from_peer: string;
   from_peer_id: string | null;

@@ -1,4 +1,7 @@
-/** One open `/ws` connection: sending, its buffer limit, pings. It knows no delivery rules. */
+/**
+ * One open `/ws` connection: sends frames, limits its buffer, pings the client. It knows no
+ * delivery rules.
+ */
 
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
@@ -13,9 +16,15 @@ export interface Connection {
   close(code: number, reason: string): void;
 }
 
-/** Buffered bytes beyond which nothing more is sent; a client that stays above is closed. */
+/**
+ * The maximum of buffered bytes. Above it nothing more is sent, and a client that stays above it is
+ * disconnected.
+ */
 const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
-/** How long a client may stay above: a burst within one turn is not a slow reader. */
+/**
+ * How long a client may stay above that maximum. A burst within one turn does not make it a slow
+ * reader.
+ */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
 const PINGS_UNANSWERED_MAX = 2;
@@ -26,7 +35,7 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
-  /** Whether its messages carry the frame that the agent reads. */
+  /** Whether messages to this client carry the frame that the agent reads. */
   readonly framed: boolean;
   /** The inbox surface or bridge of this connection; null if it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
@@ -35,9 +44,9 @@ export interface Identity {
 export class Session {
   readonly #connection: Connection;
   readonly identity: Identity;
-  /** True once the queue was replayed: new messages are sent at once. */
+  /** True once the queue was replayed, so that new messages are sent at once. */
   isCaughtUp = false;
-  /** True while its peer counts as offline: nothing is sent until the peer is back. */
+  /** True while the peer counts as offline. Nothing is sent until the peer is back. */
   isSuspended = false;
   #pinged_at: number;
   #unansweredPings = 0;
@@ -63,7 +72,10 @@ export class Session {
     return this.#connection.buffered;
   }
 
-  /** Whether the client sends receipts for this kind; without a receipt it is sent again. */
+  /**
+   * Whether the client sends receipts for this kind of message. If it does, a message without a
+   * receipt is sent again.
+   */
   receipts(kind: StoredMessage["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);
@@ -105,7 +117,7 @@ export class BadFrameLimit {
   #windowStart = 0;
   #count = 0;
 
-  /** Counts one more bad frame; true if the limit is reached. */
+  /** Counts one more bad frame. Returns true if there are too many. */
   isExceeded(now: number): boolean {
     if (now - this.#windowStart > BAD_FRAMES_WINDOW_MS) {
       this.#windowStart = now;

@@ -1,4 +1,4 @@
-/** Open `/ws` sessions by peer, and the sending of queued and new messages to them. */
+/** Holds the open `/ws` sessions by peer, and sends queued and new messages to them. */
 
 import type { Context } from "kit/data/context.ts";
 import { frame } from "../dispatch/framing.ts";
@@ -8,22 +8,25 @@ import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import type { DeliveryAck, Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
-/** Queued messages that are replayed in one turn. */
+/** How many queued messages are replayed in one turn. */
 const REPLAY_BATCH = 100;
-/** Characters that a replay may buffer, so that a backlog is not taken for a slow reader. */
+/**
+ * How many characters a replay may buffer. A client with a long backlog must not be taken for a
+ * slow reader.
+ */
 const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
-/** The pause of a replay while that much is buffered. */
+/** How long a replay pauses while its limit of characters is buffered. */
 const REPLAY_DELAY_MS = 20;
 
-/** An accepted message, as its sender may observe it. */
+/** An accepted message, with the state that its sender may observe. */
 export interface Ticket {
   readonly message: StoredMessage;
-  /** The current state; it advances when the frame goes out. */
+  /** The current state of the message. It changes when the frame goes out. */
   state: StoredMessage["state"];
 }
 
 export interface SocketsDeps {
-  /** An inbox item as a surface is sent it (contract 4). */
+  /** The content of an inbox item's frame for a surface (contract 4). */
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
 }
 
@@ -64,13 +67,16 @@ export class Sockets {
     return this.#sessions.get(peer_id)?.isSuspended === false;
   }
 
-  /** The peer is offline: its messages are queued, though its socket is open. */
+  /**
+   * Called when the peer goes offline. Its messages are queued from now on, although its socket is
+   * open.
+   */
   suspend(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (session) Object.assign(session, { isSuspended: true, isCaughtUp: false });
   }
 
-  /** The peer is back: its queue is replayed. */
+  /** Called when the peer is back. Its queue is replayed. */
   resume(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (!session?.isSuspended) return;
@@ -139,23 +145,26 @@ export class Sockets {
     this.#written.push(ticket.message);
   }
 
-  /** Sends a message as a plain frame, without a delivery; false if it cannot be sent. */
+  /** Sends a message as a plain frame that has no delivery. Returns false if it cannot be sent. */
   write(peer_id: string, message: StoredMessage): boolean {
     return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
   }
 
-  /** Applies a client's receipt. One for an unknown message or another peer's is ignored. */
+  /**
+   * Applies a client's receipt. A receipt for an unknown message, or for a message to another peer,
+   * is ignored.
+   */
   receipt(session: Session, ack: DeliveryAck): StoredMessage | undefined {
     const { db } = this.#ctx;
     const found = ledger.findMessage(db, ack.delivery_id);
     if (!found || found.to_peer_id !== session.peer_id) return undefined;
-    if (found.kind === "inbox_item") return found; // `Delivery` handles receipts of inbox items.
+    if (found.kind === "inbox_item") return found; // `Receipts` handles receipts of inbox items.
     if (ack.status === "seen") this.#steps.seen(found);
     else if (ack.status === "accepted" || ack.status === "pushed") this.#steps.accepted(found);
     return found;
   }
 
-  /** Once a second: pings sessions, and replays the queues of the peers in `waiting`. */
+  /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */
   tick(now: number, waiting: readonly string[]): void {
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
@@ -185,7 +194,10 @@ export class Sockets {
     return { type: "inbox_item", delivery_id, ...this.#deps.inboxItemFrame(item_id, surface.name) };
   }
 
-  /** Replays the queue, unless another transport tries an earlier message: a later tick does. */
+  /**
+   * Replays the queue. While another transport attempts an earlier message, this is left to a later
+   * tick.
+   */
   #startReplay(session: Session): void {
     const under_way = ledger.unfinishedOf(this.#ctx.db, session.peer_id);
     const isElsewhereInFlight = under_way.some(({ state, transport }) =>
@@ -194,7 +206,10 @@ export class Sockets {
     if (!isElsewhereInFlight) this.replay(session);
   }
 
-  /** Marks all frames of a turn as sent, in one savepoint. Receipts that came first stand. */
+  /**
+   * Marks all frames of a turn as sent, in one savepoint. If a receipt came first, its state is
+   * kept.
+   */
   #markWritten(): void {
     const { db, clock } = this.#ctx;
     const written = this.#written;
@@ -209,7 +224,7 @@ export class Sockets {
     });
   }
 
-  /** Queues again: the connection was closed or full before a byte went out, a definite no. */
+  /** Queues a message again because the connection was closed or full before any byte went out. */
   #requeue(session: Session, ticket: Ticket): void {
     const { db } = this.#ctx;
     session.isCaughtUp = false;
@@ -224,7 +239,7 @@ export class Sockets {
     if (session.open) void this.#replayLater(session);
   }
 
-  /** Queues sent messages without a receipt again, if the client drops repeats. */
+  /** Queues messages again that were sent without a receipt, if their client drops repeats. */
   #requeueUnconfirmed(peer_id: string): void {
     const { db } = this.#ctx;
     db.transact(() => {

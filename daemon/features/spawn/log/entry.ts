@@ -1,4 +1,4 @@
-/** An entry of the tables of spawns and restarts, with the fields that decide its retention. */
+/** An entry of the table of spawns or restarts, with the fields that decide how long it is kept. */
 
 import * as z from "zod";
 
@@ -7,7 +7,7 @@ export const LogEntry = z.object({
   peer_id: z.string().nullable(),
   /** When the spawn or restart was over; null while it is in progress. */
   over_at: z.number().nullable(),
-  /** Whether it is the newest entry of its peer. */
+  /** Whether this is the newest entry of its peer. */
   latest: z.number().transform(Boolean),
 });
 export type LogEntry = z.output<typeof LogEntry>;

@@ -1,4 +1,6 @@
-/** Deletes old spawns and restarts, a few per tick. Entries that a peer needs stay. */
+/**
+ * Deletes old spawns and restarts, a few per tick. Entries that an existing peer needs are kept.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -6,22 +8,22 @@ import * as restarts from "../restarts/store.ts";
 import * as spawns from "../store.ts";
 import type { LogEntry, LogPage } from "./entry.ts";
 
-/** Entries that one tick examines in each table. */
+/** How many entries one tick examines in each table. */
 const TICK_ROWS_MAX = 50;
 /** The pause between two passes through a table. */
 const PAUSE_MS = 60_000;
 
-/** Entries kept of each, spawns and restarts, if they are not older than the history. */
+/** How many spawns and how many restarts are kept at most. */
 export const SPAWN_LOG_ENTRIES_MAX = 10_000;
 
 export interface SpawnLogLimits {
   /** How long a finished entry is kept. */
   readonly history_ms: number;
-  /** Finished entries beyond this number are deleted earlier, the oldest first. */
+  /** How many finished entries are kept. Older ones are deleted before `history_ms` has passed. */
   readonly entries_max: number;
 }
 
-/** One of the two tables. */
+/** The table of spawns or the table of restarts. */
 interface LogTable {
   after(db: Reader, page: LogPage): LogEntry[];
   last(db: Reader): number;
@@ -40,7 +42,10 @@ export class SpawnLogRetention {
     { ...restarts, cursor: 0, paused_until: 0 },
   ];
 
-  /** A known peer keeps its last spawn, which names its profile, and its last restart. */
+  /**
+   * `isKnown` says whether a peer still exists. If it does, its last spawn (which names its
+   * profile) and its last restart are kept.
+   */
   constructor(ctx: Context, limits: SpawnLogLimits, isKnown: (peer_id: string) => boolean) {
     this.#ctx = ctx;
     this.#limits = limits;

@@ -16,10 +16,13 @@ export interface RestartDeps extends PreflightDeps {
   readonly peers: {
     offline(peer_id: string, reason: string): void;
     markSeen(peer_id: string): void;
-    /** Registers a peer in its pane, as this process. */
+    /** Registers a peer in its pane with this process. */
     register(peer_id: string, agent_pid: number): void;
   };
-  /** Remembers a replaced execution until the daemon ends: its offline posts are ignored. */
+  /**
+   * Remembers a replaced execution until the daemon ends, so that its reports of going offline are
+   * ignored.
+   */
   recordReplacement(replacement: Replacement): void;
   notify(
     note: { from_peer: string; to_peer: string; text: string },

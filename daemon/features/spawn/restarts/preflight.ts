@@ -39,7 +39,7 @@ export interface RestartPlan {
   readonly command: Command;
   readonly would_run: readonly string[];
   readonly resume_mode: Restart["resume_mode"];
-  /** The process to stop; undefined when it has ended, and its pane is dead. */
+  /** The process to stop; undefined if it has ended and its pane is dead. */
   readonly process: { pid: number; started: string } | undefined;
 }
 
@@ -60,7 +60,10 @@ class PreflightError extends Error {
   }
 }
 
-/** Builds the command first, so that a later refusal can still show what would run. */
+/**
+ * Checks whether a peer can be restarted. Builds the command first, so that a later refusal can
+ * still show what would run.
+ */
 export async function preflight(
   subject: Subject,
   { fresh }: { fresh: boolean },
@@ -99,7 +102,9 @@ function mustBeLocalAgent({ role, machine, backend }: Subject, here: string): vo
   }
 }
 
-/** The configured command of its backend, and the arguments that resume its session. */
+/**
+ * The configured command of the peer's backend, and the arguments that resume the peer's session.
+ */
 async function commandFor(
   subject: Subject,
   fresh: boolean,
@@ -156,7 +161,10 @@ async function folderFor(
   );
 }
 
-/** The pane, and the agent's process in it. A process that is not proved is never stopped. */
+/**
+ * Finds the pane and the agent's process in it. Throws if the process is not proved, because such a
+ * process is never stopped.
+ */
 async function locate(
   { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
   { terminals, processes }: PreflightDeps,
@@ -186,7 +194,7 @@ async function locate(
       `The process of the peer does not run in pane ${pane_id}`,
     );
   }
-  // A restart ends all programs in the pane, such as the other jobs of a shell.
+  // A restart would end all programs in the pane, such as the other jobs of a shell.
   if (await terminals.isShared(agent_pid, pane.pane_pid)) {
     throw new PreflightError(
       "pane_shared",

@@ -28,7 +28,10 @@ export class RestartRecords {
     this.#notify = notify;
   }
 
-  /** Stores a restart at `preflight`; undefined when another one of its peer is in progress. */
+  /**
+   * Stores a restart at `preflight`. Returns undefined if another restart of the peer is in
+   * progress.
+   */
   create(restart: StoredRestart, refusal: RestartFailure | undefined): StoredRestart | undefined {
     const { db, events } = this.#ctx;
     const { restart_id, peer_id } = restart;
@@ -78,7 +81,7 @@ export class RestartRecords {
     });
   }
 
-  /** The peer is back: queues its message in the same transaction. */
+  /** Finishes a restart when the peer is back, and queues its message in the same transaction. */
   finish(restart_id: string): void {
     this.#ctx.db.transact(() => {
       const stored = this.mustGet(restart_id);

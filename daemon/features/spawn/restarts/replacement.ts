@@ -1,4 +1,7 @@
-/** Which execution of a peer is valid while a restart replaces it (specification 3). */
+/**
+ * During a restart, decides whether a report or a registration comes from the replaced or the new
+ * execution of the peer (specification 3).
+ */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AgentPeer } from "../../agents/adapter.ts";
@@ -8,7 +11,7 @@ import * as peerRows from "../../peers/store.ts";
 import type { Subject } from "./preflight.ts";
 import * as rows from "./store.ts";
 
-/** The peer to restart; undefined if it does not exist or was closed. */
+/** The fields of a peer that a restart needs; undefined if the peer is unknown or closed. */
 export function readSubject(db: Reader, peer_id: string): Subject | undefined {
   const peer = peerRows.get(db, peer_id);
   if (!peer || peer.closed) return undefined;
@@ -34,8 +37,8 @@ export function isRestarting(db: Reader, peer_id: string): boolean {
 }
 
 /**
- * Whether a report for a peer comes from the execution that a restart replaces: every report until
- * that execution has ended, and afterwards those of its process.
+ * Whether a report for a peer comes from the execution that a restart replaces. While that
+ * execution is being stopped, every report does; after that, only the reports of its process do.
  */
 export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | null): boolean {
   const open = rows.open(db).find((open) => open.peer_id === peer_id);
@@ -44,7 +47,10 @@ export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | nu
   return open.state === "stop" || (launched && agent_pid === open.old_pid);
 }
 
-/** The restarting peer, for a registration in its pane after the launch. */
+/**
+ * Completes a registration in the pane of a restart that has launched its agent, because the
+ * registration is that of the restarted peer.
+ */
 export function expectedRestart(
   db: Reader,
   { peer_id, pane_id, tmux_socket, backend, agent_pid }: Registration,
@@ -58,7 +64,8 @@ export function expectedRestart(
   );
   const subject = found && readSubject(db, found.peer_id);
   if (!found || !subject || subject.backend !== backend) return undefined;
-  // Anyone can name the pane: only a process that was started in it may register as the peer.
+  // Anybody may name the pane, so only a hook or a process that was started in the pane takes the
+  // peer's place.
   const isFromPane = found.new_pid !== null && isProcess?.(found.new_pid);
   if (!by_hook && !isFromPane) return undefined;
   if (subject.status === "retired") return undefined;

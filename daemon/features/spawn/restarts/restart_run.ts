@@ -9,7 +9,10 @@ import { RestartFailure, type RestartRecords } from "./records.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
-/** How long a restart waits for the turn to end. After this it fails, and nothing is stopped. */
+/**
+ * How long a restart waits for the turn to end. After that the restart fails, and nothing is
+ * stopped.
+ */
 const QUIESCE_MS_MAX = 60_000;
 /** How long a process may take to end after SIGTERM, and then after SIGKILL. */
 const TERM_MS_MAX = 10_000;
@@ -19,7 +22,7 @@ const REGISTER_MS_MAX = 60_000;
 /** How long an agent without hooks has to run before the daemon registers it. */
 const SETTLE_MS = 3_000;
 
-/** The restart was cancelled, or the daemon shuts down. */
+/** Thrown when the restart was cancelled or the daemon shuts down. */
 class RestartCancelled extends Error {}
 
 export class RestartRun {
@@ -43,12 +46,13 @@ export class RestartRun {
     this.#restart_id = restart_id;
   }
 
-  /** Never rejects: a failure is stored with the restart. */
+  /** Runs the restart. Never rejects, because a failure is stored with the restart. */
   async run(): Promise<void> {
     const { socket, pane } = this.#plan;
     const { terminals, shutdownSignal } = this.#deps;
     try {
-      await this.#ctx.db.whenDurable(); // A crash from here on finds the restart.
+      // After a crash from here on, the next start finds the restart.
+      await this.#ctx.db.whenDurable();
       if (!this.#step("checked")) return;
       await this.#quiesce();
       await terminals.keep(socket, pane.pane_id, true);
@@ -58,11 +62,12 @@ export class RestartRun {
       await terminals.keep(socket, pane.pane_id, false);
       await this.#ctx.db.whenDurable();
     } catch (error) {
-      // After a shutdown the next start resolves it.
+      // After a shutdown, the next start resolves the restart.
       if (shutdownSignal.aborted || error instanceof RestartCancelled) return;
       this.#fail(error);
       this.#markOldProcessOnline();
-      // A dead pane is kept, because it shows why. A live one closes with its program, as before.
+      // A dead pane is kept, because it shows why the restart failed. A live pane is set to close
+      // with its program again.
       if (!await terminals.isGone(socket, pane.pane_id)) {
         await terminals.keep(socket, pane.pane_id, false);
       }
@@ -82,7 +87,7 @@ export class RestartRun {
     }
   }
 
-  /** The old process was not stopped: its peer is online as before. */
+  /** Brings the peer online again, if its old process was not stopped. */
   #markOldProcessOnline(): void {
     const { processes, subject, peers } = this.#deps;
     const { process, subject: { peer_id } } = this.#plan;
@@ -90,7 +95,7 @@ export class RestartRun {
     if (subject(peer_id)?.status === "offline") peers.markSeen(peer_id);
   }
 
-  /** False when the restart was cancelled meanwhile. */
+  /** Takes a step of the restart. Returns false if the restart was cancelled in the meantime. */
   #step(on: RestartEvent, change?: Partial<StoredRestart>): boolean {
     return this.#ctx.db.transact(() => {
       if (this.#records.mustGet(this.#restart_id).finished_at !== null) return false;
@@ -99,7 +104,9 @@ export class RestartRun {
     });
   }
 
-  /** Waits for the turn to end, and takes the peer offline at once: its messages wait. */
+  /**
+   * Waits for the turn to end, and then takes the peer offline at once, so that its messages wait.
+   */
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;
     const { subject: { peer_id }, process } = this.#plan;
@@ -122,7 +129,10 @@ export class RestartRun {
     await db.whenDurable();
   }
 
-  /** What is observed decides; without an observation the last report of a hook does. */
+  /**
+   * Whether the agent is working. If the agent cannot be observed, the last report of a hook
+   * decides.
+   */
   async #isWorking(): Promise<boolean> {
     const subject = this.#mustHaveSubject();
     const observation = await this.#deps.adapter(subject.backend ?? "")?.observe(subject);
@@ -130,7 +140,7 @@ export class RestartRun {
     return state === "working" || state === "awaiting_input";
   }
 
-  /** The peer as it is now. A peer that was closed or retired meanwhile is not restarted. */
+  /** The peer as it is now. Throws if the peer was closed or retired in the meantime. */
   #mustHaveSubject(): Subject {
     const subject = this.#deps.subject(this.#plan.subject.peer_id);
     if (!subject) throw new RestartFailure("peer_gone", "The peer was closed meanwhile");
@@ -172,7 +182,7 @@ export class RestartRun {
     });
   }
 
-  /** Waits until the peer is live with another process than before. */
+  /** Waits until the peer is live with a new process. */
   async #register(): Promise<void> {
     const { processes, peers, registersItself } = this.#deps;
     const { subject: { peer_id, backend }, process } = this.#plan;

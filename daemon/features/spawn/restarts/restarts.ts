@@ -1,4 +1,7 @@
-/** Restarts: previews, starts, cancels and reports them; judges what a crash interrupted. */
+/**
+ * Previews, starts, cancels and reports restarts, and resolves the restarts that a crash
+ * interrupted.
+ */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -25,7 +28,10 @@ export class Restarts {
     this.#records = new RestartRecords(ctx, deps);
   }
 
-  /** With `wait` resolves when the restart is over, else once it has begun (specification 4). */
+  /**
+   * Restarts a peer. With `wait`, resolves when the restart is over; otherwise once it has begun
+   * (specification 4).
+   */
   async restart(
     argument: string,
     request: RestartRequest,
@@ -69,7 +75,10 @@ export class Restarts {
     return toRestart(found);
   }
 
-  /** A restart can be cancelled up to and including `quiesce`: nothing is stopped before. */
+  /**
+   * Cancels a restart. This is possible up to and including `quiesce`, because nothing is stopped
+   * before that stage is over.
+   */
   cancel(argument: string, circle: string | undefined) {
     const { db } = this.#ctx;
     const { peer_id } = this.#deps.find(argument, circle);
@@ -99,17 +108,23 @@ export class Restarts {
     };
   }
 
-  /** After a start: resolves the restarts that were in progress when the daemon ended. */
+  /** Called after a start. Resolves the restarts that were in progress when the daemon ended. */
   start(): void {
     for (const open of rows.open(this.#ctx.db)) this.#resolve(open);
   }
 
-  /** Waits for the runs in progress. Those that the shutdown cut short are left to `start`. */
+  /**
+   * Waits for the runs in progress. Restarts that the shutdown interrupts are left to the next
+   * `start`.
+   */
   async close(): Promise<void> {
     await Promise.all(this.#runs.values());
   }
 
-  /** A restart whose new process is proved to run is finished; any other has failed. */
+  /**
+   * Resolves an interrupted restart. If its new process is proved to run, the restart is finished;
+   * otherwise it has failed.
+   */
   #resolve({ restart_id, peer_id, state, ...open }: StoredRestart): void {
     const { peers, subject } = this.#deps;
     const stage = RestartStage.parse(state);
@@ -122,7 +137,7 @@ export class Restarts {
     }
     const detail = `The daemon ended while this restart was at ${stage}`;
     this.#records.fail(restart_id, new RestartFailure("daemon_restart", detail));
-    // The old process was not stopped.
+    // The old process still runs, so the peer stays online.
     if (isWanted && this.#isAlive(open.old_pid, open.old_started)) peers.markSeen(peer_id);
   }
 
@@ -148,7 +163,9 @@ export class Restarts {
   }
 }
 
-/** The result of a preflight, without an outcome: a dry run is not stored. */
+/**
+ * A restart after its preflight, still without an outcome. The draft of a dry run is not stored.
+ */
 type Draft = Omit<Restart, "outcome" | "failed">;
 
 function toRefusal(draft: Draft, { reason, detail }: { reason: string; detail: string }): Restart {

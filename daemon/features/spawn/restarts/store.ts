@@ -21,7 +21,7 @@ export const StoredRestart = z.object({
   stages: Restart.shape.stages,
   tmux_socket: nullableString,
   pane_id: nullableString,
-  /** The replaced process, and the new one. */
+  /** The replaced process and the new process. */
   old_pid: nullableInteger,
   old_started: nullableString,
   new_pid: nullableInteger,
